@@ -2,8 +2,8 @@
 
 A retry computes the same result. The state between runs is in the database, so this module keeps none.
 
-Each run queries the database for changes since the last run of its zone, whether that run was single or continuous.
-Both kinds of runs therefore agree, and a new process continues where the last process ended.
+Each run queries the database for changes since the zone's last run, single or continuous. Both kinds of runs therefore
+agree, and a new process continues where the last process ended.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def follow(
 
 
 class LostError(Exception):
-    """Every attempt lost a connection. The text is the reason of the last attempt."""
+    """Every attempt lost a connection. The error's text gives the reason of the last attempt."""
 
 
 def run_with_retries(

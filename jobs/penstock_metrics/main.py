@@ -30,11 +30,12 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# The lowest priority of a system. The job then does not slow the service down.
+# This is the lowest priority of a system, so the job does not slow the service down.
 NICE: Final = 19
 INTERRUPTED: Final = 130
-"""The process exits with this status after Ctrl-C or SIGTERM. The run is recorded as interrupted, and the next run
-computes the rest."""
+"""The process exits with this status after Ctrl-C or SIGTERM. The table of runs then shows the run as interrupted, and
+the next run computes the rest.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,7 +128,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    logging.disable(logging.CRITICAL)  # Py4J would log them too.
+    logging.disable(logging.CRITICAL)  # Py4J would also log these broken calls.
     raise KeyboardInterrupt
 
 

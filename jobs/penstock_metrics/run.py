@@ -5,7 +5,7 @@ windows.
     no range of the zone    all windows of the history
     else                    of each queue with something new, or with messages, the windows from the first change on
 
-Only the last two kinds of run move the end of the range (`database.ranges`).
+Runs of requested days do not move the end of the range (`database.ranges`).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
 from .transforms.windows import build_calendar
 
-# The times of a row may be this much later than its recording, after a change of the clock.
+# After a change of the clock, the times of a row may be this much later than its recording.
 _CLOCKS: Final = timedelta(days=1)
 # The run computes the windows around the last run again. Those windows had not ended, and the runs of schedules have no
 # transaction.
 _MARGIN: Final = timedelta(hours=1)
-# The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read the others.
+# The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read other queues.
 _NAMED_QUEUES: Final = 1000
 
 
@@ -87,14 +87,17 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Returns the rows. Spark stores them in memory or on disk when it first computes them, until `release`."""
+        """Returns the rows. Spark stores the rows in memory or on disk when it first computes the rows, until
+        `release`.
+        """
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """Returns the rows, computed and stored without their plan. Spark would otherwise plan them again at each
-        use."""
+        """Returns the rows, computed and stored without their plan. Spark would otherwise repeat the plan at each use
+        of the rows.
+        """
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
@@ -272,7 +275,9 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
 
 
 def _build_queue_condition(scope: Scope, piece: Piece) -> str:
-    """Returns a condition that leaves out queues that need no such early rows, if few queues need them."""
+    """Returns a condition that leaves out queues without need for such early rows, if only few queues need these
+    rows.
+    """
     end_us = None if piece.high is None else to_micros(piece.high + _CLOCKS)
     queues = scope.queues_before(end_us)
     if len(queues) > _NAMED_QUEUES:
@@ -303,8 +308,9 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
 
 
 def _build_concern(scope: Scope) -> Column:
-    """Returns a condition on messages that were in a queue at its time or later, or arrived, were received or ended
-    then."""
+    """Returns a condition on messages that were in a queue at the queue's time or later, or arrived, were received or
+    ended then.
+    """
     first = F.least("entered_us", "received_us", "finished_us")
     last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
     high = scope.span.bounds(3600)[1]

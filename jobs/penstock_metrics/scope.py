@@ -1,6 +1,6 @@
 """Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
 
-A run computes whole windows from all messages that concern them. A run therefore needs one time for each queue and no
+A run computes whole windows from all messages of these windows. A run therefore needs one time for each queue and no
 list of windows. The run does not write unchanged windows again (`database.write`).
 """
 
@@ -53,7 +53,7 @@ class Scope:
 
     @property
     def start_us(self) -> int:
-        """Returns the earliest of the times, or the end of the span without any time."""
+        """Returns the earliest of the times, or the end of the span if no queue has a time."""
         return min(self.since_us.values(), default=self.span.end_us)
 
     def queues_before(self, end_us: int | None) -> list[int]:
@@ -68,14 +68,14 @@ class Scope:
 
 
 class _WindowStarts:
-    """Computes the starts of windows around times, once for each minute."""
+    """Computes the starts of windows around times. Each minute is computed once."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
         self._known: dict[int, int] = {}
 
     def around(self, us: int) -> int:
-        """Returns when the first window that contains the time starts. That window is an hour or a day."""
+        """Returns the start of the first window that contains the time. That window is an hour or a day."""
         minute = us // MINUTE
         if minute not in self._known:
             at = to_datetime(us)

@@ -1,4 +1,4 @@
-"""Describes the time that a run computes: whole calendar days of a zone and the windows in them.
+"""Describes the time that a run computes: whole calendar days of a zone, and the windows of these days.
 
 Times are microseconds since 1970, as in the transforms. A day lasts 23 to 25 hours when clocks change. Minute and hour
 windows start at full minutes and hours of UTC.
@@ -63,8 +63,9 @@ class DaySpan:
         return self.days[-1]
 
     def bounds(self, window_seconds: int) -> tuple[int, int]:
-        """Returns [low, high): a run computes the windows of this length that start in it. Days of some zones start
-        within an hour."""
+        """Returns [low, high): a run computes the windows of this length that start in this interval. Days of some
+        zones start within an hour.
+        """
         step = HOUR if window_seconds == 3600 else MINUTE
         return self.start_us // step * step, -(-self.end_us // step) * step
 

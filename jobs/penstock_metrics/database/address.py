@@ -1,4 +1,4 @@
-"""Connects the job to the database, and gives the address in the forms of libpq and JDBC."""
+"""Connects the job to the database, and formats the address for libpq and JDBC."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TRANSACTION_SETTINGS: Final = (
 def open_connection(address: str) -> LimitedConnection:
     """Returns a connection in autocommit mode, whose calls end after CALL_SECONDS.
 
-    Raises WrongSettingsError, which names the setting, for a session behind a pooler with which the job does not work.
+    Raises WrongSettingsError, which names the setting, if the job cannot work with a session of a pooler.
     """
     parameters = {**build_connection_parameters(address), "application_name": "penstock metrics"}
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
@@ -54,8 +54,8 @@ def open_connection(address: str) -> LimitedConnection:
 def add_limits(address: str) -> str:
     """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq.
 
-    ADBC reads names of types when it connects, before a transaction could set anything: without a pooler the address
-    has the settings that change names.
+    ADBC reads names of types when it connects, before a transaction could change a setting. Without a pooler, the
+    address therefore contains the settings that affect names.
     """
     parameters = build_connection_parameters(address)
     with open_connection(address) as connection:

@@ -67,7 +67,7 @@ class CopyPiece:
 
 
 def split_pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
-    """Yields all pieces of a span. `lines` names the pieces in the same way."""
+    """Yields all pieces of a span. The function `lines` names the pieces in the same way."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):

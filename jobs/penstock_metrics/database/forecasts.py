@@ -1,4 +1,4 @@
-"""Reads the windows for the forecasts, and replaces the rows of queue.metrics_forecast.
+"""Reads the windows that forecasts need, and replaces the rows of queue.metrics_forecast.
 
 The windows come from queue.metrics_window and not from the current run, because a run computes only changed windows.
 """
@@ -49,8 +49,9 @@ _ACTIVE: Final = """
 
 
 def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame) -> int:
-    """Replaces all forecasts and returns their number. An idle queue has no forecast. `backlog` lists (queue_id,
-    current backlog)."""
+    """Replaces all forecasts and returns the number of new ones. An idle queue has no forecast. `backlog` lists
+    (queue_id, current backlog).
+    """
     last_us = now_us // MINUTE * MINUTE
     held = {row["queue_id"]: row["backlog"] for row in backlog.collect()}
     with open_connection(database.address) as connection:

@@ -1,8 +1,9 @@
-"""Stores the range of history that the runs of a zone have handled (queue.metrics_range), and the range that is kept.
+"""Stores which range of the history the runs of a zone have handled (queue.metrics_range), and finds the range that is
+kept.
 
-A run handles the rows that its snapshot sees and the previous snapshot does not. The ranges therefore follow each other
-without gaps or overlaps, whatever time spans other runs compute. A failed run does not move the range. Each zone has a
-separate range because a run computes the days of one zone only.
+A run handles the rows that its snapshot sees and the previous snapshot does not see. The ranges therefore follow each
+other without gaps or overlaps, whatever time spans other runs compute. A failed run does not move the range. Each zone
+has a separate range because a run computes the days of one zone only.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ class Handled:
 
 
 def last_range(connection: Connection, zone: str) -> Handled | None:
-    """Returns the range of a zone. Returns None if the zone has no range or if its numbers come from another
-    cluster."""
+    """Returns the range of a zone, or None if the zone has no range or the range comes from another cluster."""
     row = connection.execute(
         "select run_id, handled::text, pg_snapshot_xmin(handled)::text::bigint,"
         " pg_snapshot_xmax(handled)::text::bigint, handled_at, '' from queue.metrics_range"
@@ -110,8 +110,7 @@ def _to_micros(at: datetime | None) -> int:
 
 
 def find_earliest_message(connection: Connection) -> datetime | None:
-    """Returns the first known time of a message, a schedule's run or a delivery. Returns None if there is no such
-    time."""
+    """Returns the first known time of a message, a schedule's run or a delivery. Returns None if no time is known."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
         " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_delivery))"

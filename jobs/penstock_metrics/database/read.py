@@ -18,7 +18,7 @@ _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 @dataclass(slots=True)
 class SourceDatabase:
-    """Reads tables of a database as DataFrames. If `jdbc` is set, the JDBC driver reads them instead of Arrow."""
+    """Reads tables of a database as DataFrames. If `jdbc` is set, the JDBC driver reads the tables instead of Arrow."""
 
     session: SparkSession
     address: str

@@ -51,12 +51,13 @@ class Run:
         self.connection.execute(query, (start, end, seen.text, before, seen.text, self.run_id))
 
     def handles(self, seen: Snapshot, changed: list[int]) -> None:
-        """Moves the end of the zone's range to this snapshot if the run succeeds. `changed` has the meaning that it has
-        in end_range."""
+        """Moves the end of the zone's range to this snapshot if the run succeeds. `changed` means the same as in
+        `end_range`.
+        """
         self.handled = Handled(self.run_id, seen), changed
 
     def progress(self, *, read: int = 0, written: int = 0) -> None:
-        """Adds to the counts of rows that the run has read and written."""
+        """Adds numbers of rows to the run's counts of read and written rows."""
         self.rows_read += read
         self.rows_written += written
         query = "update queue.metrics_run set rows_read = %s, rows_written = %s where run_id = %s"

@@ -1,9 +1,9 @@
 """Shares one state of the database among readers that do not read at the same time.
 
-Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends with them. The history
-needs no open snapshot, because its rows are only added and each row has the number of the transaction that added it. A
-later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while the job reads
-millions of rows.
+Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends when the last reader ends.
+The history needs no open snapshot: transactions only add rows, and each row has the number of the transaction that
+added it. A later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while
+the job reads millions of rows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from .address import TRANSACTION_SETTINGS, open_connection
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`text` is the result of pg_current_snapshot. All transactions below `below` had ended, and none from `above` on
-    had begun."""
+    """`text` is the result of pg_current_snapshot. All transactions below `below` had ended, and no transaction from
+    `above` on had begun.
+    """
 
     text: str
     below: int

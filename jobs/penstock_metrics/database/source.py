@@ -38,10 +38,10 @@ class QueryPartition(InputPartition):
 
 
 class PenstockSource(DataSource):
-    """Takes the options url (a DSN), columns (DDL), queries and before. The last two are lists in JSON. Spark hides
-    options named url.
+    """Takes the options url (a DSN), columns (DDL), queries and before. `queries` and `before` are lists in JSON. Spark
+    hides options named url.
 
-    Each transaction begins with the statements of `before`.
+    Each transaction executes the statements of `before` first.
     """
 
     @classmethod

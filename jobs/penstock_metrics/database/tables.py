@@ -1,7 +1,7 @@
 """Describes the views that the job reads, and the pieces in which it reads them concurrently.
 
-A piece of the history is a range of recorded_at with about PIECE_BYTES of the table. A short transaction reads it in a
-few seconds. A sample of pages gives the starts of the ranges, so hours without messages produce no piece.
+A piece of the history is a range of recorded_at with about PIECE_BYTES of the table. A short transaction reads such a
+piece in a few seconds. A sample of pages gives the starts of the ranges, so hours without messages produce no piece.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Piece:
 
 
 def list_history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
-    """Returns pieces of about the same size that together have all rows recorded since that time."""
+    """Returns pieces of about the same size that together contain all rows recorded since that time."""
     pages = _read_scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -105,8 +105,9 @@ def _list_ranges(since: datetime, times: Sequence[datetime], wanted: int) -> lis
 
 
 def list_live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Returns conditions on queue_id that together cover all queues, with an equal number of queues in each. For few
-    messages the function returns one condition."""
+    """Returns conditions on queue_id that together cover all queues. Each condition covers the same number of queues.
+    For few messages the function returns one condition.
+    """
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _read_scalar(

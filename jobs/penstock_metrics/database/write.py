@@ -1,7 +1,7 @@
-"""Writes changed windows into queue.metrics_* and does not touch equal rows.
+"""Writes changed windows into queue.metrics_* and leaves equal rows unchanged.
 
 Executors write pieces concurrently, several pieces in one transaction. The transaction copies the pieces into a
-temporary table, removes the windows of the scope that are not in it, and adds or changes the windows that differ.
+temporary table, removes the windows of the scope that this table lacks, and adds or changes the windows that differ.
 Writing a piece again changes no rows: Spark may repeat a task, and a run may follow a killed run.
 """
 
@@ -35,20 +35,21 @@ from .copy_lines import (
 )
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-# A run measures these values in the windows that contain its time. A later run cannot measure them and keeps them.
+# A run measures these values in the windows that contain its time. A later run cannot measure these values and keeps
+# the stored ones.
 MEASURED: Final = ("visible", "in_flight", "delayed")
 _NEWLINE: Final = "\n"
 _ROWS_AT_ONCE: Final = 20_000  # A transaction writes pieces together up to this many rows.
 _OPEN_ROWS: Final = 50_000
-# A temporary table has no statistics, so PostgreSQL may compare every row of a piece with every other row. For 20,160
-# by 20,160 rows that took over 30 s, and a hash took 0.04 s.
+# A temporary table has no statistics, so PostgreSQL may compare every row of a piece with every other row. That plan
+# took over 30 s for 20,160 by 20,160 rows, and a hash join took 0.04 s.
 _JOIN_BY_HASH: Final = ("set local enable_nestloop = off", "set local enable_mergejoin = off")
 WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTable:
-    """A table of windows and the windows that a run may change: those of each queue from a given time on."""
+    """A table of windows and the scope of a run: the run may change the windows of each queue from a given time on."""
 
     table: str
     zone: str
@@ -63,7 +64,7 @@ class WindowTable:
 
 
 def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
-    """Replaces the windows of the target with `rows`. Returns how many rows it added, changed or removed."""
+    """Replaces the windows of the target with `rows`. Returns how many rows the function added, changed or removed."""
     zoned = rows.withColumn(
         "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
     )
@@ -118,8 +119,9 @@ def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
     rows, number, piece = 0, 0, ""
 
     def transaction(text: Text) -> int:
-        """Returns the number of the transaction for this text. The number grows with the first piece beyond the limit
-        of rows."""
+        """Returns the number of the transaction for this text. The number grows by one with the first piece that
+        exceeds the limit of rows.
+        """
         nonlocal rows, number, piece
         if text.piece != piece and rows >= _ROWS_AT_ONCE:
             rows, number = 0, number + 1
@@ -133,7 +135,7 @@ def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
 def _write(
     connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]
 ) -> tuple[list[str], int]:
-    """Returns the names of the pieces, and the number of their rows that were added, changed or removed."""
+    """Returns the names of the pieces, and the number of rows that the call added, changed or removed."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _list_columns(target)))
     table = sql.Identifier("queue", target.table)
     names: dict[str, None] = {}
@@ -156,7 +158,7 @@ def _list_columns(target: WindowTable) -> list[str]:
 
 
 def _build_upsert(target: WindowTable) -> sql.Composed:
-    """Adds missing rows and changes different rows. Measured values stay until another run measures them."""
+    """Adds missing rows and changes different rows. Measured values stay until another run measures the windows."""
     key = KEYS[target.table]
     values = [name for name in _list_columns(target) if name not in key]
 

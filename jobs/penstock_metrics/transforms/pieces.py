@@ -1,5 +1,5 @@
-"""Merges windows from their pieces by adding sums and sketches. The merge ranks few durations at once, and many by
-their sketch.
+"""Merges windows from their pieces by adding sums and sketches. The merge ranks few durations directly, and ranks many
+durations by their sketch.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ class Pieces:
 
 
 def merge_pieces(span: DaySpan) -> Callable[[Batches], Batches]:
-    """Returns the function that turns pieces (SUMMARY) into batches of MERGED. A partition has all pieces of its
-    windows."""
+    """Returns the function that turns pieces (SUMMARY) into batches of MERGED. A partition contains all pieces of its
+    windows.
+    """
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
@@ -114,7 +115,7 @@ def _add(pieces: Pieces) -> Summary:
 
 
 def _compute_percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
-    """Returns the percentiles of windows whose pieces have all durations, and 0 for other windows."""
+    """Returns the percentiles of windows whose pieces contain all durations, and 0 for other windows."""
     window, us = pieces.flat("ordered")
     few = pieces.codes[pieces.starts][~is_many]
     known = np.isin(window, few)

@@ -21,8 +21,8 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """The inputs of all results. `checkpoint` stores rows that are used twice. `messages` is their approximate
-    number.
+    """The inputs of all results. `checkpoint` stores rows that are used twice. `messages` is the approximate number of
+    messages.
 
     `since` (queue_id, since_us) says which windows to compute: the windows of a queue that start at its time or later.
     """
@@ -72,8 +72,9 @@ def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) ->
 def build_latencies(
     messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs
 ) -> DataFrame:
-    """Returns rows of metrics_latency. `others` are durations of the installation. `rows` are rows of
-    metrics_window."""
+    """Returns rows of metrics_latency. `others` contains durations of the installation, and `rows` contains rows of
+    metrics_window.
+    """
     span = inputs.span
     every = messages.transform(latency.list_durations).unionByName(others)
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
@@ -98,7 +99,7 @@ def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 
 def select_groups(rows: DataFrame) -> DataFrame:
-    """Returns the windows of groups that are in metrics_window."""
+    """Returns the windows of groups that have a row in metrics_window."""
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 

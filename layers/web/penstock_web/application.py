@@ -6,9 +6,9 @@
     everything else                   ──► FastAPI: /v1 (REST), /v1/openapi.json, /livez, /readyz, /metrics,
                                           /console, /docs
 
-FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Transactions do
-not reach them either: they are the one action of the REST API that consumers call for each message, so the application
-calls their route itself.
+FastAPI's middleware and routing cost more than a whole SQS request, so requests on AWS paths bypass FastAPI.
+Transactions bypass FastAPI too: consumers call this action of the REST API for each message, so the application calls
+the route of transactions itself.
 """
 
 import asyncio
@@ -84,7 +84,8 @@ class Application(RestApplication):
         self._deadlines = Deadlines(settings.queue_request_timeout_seconds)
         self.aws_application = AwsApplication(environment, resources, self._deadlines)
         # A long request waits for memory twice: before it is read, and before it is processed. A wait ends with 503
-        # after a third of the request's time. So both waits end before the deadline, which would answer 408.
+        # after a third of the request's time. Both waits therefore end before the request's deadline, which would
+        # answer 408.
         longest_wait_seconds = settings.queue_request_timeout_seconds / 3
         self._reading_budget = MemoryBudget(READING_BYTES, longest_wait_seconds, READING_SHARE)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, longest_wait_seconds)
@@ -151,7 +152,7 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     def _find_address(self, scope: Scope) -> str:
-        """Returns whose share of the memory a long request takes: its key's, or else its address's."""
+        """Returns the key or else the address whose share of the memory a long request takes."""
         peer, _ = scope.get("client") or ("", 0)
         environment, headers = self.aws_application.environment, dict(scope["headers"])
         caller = None if environment.access is None else environment.access.name_caller(headers)
@@ -167,7 +168,9 @@ class Application(RestApplication):
             await self._serve_fastapi(scope, receive, send)
 
     def _is_page(self, scope: Scope) -> bool:
-        """Returns whether a request is for a page: a path below /console, or a browser's first request."""
+        """Returns whether a request asks for a page: the path is below /console, or a browser makes its first
+        request.
+        """
         path: str = scope["path"]
         if self._has_console and (path == "/console" or path.startswith("/console/")):
             return True
@@ -175,14 +178,15 @@ class Application(RestApplication):
         return is_first_look and b"text/html" in dict(scope["headers"]).get(b"accept", b"")
 
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""
+        """Serves a request by FastAPI, with the limits of time and of body size that the AWS protocols have."""
         request = self._deadlines.start_request(receive)
         # A long request has memory that other requests need, so its operation does not wait for messages.
         request.may_wait = not bytes_to_reserve(scope["headers"])
         scope[REQUEST_KEY] = request
         log = self._resources.access_log
         logged = None if log is None else LoggedExchange(log, scope, receive, send)
-        if logged is not None:  # it passes everything on, and notes what the log's line says
+        if logged is not None:
+            # the exchange passes everything on, and notes the facts for the line of the log
             receive, send = logged.receive, logged.send
         send = name_request(scope, self._count_response(scope, send), self._environment)
         self._meter.request_started()
@@ -207,7 +211,9 @@ class Application(RestApplication):
                 logged.end(route_template(scope), self._environment.settings)
 
     async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
-        """Calls a route without FastAPI's middleware, which does nothing for it, and answers its errors."""
+        """Calls a route and answers the route's errors. The call bypasses FastAPI's middleware, which does nothing for
+        this route.
+        """
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
@@ -244,13 +250,13 @@ def route_template(scope: Scope) -> str:
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
-    # Newer FastAPI reports the route of an included router, without the prefix that it was included with.
+    # Newer FastAPI reports the route of an included router without the router's prefix.
     return PREFIX + path if scope["path"].startswith(PREFIX + "/") and not path.startswith(PREFIX) else path
 
 
 def limit_body(receive: Receive) -> Receive:
-    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, and 408 if the
-    body comes too slowly at that time.
+    """Returns a `receive` that raises 413 beyond 6.25 MiB, and 503 if the memory for long requests is full. While other
+    requests wait for memory, the `receive` raises 408 if the body arrives too slowly.
 
     The wrapper raises Starlette's exception, because FastAPI answers any other exception with 400.
     """

@@ -342,7 +342,7 @@ def test_fifo(penstock: Command) -> None:
         (["schedules", "delete", "missing"], "chedule"),
         (["deliveries", "list", "--state", "lost"], "state"),
         (["status", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
-        (["purge", "missing"], "nothing was deleted: without a terminal, say --yes"),
+        (["purge", "missing"], "nothing was deleted: pass --yes if there is no terminal"),
         (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
         (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),

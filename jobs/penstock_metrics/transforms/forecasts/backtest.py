@@ -81,8 +81,9 @@ def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
 
 
 def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
-    """Returns the first winning method whose loss, relative to no change, is about the least. Returns None if no method
-    wins."""
+    """Returns the first winning method with about the least loss relative to no change. Returns None if no method
+    wins.
+    """
     found = (backtest(series, name, method) for name, method in methods.items())
     winners = [test for test in found if test and is_better(test)]
     least = min((test.ratio for test in winners), default=0.0)

@@ -1,4 +1,4 @@
-"""Warns about the next days: messages will reach the retention period, or the consumers will never catch up."""
+"""Warns if messages will reach the retention period in the next days, or if the consumers will never catch up."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The ages of the oldest message in seconds: over the last hour in steps of five minutes, and at the ends of
-    the hours before. The newest is last. An unknown age is NaN, and an empty queue has the age 0."""
+    """The ages of the oldest message in seconds: in steps of five minutes for the last hour, and at the end of each
+    earlier hour. The newest is last. An unknown age is NaN, and an empty queue has the age 0.
+    """
 
     steps: Floats
     hours: Floats
@@ -36,9 +37,10 @@ class Ages:
 @dataclass(frozen=True, slots=True)
 class GrowthWarnings:
     """`retention_seconds` is the time until the oldest message reaches the retention period and is deleted unread. None
-    means that it will not do so within RETENTION_DAYS. `fastest_rate` is the number of drained messages for each second
-    of the best hour, if it is less than the average arrivals (`mean_rate`). None means that the consumers can catch up,
-    or that the rate is unknown."""
+    means that no message will do so within RETENTION_DAYS. `fastest_rate` is the number of drained messages for each
+    second of the best hour, if it is less than the average arrivals (`mean_rate`). None means that the consumers can
+    catch up, or that the rate is unknown.
+    """
 
     retention_seconds: float | None = None
     fastest_rate: float | None = None
@@ -75,9 +77,8 @@ def _estimate_growth(values: Floats, seconds: float) -> float | None:
 
 
 def find_fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """Returns (rate of the fastest hour, mean rate of arrivals) if the first is less, and otherwise None.
-
-    Also returns None if no message was drained. The queue then has no consumers, which is a different problem.
+    """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is less, and otherwise None. Also
+    returns None if no message was drained. The queue then has no consumers, which is a different problem.
     """
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None

@@ -1,10 +1,11 @@
-"""Computes the intervals of a forecast from the errors of its method in the backtest, and how many intervals held.
+"""Computes the intervals of a forecast from the errors of the forecast's method in the backtest, and counts how many
+intervals held.
 
 The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
 and others 2005). The method assumes no distribution. Errors are divided by the movement of the queue in the hour before
 their origin, because quiet hours say little about busy ones. If past intervals held too seldom or too often, the
-quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is that of the
-intervals that this rule would have given in the past, each from the errors that were known then.
+quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is the coverage that
+this rule would have had in the past. Each past interval uses only the errors that were known then.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The past intervals for one horizon: which of them held, and the share that may be missed now."""
+    """The past intervals for one horizon: whether each interval held, and the share that may be missed now."""
 
     held: Sequence[bool]
     miss: float
@@ -89,8 +90,9 @@ def _is_inside(test: Backtest, place: int, point: int, around: tuple[float, floa
 
 
 def compute_quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
-    """Returns the values with `miss` / 2 of the errors below and above them, interpolated linearly between known
-    errors."""
+    """Returns the two values that have `miss` / 2 of the errors below and above, interpolated linearly between known
+    errors.
+    """
     half = min(max(miss / 2, 0.0), 0.5)
     return _interpolate(ordered, half), _interpolate(ordered, 1 - half)
 

@@ -1,12 +1,12 @@
-"""Defines the candidates for a forecast. Each forecasts the depths 5, 10 … 60 minutes later from a series and lags of
-origins.
+"""Defines the candidates for a forecast. Each candidate forecasts the depths 5, 10 … 60 minutes later from a series and
+lags of origins.
 
 Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly changes. A
 damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day.
-The depth of a queue returns to it if the consumers mostly keep up. A season is the mean of the values that followed the
-same time in up to three earlier hours, days or weeks. The queue's distance from that mean either lasts or fades. Days
-and weeks are 24 and 168 hours of UTC. A change of clocks makes them wrong for a day, and the backtest excludes them
-then.
+The depth of a queue returns to this level if the consumers mostly keep up. A season is the mean of the values that
+followed the same time in up to three earlier hours, days or weeks. The queue's distance from that mean either lasts or
+fades. Days and weeks are 24 and 168 hours of UTC. After a change of clocks, these two seasons are wrong for a day, and
+the backtest excludes them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
 
 
 def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
-    """Continues the slope of the last `steps`. For more than an hour the method skips some steps."""
+    """Continues the slope of the last `steps`. The method skips some steps if `steps` cover more than an hour."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -42,7 +42,7 @@ def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
 
 
 def make_usual(steps: int, fading: float) -> Method:
-    """Returns the depth to its mean of the last `steps`."""
+    """Brings the depth back to its mean of the last `steps`."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))

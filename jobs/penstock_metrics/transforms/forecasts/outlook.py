@@ -1,7 +1,7 @@
 """Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals, warnings.
 
-The rates cover the last quarter of an hour. Over a whole hour, a queue that began to drain 20 minutes ago would seem
-never to become empty. The rates of a younger queue cover its life.
+The rates cover the last quarter of an hour. Rates of a whole hour would suggest that a queue that began to drain 20
+minutes ago never becomes empty. The rates of a younger queue cover its life.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MeanRates:
 
 
 def rates(arrived: int, drained: int, last_us: int, begins_us: int) -> MeanRates:
-    """Returns the rates over the last RATE_MINUTES before `last_us`, for a queue that exists since `begins_us`."""
+    """Returns the rates over the last RATE_MINUTES before `last_us`, for a queue that has existed since `begins_us`."""
     lived = (last_us - max(begins_us, last_us - RATE_MINUTES * MINUTE)) / 1_000_000
     seconds = max(lived, _LEAST_SECONDS)
     return MeanRates(arrived / seconds, drained / seconds)
@@ -89,7 +89,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class QueueOutlook:
-    """`reason` says why there is no forecast. `reason` is None if there is a forecast."""
+    """`reason` explains a missing forecast, and is None if there is a forecast."""
 
     rates: MeanRates
     drain_seconds: float | None

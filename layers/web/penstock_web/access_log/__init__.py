@@ -1,5 +1,5 @@
-"""Writes the access log: one line of JSON for each request that was answered, or whose client disconnected early
-(ACCESS_LOG).
+"""Writes the access log (ACCESS_LOG): one line of JSON for each request that was answered or whose client disconnected
+early.
 
     request ends ──► queue (bounded) ──► thread ──► JSON ──► standard output or standard error
 

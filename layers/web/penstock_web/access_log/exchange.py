@@ -14,7 +14,7 @@ from .writer import AccessLog
 
 
 class LoggedExchange:
-    """`receive` and `send` are the functions of ASGI, and count the bytes of the bodies. `end` notes the request."""
+    """`receive` and `send` wrap the functions of ASGI, and count the bytes of the bodies. `end` notes the request."""
 
     def __init__(self, log: AccessLog, scope: Scope, receive: Receive, send: Send) -> None:
         self._log = log

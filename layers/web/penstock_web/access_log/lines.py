@@ -1,5 +1,5 @@
-"""Defines a line of the access log. A line has no body, key, signature or query, and instead of a path only the
-template of its route.
+"""Defines a line of the access log. A line contains no body, key, signature or query. Instead of a path, a line
+contains the template of the route.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,8 +11,7 @@ from penstock.context import Context
 from penstock.observing.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
-"""Limits the size of one write. Up to this size the lines of several processes do not mix in a pipe (POSIX,
-PIPE_BUF)."""
+"""Limits the size of one write. Lines of several processes do not mix in a pipe up to this size (POSIX, PIPE_BUF)."""
 LONGEST_METHOD: Final = 20
 LONGEST_ADDRESS: Final = 64
 
@@ -45,7 +44,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """An entry in its written form, with the first keys of all log lines."""
+    """An entry in its written form. The entry begins with the first keys of all log lines."""
 
     timestamp: str
     level: str
@@ -95,7 +94,7 @@ def encode(entry: AnsweredRequest) -> bytes:
 
 
 def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields the lines, as many together as fit into one write."""
+    """Yields blocks of lines. Each block holds as many lines as fit into one write."""
     joined = b""
     for line in lines:
         if joined and len(joined) + len(line) > WRITE_BYTES:

@@ -20,7 +20,7 @@ MOST_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
-"""The thread's pause ends at this many lines."""
+"""The thread ends its pause when this many lines wait."""
 CLOSE_SECONDS: Final = 2.0
 """Limits the time for the waiting lines when the process ends."""
 LOG_INTERVAL_SECONDS: Final = 60.0
@@ -49,7 +49,7 @@ class AccessLog:
         self._thread.start()
 
     def add(self, answered: Answered, context: Context | None) -> None:
-        """Notes a request. `context` is None if it could not be decoded."""
+        """Notes a request. `context` is None if the request could not be decoded."""
         if self._stopping or len(self._entries) >= self._most_lines:
             self._drop(1)
             return

@@ -3,16 +3,17 @@ call.
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A pending batch holds effects that may share a call: they have an equal statement, options and merge key, or an equal
-queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for their
-bytes. If no call is under way, the batcher flushes an effect at once: an idle process adds no delay, and a busier
-process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel it. The batcher
-removes empty pending batches.
+A pending batch holds effects that may share a call: these effects have an equal statement, options and merge key, or an
+equal queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for the
+transfer of long ones. The batcher flushes an effect at once if no call is under way. An idle process therefore adds no
+delay, and a busier process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel
+it. The batcher removes empty pending batches.
 
-A failure affects only the requests that caused it. If the database refuses the data of a flush, the batcher halves the
-flush until the bad entry is alone. The batcher also halves a flush of transactions if one of them is refused, and a
-flush that meets a lock of another open transaction. Entries that need the lock then wait alone (`contention`). If a
-client disconnects while its request receives messages, they go to the other requests of the flush or back to the queue.
+A failure affects only the requests that caused it. The batcher halves a flush whose data the database refuses, until
+the bad entry is alone. The batcher also halves a flush of transactions if one of them is refused, and a flush that
+meets a lock of another open transaction. Entries that need the lock then wait in a separate call (`contention`). If a
+client disconnects while its request receives messages, these messages go to the other requests of the flush or back to
+the queue.
 """
 
 import asyncio
@@ -61,15 +62,16 @@ from .merge import (
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .write_backpressure import WriteBackpressure
 
-# After this time without a flush no other requests are arriving, so the batcher flushes a new effect at once.
+# After this time without a flush, the batcher assumes that no other requests are arriving and flushes a new effect at
+# once.
 IDLE_SECONDS = 0.003
-# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. The batcher
-# does not repeat a send, which would be stored twice.
+# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. A repeated
+# send would store the messages twice, so the batcher repeats no send.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
     (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
 )
 
-# The batcher repeats no call for a request that has waited longer. Two calls that hang would take all of its time
+# The batcher repeats no call for a request that has waited longer. Two hanging calls would use up the request's time
 # (408).
 LATEST_REPETITION_SECONDS = 5.0
 
@@ -78,7 +80,7 @@ ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence
 
 
 class LockWait(Enum):
-    """Says how the batcher lets a call wait for locks of other transactions. `Contention` has the functions."""
+    """Chooses how long a call waits for locks of other transactions. `Contention` has the functions."""
 
     USUAL = "as the pool lets every call wait"
     BRIEF = "only briefly: the batcher looks for the entries that need the lock"
@@ -87,7 +89,7 @@ class LockWait(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flusher:
-    """Makes the calls of flushes. `lock_wait` says what a call does that meets a lock."""
+    """Makes the calls of flushes. `lock_wait` chooses the wait of a call that meets a lock."""
 
     execute: ExecuteEntries
     lock_wait: LockWait
@@ -256,8 +258,9 @@ class Batcher:
             fail_entries(entries, InternalFailure)
 
     def _receive_again(self, entries: Sequence[PendingEffect]) -> None:
-        """Receives for these entries before all others, with fewer entries in a call, because the messages are longer
-        than expected."""
+        """Receives for these entries before all other entries, with fewer entries in a call, because the messages are
+        longer than expected.
+        """
         effect = cast("Receive[ReceivedRow]", entries[0].effect)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
         batch = self._batch(effect.statement, effect.batch_key, effect.queue, locked_key)
@@ -267,7 +270,7 @@ class Batcher:
     def _isolate(self, entries: Sequence[PendingEffect], lock_wait: LockWait) -> None:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
-        if lock_wait is LockWait.LONG:  # All of them need the lock.
+        if lock_wait is LockWait.LONG:  # All of these entries need the lock.
             fail_entries(entries, ServiceUnavailable)
             return
         if len(entries) > 1:
@@ -328,7 +331,7 @@ class Batcher:
         return results
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
-        """Makes messages visible again that no request is left to take."""
+        """Makes messages visible again if no request is left that could take the messages."""
         if messages:
             try:
                 self.submit(make_visible_effect(queue, messages)).add_done_callback(_log_failed_return)
@@ -337,7 +340,7 @@ class Batcher:
 
 
 def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since: float) -> bool:
-    """Returns whether a failed call had no effect, or has none if it is made again.
+    """Returns whether the batcher may repeat a failed call: the call had no effect, or a repetition has no effect.
 
     `since` is the time when the first request of the call began to wait. The request must have time left.
     """
@@ -349,7 +352,7 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 
 def may_be_data_error(error: Exception) -> bool:
-    """Returns whether one entry may be the cause. A missing function or privilege fails for all entries."""
+    """Returns whether one entry may have caused the error. A missing function or privilege affects all entries."""
     return find_meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 

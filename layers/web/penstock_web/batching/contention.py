@@ -1,10 +1,10 @@
-"""Limits what one queue or one lock of another transaction takes from all other requests.
+"""Limits how much one queue, or one lock of another transaction, delays all other requests.
 
-A queue may have a share of the connections for receives. Its receives share calls only if their visibility timeouts are
-equal. All other effects of a queue share one call.
+A queue may use only a share of the connections for receives, because receives of a queue share calls only if their
+visibility timeouts are equal. All other effects of a queue share one call.
 
-A call waits for a lock up to the role's `lock_timeout`. A key whose wait timed out is remembered for a while. Effects
-that need it go into separate batches, so that they do not delay others.
+A call waits for a lock up to the role's `lock_timeout`. The batcher remembers a key for a while after a wait for its
+lock timed out. Effects that need this key go into separate batches, so that they do not delay other effects.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time a lock is assumed to be released. The next call that meets it waits again.
+# After this time the batcher assumes that the lock was released. The next call that meets the lock waits again.
 REMEMBER_SECONDS = 10.0
 MOST_KEYS = 10_000
 
@@ -35,7 +35,7 @@ _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Says how to make calls that meet locks of other transactions, or would take every connection.
+    """Defines how the batcher makes calls that meet locks of other transactions, or that would take every connection.
 
     `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
     wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
@@ -97,7 +97,9 @@ class LockedKeys:
         return None
 
     def add(self, effect: Mergeable) -> Hashable | None:
-        """Remembers that the wait of an effect timed out. Any of its keys may be the reason. Returns the first key."""
+        """Remembers that the wait of an effect timed out. Any key of the effect may be the reason. Returns the first
+        key.
+        """
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MOST_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}

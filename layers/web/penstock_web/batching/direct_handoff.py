@@ -47,8 +47,9 @@ class HandoffDatabase(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call. `hidden` has the ids of the messages that they
-    took and hid."""
+    """The waiting receives of one queue that may share a call. `hidden` has the ids of the messages that these receives
+    took and hid.
+    """
 
     def __init__(self, waiters: list[Waiter]) -> None:
         self._waiters = waiters
@@ -59,12 +60,13 @@ class WaiterGroup:
 
     @property
     def call(self) -> StatementCall:
-        """Returns one receive for all of them, for the transaction of the sends."""
+        """Returns one receive for all of these receives, for the transaction of the sends."""
         return merge_calls(self._receives, own_transaction=False)
 
     def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
-        """Gives each waiter up to the requested number of messages while they last. Returns how many messages there
-        were."""
+        """Gives each waiter up to the requested number of messages until no message is left. Returns the number of
+        messages.
+        """
         connected = [not waiter.future.done() for waiter in self._waiters]
         results, left_over = distribute_messages(self._receives, connected, rows)
         for waiter, messages in zip(self._waiters, results, strict=True):
@@ -80,7 +82,9 @@ class WaiterGroup:
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
-        """Wakes the waiters that got no messages, and they receive for themselves. Returns their number."""
+        """Wakes the waiters that got no messages. Each of these waiters then receives for itself. Returns their
+        number.
+        """
         return sum(waiter.wake() for waiter in self._waiters)
 
 
@@ -103,7 +107,7 @@ class DirectHandoff:
     ) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
-        Raises the pool's errors. In that case no waiter got a message.
+        Raises the pool's errors. No waiter got a message in that case.
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)

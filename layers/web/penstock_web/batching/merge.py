@@ -30,10 +30,9 @@ class NumberedRow(Protocol):
 def merge_calls(
     effects: Sequence[Mergeable], *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[Row], list[object]]:
-    """Returns the statement and arguments that serve all these effects, which have the same batch key.
+    """Returns the statement and arguments that serve all these effects. The effects have the same batch key.
 
-    With `own_transaction` the call is a separate transaction. `assume_short` has the meaning that it has in
-    `receive_call`.
+    With `own_transaction` the call is a separate transaction. `assume_short` means the same as in `receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):
@@ -65,8 +64,9 @@ class NotMergeable(Exception):  # noqa: N818 - nothing failed
 
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
-    """Raises NotMergeable if two transactions acknowledge the same message. Only the first may do so, and one call
-    would let both."""
+    """Raises NotMergeable if two transactions acknowledge the same message. Only the first transaction may do so, and
+    one call would let both transactions do so.
+    """
     seen: set[Row] = set()
     for each in transactions:
         handles = set(each.handles)
@@ -76,7 +76,7 @@ def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
 
 
 def check_not_refused(rows: Sequence[TransactedRow]) -> None:
-    """Raises NotMergeable if the database refused the merged transactions because of one of them."""
+    """Raises NotMergeable if one of the merged transactions made the database refuse all."""
     if any(row.error is not None for row in rows):
         raise NotMergeable
 
@@ -96,7 +96,9 @@ def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row
 def rows_by_transaction(
     transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
 ) -> list[list[TransactedRow]]:
-    """Returns the rows of each transaction, which are about its messages. `n` counts from 1 within them."""
+    """Returns the rows of each transaction, which describe the transaction's messages. `n` counts from 1 within these
+    rows.
+    """
     if len(transactions) == 1:
         return [list(rows)]
     owners = [(index, n) for index, each in enumerate(transactions) for n, _ in enumerate(each.messages, 1)]
@@ -110,12 +112,12 @@ def rows_by_transaction(
 def distribute_messages(
     receives: Sequence[Receive[ReceivedRow]], connected: Sequence[bool], rows: Sequence[ReceivedRow]
 ) -> tuple[list[list[ReceivedRow]], list[ReceivedRow]]:
-    """Returns each request's rows (the header, then messages in order), and the messages that no request is left to
+    """Returns each request's rows (the header, then messages in order), and the messages that no remaining request can
     take.
 
-    A request whose client has disconnected gets no messages. The other requests get them first, up to their counts. On
-    a FIFO queue the shares stay separate: each request's share has different message groups, and another request's
-    share may not hold messages of the same group.
+    A request whose client has disconnected gets no messages. The other requests get these messages first, up to their
+    counts. On a FIFO queue the shares stay separate: each request's share has different message groups, and another
+    request's share may not hold messages of the same group.
     """
     header, *messages = rows
     results: list[list[ReceivedRow]] = []

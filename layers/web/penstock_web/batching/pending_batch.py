@@ -1,6 +1,7 @@
 """Holds effects that wait for a shared call, and decides how many of them one call takes.
 
-Entries, messages and bytes bound a call, because sharing helps many short messages and not long ones.
+The number of entries, messages and bytes limits a call, because sharing helps many short messages and does not help
+long ones.
 """
 
 import asyncio
@@ -16,27 +17,28 @@ from penstock.postgres.statement import Row
 
 from .merge import Mergeable
 
-# The unit is entries. An effect counts one more for each KiB, so a call carries a MiB and the bytes of the last
-# request. The bytes of a call are in memory several times, and libpq keeps a buffer of the longest call that a
-# connection has sent.
+# The unit is entries. The weight of an effect grows by one for each KiB, so a call carries a MiB and the bytes of the
+# last request. The bytes of a call are in memory several times, and libpq keeps a buffer for the longest call of each
+# connection.
 MAX_FLUSH_WEIGHT = 1000
 BYTES_PER_ENTRY = 1024
 # A send of this length shares no call with shorter sends. The number is our choice.
 LONG_WEIGHT = 64
-# The unit is weight. A batch stops collecting at this limit: with all waiting entries in one call, the service would
+# The unit is weight. A batch stops collecting at this limit. If one call had all waiting entries, the service would
 # idle during the commit.
 ENOUGH_WEIGHT = 60
-# After this many turns of the event loop without a new entry, the batch assumes that no more are arriving.
+# After this many turns of the event loop without a new entry, the batch assumes that no further entries are arriving.
 IDLE_TURNS = 3
 
 RowsFuture = asyncio.Future[Sequence[Row]]
-"""Holds the rows of one request's effect. Only its operation knows their type."""
+"""Holds the rows of one request's effect. Only the request's operation knows the type of the rows."""
 
 
 class PendingEffect(Struct, eq=False):
     """One request's effect and the future of its rows.
 
-    `weight` is the part of a flush that it fills. `since` is the time when it began to wait, by the monotonic clock.
+    `weight` is the part of a flush that the effect fills. `since` is the time when the effect began to wait, by the
+    monotonic clock.
     """
 
     effect: Mergeable
@@ -52,7 +54,7 @@ class PendingEffect(Struct, eq=False):
 
 
 class PendingBatch:
-    """Effects that may share a call. They wait for the one call under way, because two calls would carry fewer
+    """Effects that may share a call. The effects wait for the one call under way, because two calls would carry fewer
     entries each.
 
     `queue` is the queue of a receive, or None.
@@ -69,8 +71,8 @@ class PendingBatch:
     async def collect(self) -> None:
         """Waits for entries that are arriving, until several turns of the event loop add none.
 
-        The server reads requests that arrived together one by one, and would otherwise flush the first of them alone. A
-        turn that adds no entry costs 10 µs. A call costs several hundred.
+        The server reads requests that arrived together one by one. Without this wait, the batch would flush the first
+        of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.
         """
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
@@ -87,7 +89,9 @@ class PendingBatch:
 
     @property
     def receives_long_messages(self) -> bool:
-        """Returns whether its messages are so long that one request must get fewer than it may request."""
+        """Returns whether the messages are so long that one request must get fewer messages than a request may ask
+        for.
+        """
         return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:

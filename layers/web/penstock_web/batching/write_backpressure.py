@@ -2,7 +2,7 @@
 
     receive ─► are few bytes unread? ─► SQL call ─► responses ─► transports ─► clients
 
-A response is in memory until its client has read it, and may have several MiB. Without a limit, clients that receive
+A response stays in memory until the client has read it, and may have several MiB. Without a limit, clients that receive
 faster than they read would fill the memory. The wait is bounded because a slow client must not keep others from
 receiving. The service closes the connection of a client that reads nothing at all. Its messages become visible again
 when their visibility timeout ends.
@@ -14,13 +14,13 @@ from typing import Protocol
 
 HIGH_WATER_BYTES = 8 * 1_048_576
 MAX_WAIT_SECONDS = 0.5
-# A connection is closed after this time without a byte read. The time is the idle timeout of AWS's load balancers
-# ("Application Load Balancers").
+# The service closes a connection if the client reads no byte for this time, which is the idle timeout of AWS's load
+# balancers ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """The methods of asyncio's transport that are needed here."""
+    """The methods of asyncio's transport that this module needs."""
 
     def get_write_buffer_size(self) -> int:
         """Returns the number of bytes that the kernel has not taken."""
@@ -33,7 +33,7 @@ class WriteBackpressure:
     """The transports of a process whose clients read slower than the service writes."""
 
     def __init__(self) -> None:
-        # The numbers include bytes that were read, because asyncio shrinks a buffer late.
+        # These numbers include bytes that the client has read already, because asyncio shrinks a buffer late.
         self._bytes: dict[Transport, int] = {}
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()

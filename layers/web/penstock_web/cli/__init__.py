@@ -4,8 +4,8 @@
 Each module in MODULES has an `app`, a typer application with the commands of that module. Add a new command to one of
 them, or to a new module.
 
-At their top, modules of commands import only typer and the settings. A command imports the rest when it runs, because
-`penstock up` must not load boto3 and `penstock settings` must not load a web framework.
+Modules of commands import only typer and the settings at their top. A command imports all other modules when it runs,
+because `penstock up` must not load boto3 and `penstock settings` must not load a web framework.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MODULES: Final = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code. A foreseen error is one line on standard error and code 1.
+    """Runs a command and returns the exit code. An expected error becomes one line on standard error and exit code 1.
 
     Raises SystemExit with code 2 for arguments that the command does not take.
     """
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(_command().main(arguments, prog_name="penstock", standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # The reader of the output has ended, such as `head`.
+    except BrokenPipeError:  # A program that reads the output, such as `head`, has ended.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (LocalError, SettingError) as error:
@@ -78,7 +78,7 @@ def application() -> typer.Typer:
     return application
 
 
-# typer builds all commands once in a process, in 30 ms.
+# typer builds all commands once for each process, which takes 30 ms.
 _command: Final = cache(lambda: typer.main.get_command(application()))
 
 
@@ -114,7 +114,7 @@ def _global_options(
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """Returns the usage of the command, and then the error in its arguments."""
+    """Returns the usage of the command, followed by the error in the command's arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

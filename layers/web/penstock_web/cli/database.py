@@ -1,4 +1,4 @@
-"""Opens the database of DATABASE_URL for the commands that read or write it themselves."""
+"""Opens the database of DATABASE_URL for commands that read or write the database directly."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def service_database(
 ) -> Iterator[Database]:
     """Yields the configured database, or the database of the service that runs here. `direct` uses DATABASE_DIRECT_URL.
 
-    `call_seconds` limits a call (the setting). Raises SettingError without a database, and LocalError if a call fails
-    or the address is invalid.
+    `call_seconds` limits a call, in place of the setting. Raises SettingError without a database, and LocalError if a
+    call fails or the address is invalid.
     """
     dsn = (settings.direct_url if direct else settings.database_url) or choose_database(settings)
     check_addresses(settings)

@@ -1,4 +1,4 @@
-"""Defines the option --database, which names the database in place of the environment."""
+"""Defines the option --database, which replaces the database of the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DatabaseAddress = Annotated[
 
 
 def variables_with(address: str | None) -> dict[str, str]:
-    """Returns the environment. A given address replaces the addresses in it. Raises SettingError."""
+    """Returns the environment. A given address replaces the addresses in the environment. Raises SettingError."""
     variables = dict(os.environ)
     if address is None:
         return variables

@@ -1,4 +1,6 @@
-"""Implements `penstock demo`: runs boto3 against a running Penstock to show that it works, and roughly how fast."""
+"""Implements `penstock demo`: runs boto3 against a running Penstock to show that the service works, and roughly how
+fast.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def demo(
 
     try:
         client = _client(RestClient(endpoint).endpoint)
-    except ValueError as error:  # boto3 refuses the endpoint as an invalid address.
+    except ValueError as error:  # boto3 does not accept the endpoint's address.
         print(f"penstock demo: {error}")
         return 1
     try:

@@ -1,6 +1,6 @@
 """Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies.
 
-The command also makes a restored database safe for clients that knew it before.
+The command also makes a restored database safe for clients that used the database before the restore.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ def example() -> None:
 
 
 def find_file(folder: str, name: str) -> Path:
-    """Returns the path of a file. A package has it in `files`, a checkout in this folder."""
+    """Returns the path of a file. An installed package has the file in `files`. A checkout has the file in this
+    folder.
+    """
     installed = Path(__file__).parents[1] / "files" / name
     return installed if installed.exists() else Path(__file__).parents[4] / folder / name

@@ -57,7 +57,7 @@ class NewKey(NamedTuple):
 
     @property
     def token(self) -> str:
-        """Returns the whole bearer key."""
+        """Returns the complete bearer key."""
         return f"{self.key_id}.{self.secret}"
 
     def variables(self) -> dict[str, str]:
@@ -91,9 +91,8 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the keys in the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`.
-
-        Without these the command uses the database of the service that runs here. Raises SettingError or LocalError.
+        """Opens the keys in the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`. If neither is set,
+        the command uses the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -135,7 +134,8 @@ class KeyRing:
         if row.error == "TooManyKeys":
             raise LocalError(f"the user {user!r} has two {kind} keys: revoke one first")
         if not row.created:
-            raise LocalError("the id is taken; try again")  # 80 random bits make a collision improbable.
+            # A collision is improbable, because the id has 80 random bits.
+            raise LocalError("the id is taken; try again")
         return NewKey(key_id, secret, account_id, user, bearer)
 
     def create_first(self) -> Iterator[str]:
@@ -189,8 +189,8 @@ class KeyRing:
     def set_user(
         self, name: str, policies: Sequence[str], account: str | None, *, new: bool
     ) -> Iterator[str]:
-        """Creates a user, or replaces the policies of one (`new` False). A policy is `read`, `operate`, `admin` or
-        JSON.
+        """Creates a user, or replaces the policies of an existing user (`new` False). A policy is `read`, `operate`,
+        `admin` or JSON.
 
         Raises LocalError for a bad name or account, an invalid policy, a new user that exists, or an old user that
         does not.
@@ -284,7 +284,7 @@ class KeyRing:
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
-        """Raises LocalError if the service could not read a secret that is encrypted now."""
+        """Raises LocalError if the service could not decrypt a secret that this program encrypts now."""
         key = self._settings.queue_encryption_key
         if not key:
             remedy = right_key(self._database, key, self._folder)
@@ -320,7 +320,7 @@ class KeyRing:
 def make_first_key(settings: Settings) -> None:
     """With QUEUE_ACCESS=sigv4, creates and prints the first access key, without which no client could call.
 
-    Several processes may do so at once, and one of them creates the key. Raises SettingError or LocalError.
+    Several processes may try this at once, and exactly one process creates the key. Raises SettingError or LocalError.
     """
     if settings.queue_access != "sigv4":
         return

@@ -1,7 +1,7 @@
 """Implements `penstock keys`: access keys, bearer keys and the key that signs SNS messages.
 
-The commands work in the database for the operator of an installation. With --endpoint the commands work on the keys of
-the caller's account, over the REST API.
+Without --endpoint the commands use the database, and the operator of an installation runs them. With --endpoint they
+manage the keys of the caller's account over the REST API.
 """
 
 from __future__ import annotations

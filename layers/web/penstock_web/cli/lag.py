@@ -37,7 +37,7 @@ STYLES: Final = {
     Kind.IDLE: "dim",
 }
 WIDTH_OF_A_FILE: Final = 160
-"""Sets the columns of a table that is not written to a terminal."""
+"""Sets the width of a table, in columns, if the output is not a terminal."""
 
 
 class NamedVerdict(msgspec.Struct):
@@ -75,7 +75,7 @@ class _Page(msgspec.Struct):
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """Does the same as `read_all` over the REST API, for the account of the caller."""
+    """Does the same as `read_all`, but over the REST API and for the account of the caller."""
     client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
@@ -155,7 +155,7 @@ def emptying(verdict: Verdict) -> str:
 
 
 def consumers(verdict: Verdict) -> str:
-    """Formats the numbers of present and needed consumers. An unknown number is ?."""
+    """Formats the numbers of present and needed consumers. A question mark replaces an unknown number."""
     if verdict.consumers_needed is None:
         return ""
     return f"{verdict.consumers_now or '?'} of {verdict.consumers_needed}"

@@ -1,4 +1,4 @@
-"""Implements `penstock apply | export | import` for the file penstock.yaml (docs/guides/penstock_file.md)."""
+"""Implements `penstock apply | export | import`, which use the file penstock.yaml (docs/guides/penstock_file.md)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def import_(
     output: Output = None,
     region: SourceRegion = None,
 ) -> None:
-    """Reads with the credentials of the environment, changes nothing there, and does not read messages."""
+    """Uses the credentials of the environment, changes nothing at the endpoint, and does not read messages."""
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
@@ -178,7 +178,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
 def _may(changes: list[Change]) -> bool:
     if not sys.stdin.isatty():
         if any(change.sign == "-" for change in changes):
-            raise LocalError("nothing was changed: without a terminal, say --yes to delete")
+            raise LocalError("nothing was changed: pass --yes to delete if there is no terminal")
         return True
     return typer.confirm(f"make {len(changes)} changes?")
 

@@ -1,5 +1,6 @@
-"""Implements `penstock roles`: which account a database role of an application uses in the SQL interface
-(docs/reference/sql.md)."""
+"""Implements `penstock roles`: assigns accounts to the database roles of applications that use the SQL interface
+(docs/reference/sql.md).
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def unset(role: Role) -> None:
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
-    """Yields lines with the result and the rights that the role lacks. Raises LocalError for an invalid name."""
+    """Yields lines that contain the result and the rights that the role lacks. Raises LocalError for an invalid
+    name.
+    """
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError

@@ -31,8 +31,8 @@ def settings(
 
 
 def _display(setting: Setting[Value], value: Value) -> Value:
-    """Formats the value. For a secret the command shows only whether it is set, and for the address of a database it
-    hides the password.
+    """Formats the value. The command shows only whether a secret is set, and hides the password of a database's
+    address.
     """
     if not value or setting.name not in ADDRESSES:
         is_hidden = bool(value) and (setting.secret or setting.hidden)

@@ -1,7 +1,7 @@
 """Implements `penstock users`: manages users and their rights with QUEUE_ACCESS=sigv4.
 
-The commands work in the database for the operator of an installation. With --endpoint the commands work on the users of
-the caller's account, over the REST API.
+Without --endpoint the commands use the database, and the operator of an installation runs them. With --endpoint they
+manage the users of the caller's account over the REST API.
 """
 
 from __future__ import annotations

@@ -10,6 +10,6 @@ API.
     rendering.py   templates and their filters, styles and scripts
     screens/       a module a screen
 
-The console imports Jinja2, which the functions of AWS's actions lack. `application` and `rest.lambda_function` import
-it only if there is a console.
+The console imports Jinja2, which the functions of AWS's actions lack. `application` and `rest.lambda_function`
+therefore import the console only if it is enabled.
 """

@@ -1,5 +1,4 @@
-"""Shows seven days of schedules and their times. A schedule that fires often is one line, whatever its number of times
-is."""
+"""Shows seven days of schedules and their times. A schedule that fires often takes one line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -20,12 +19,12 @@ from penstock.scheduler.rows import Period, next_fire
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)
 MOST_EXPRESSIONS: Final = 60
-"""With 28 times each, evaluating 60 expressions takes about 120 ms (77 µs for each time)."""
+"""Evaluating 60 expressions with 28 times each takes about 120 ms (77 µs for each time)."""
 MOST_OFTEN: Final = 25
 MOST_A_DAY: Final = 12
-"""Limits the lines of a day. The page counts the other times."""
+"""Limits the lines of a day. The page shows the number of further times."""
 SELDOM: Final = 4
-"""Limits the times in a day. A schedule that fires more often is one line above the days."""
+"""Limits the times of a schedule in a day. A schedule that fires more often takes one line above the days."""
 MOST_MISSED: Final = 20
 A_TURN: Final = 16
 """After this many expressions other requests have a turn."""
@@ -40,7 +39,7 @@ class Fires(NamedTuple):
 
 
 class Often(NamedTuple):
-    """Schedules that fire more than four times a day. `words` says when, in English."""
+    """Schedules that fire more than four times a day. `words` describes the times in English."""
 
     words: str
     next_at: datetime
@@ -49,7 +48,7 @@ class Often(NamedTuple):
 
 
 class Day(NamedTuple):
-    """A day in UTC. `more` counts further times that are not listed."""
+    """A day in UTC. `more` is the number of times that the page does not list."""
 
     date: date
     fires: Sequence[Fires]
@@ -57,8 +56,9 @@ class Day(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """`looked_at` counts the schedules, `left_out` the expressions beyond the first 60, and `more_often` the lines
-    beyond the first 25."""
+    """`looked_at` is the number of schedules. `left_out` is the number of expressions beyond the first 60, and
+    `more_often` is the number of lines beyond the first 25.
+    """
 
     days: Sequence[Day]
     often: Sequence[Often]
@@ -96,7 +96,7 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
     """Returns when these schedules fire before `until`. None means more than four times in 24 hours.
 
-    Of past times it lists only the stored time, at which they are still to fire.
+    The stored time is the only past time in the result, because the schedules still have to fire for it.
     """
     expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
@@ -108,13 +108,13 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
             if len(found) > SELDOM and at - found[-1 - SELDOM] < DAY:
                 return None
             at = next_fire(expression, at, period)
-    except ScheduleInvalid:  # A later release made the expression, so only its next time is known.
+    except ScheduleInvalid:  # A later release stored this expression, so only the next time is known.
         return found[:1]
     return found
 
 
 def describe_times(row: CalendarRow) -> str:
-    """Says in English when they fire."""
+    """Describes in English when the schedules fire."""
     return read_stored(row.expression_kind, row.expression, row.canonical, row.timezone).description()
 
 

@@ -67,8 +67,9 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
 
 
 class History(NamedTuple):
-    """`charts` show the results of the metrics job. `computed_at` is the time when it last ended without an error. None
-    means never."""
+    """`charts` show the results of the metrics job. `computed_at` is the time when the job last ended without an error.
+    None means never.
+    """
 
     charts: Sequence[Chart]
     computed_at: datetime | None
@@ -76,7 +77,7 @@ class History(NamedTuple):
 
 
 def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
-    """Returns the history from `rows` of queue.read_queue_history. Without rows the queue is gone."""
+    """Returns the history from `rows` of queue.read_queue_history. The queue is gone if there are no rows."""
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
@@ -85,8 +86,7 @@ def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetim
 
 
 def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Iterator[Chart]:
-    """Yields charts of depth, messages per hour, age and lag. An hour that was not stored is a gap, and so is an
-    unknown value."""
+    """Yields charts of depth, messages per hour, age and lag. A missing hour or an unknown value leaves a gap."""
     rows = [(row.ends_at, row) for row in hours if row.ends_at is not None]
     if not rows:
         return
@@ -144,7 +144,7 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
 
 
 def trust_picture(picture: str) -> Markup:
-    """Trusts a picture of the report's writer, which escapes every text."""
+    """Marks a picture as safe, because the report's writer escapes every text."""
     return Markup(picture)  # noqa: S704
 
 
@@ -163,7 +163,7 @@ def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES
 
 
 def spark(values: Sequence[int | None], text: str) -> Markup:
-    """Draws a line with the area below it. An unknown value is a gap."""
+    """Draws a line and fills the area below the line. An unknown value leaves a gap."""
     known = [value for value in values if value is not None]
     if not known:
         return Markup()

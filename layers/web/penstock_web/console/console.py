@@ -1,6 +1,4 @@
-"""Adds the console to an application, which is the container's application or the application that Mangum runs on
-Lambda.
-"""
+"""Adds the console to the container's application, or to the application that Mangum runs on Lambda."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
@@ -28,7 +26,7 @@ def add_console(
 ) -> None:
     """Adds the routes below /console, and `/`. `refresh` returns when the queues have been measured.
 
-    `pool` has the counters of the process's pool of connections. `pool` is None if the process has no pool.
+    `pool` returns the counters of the process's pool of connections, and is None if the process has no pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

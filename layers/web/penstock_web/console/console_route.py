@@ -68,7 +68,7 @@ class ConsoleRoute(APIRoute):
 
 
 async def admit(page: Page) -> None:
-    """Raises SignInWanted, or the error for which the request is refused."""
+    """Raises SignInWanted, or the error with which the console refuses the request."""
     context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
@@ -90,8 +90,8 @@ def check_origin(context: Context, *, writes: bool) -> None:
     """Raises AccessDenied for a form whose origin is not exactly the console's, and for a page that another site
     embeds.
 
-    SameSite ignores ports, so the cookie comes with a form of any page on this host. Links from other sites are
-    followed.
+    SameSite ignores ports, so the cookie comes with a form of any page on this host. A link from another site may open
+    a page.
     """
     headers = context.http.headers
     if writes:

@@ -25,9 +25,10 @@ NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_cou
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
-    """Returns the filter of an address, or None if it has none. Raises InvalidParameterValue for an invalid filter.
+    """Returns the filter of an address, or None if the address has no filter. Raises InvalidParameterValue for an
+    invalid filter.
 
-    `states` lists the states that the search covers. If the text is empty, the search covers all.
+    `states` lists the states that the search covers. The search covers all states if the text is empty.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:
@@ -43,16 +44,16 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
     try:
         return msgspec.convert(document, MessageFilter)
     except msgspec.ValidationError as error:
-        raise InvalidParameterValue(f"This filter cannot be used: {error}") from error
+        raise InvalidParameterValue(f"This filter is invalid: {error}") from error
 
 
 def parse_number(text: str) -> int | str:
-    """Returns the number. Any other text is returned unchanged, and is refused later."""
+    """Returns the number. The function returns any other text unchanged, and a later check refuses the text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def parse_value(text: str) -> object:
-    """Returns a number, true, false or null as in JSON. Anything else is a text, which may have quotes."""
+    """Returns a number, true, false or null as in JSON. Any other value is a text, with or without quotes."""
     try:
         value: object = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError):

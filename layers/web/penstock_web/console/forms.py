@@ -13,13 +13,13 @@ LONGEST_FORM: Final = 1_400_000
 
 
 class Query(QueryParams):
-    """The parameters of an address. The database cannot store NUL, so no value has it."""
+    """The parameters of an address. Values contain no NUL, because the database cannot store this character."""
 
     def __init__(self, query_string: bytes) -> None:
         super().__init__(query_string.replace(b"%00", b"%EF%BF%BD"))
 
     def read_number(self, name: str, default: int, most: int = 2**62) -> int:
-        """Returns a parameter that is a whole number from 1 to `most`; the default for anything else."""
+        """Returns a parameter that is a whole number from 1 to `most`. Returns the default for any other value."""
         text = self.get(name, "")
         is_number = text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most
         return int(text) if is_number else default
@@ -31,13 +31,13 @@ class Query(QueryParams):
 
 
 class Form:
-    """The fields of a form. A request without a form has none."""
+    """The fields of a form. A request without a form has no fields."""
 
     def __init__(self, fields: dict[str, list[str]] | None = None) -> None:
         self._fields = fields or {}
 
     def get(self, name: str) -> str:
-        """Returns a field of the form; an empty text if the form lacks it."""
+        """Returns a field of the form, or an empty text if the form lacks this field."""
         return self._fields.get(name, [""])[0]
 
     def get_all(self, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Looks at messages without receiving them. Looking takes no lease and does not count as a receive."""
+"""Shows messages without receiving them. This takes no lease and does not count as a receive."""
 
 import json
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ PAGE: Final = 50
 PAGE_BYTES: Final = 2_000_000
 LONGEST_PREVIEW: Final = 240
 LONGEST_PRETTY: Final = 200_000
-"""Bodies up to this number of characters are shown with their JSON in lines."""
+"""The page shows the JSON of a body in lines if the body has at most this many characters."""
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """A message as it was seen, in this state."""
+    """A message and its state at the time of the reading."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
@@ -40,7 +40,7 @@ class Seen:
 
     @property
     def receives(self) -> int:
-        """Returns the receives in all queues, of a dead letter those that made it one."""
+        """Returns the number of receives in all queues. For a dead letter, counts the receives before it became one."""
         return self.row.receive_count + count_earlier_receives(self.row.system)
 
     @property
@@ -81,17 +81,17 @@ class Seen:
 
     @property
     def sent_at(self) -> datetime:
-        """Returns when it was sent."""
+        """Returns when the message was sent."""
         return to_datetime(self.row.sent_at_ms)
 
     @property
     def entered_at(self) -> datetime:
-        """Returns when it came into this queue."""
+        """Returns when the message came into this queue."""
         return to_datetime(self.row.entered_at_ms)
 
     @property
     def visible_at(self) -> datetime:
-        """Returns the time from which it can be received."""
+        """Returns the time from which a consumer can receive the message."""
         return to_datetime(self.row.visible_at_ms)
 
     @property

@@ -24,7 +24,7 @@ MOST_LONG: Final = QUEUES_A_READ[KEPT]
 
 
 class Observed(NamedTuple):
-    """A queue: its last measurement, its minutes with the newest last, and the verdict."""
+    """A queue with its last measurement, its minutes (the newest last) and its verdict."""
 
     facts: VerdictFactsRow
     minutes: Sequence[Minute]
@@ -48,12 +48,12 @@ class Observed(NamedTuple):
 
     @property
     def drain_rate(self) -> float | None:
-        """Returns the same for messages that were deleted, or moved to the dead-letter queue."""
+        """Returns the rate of messages that were deleted or moved to the dead-letter queue."""
         return self.verdict.drain_rate if self._has_full_minute else None
 
     @property
     def _has_full_minute(self) -> bool:
-        if not self.minutes:  # Without minutes nothing happened, if the minutes were read.
+        if not self.minutes:  # Nothing happened if the minutes were read and the queue has no minutes.
             return self.facts.measured_at is not None
         return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
 
@@ -64,7 +64,7 @@ class Observed(NamedTuple):
 
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
-    """Returns the existing queues by ARN. Of more than 60 queues the function returns the first 60."""
+    """Returns the existing queues by ARN. The function returns at most the first 60 queues."""
     some = list(arns[:MOST_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:

@@ -42,7 +42,9 @@ class Page:
         return self.context.environment.settings.console == "full"
 
     def may(self, action: str, arn: str = ANY) -> bool:
-        """Returns whether the user's own policies allow this, for what a page offers. Each request is checked again."""
+        """Returns whether the user's own policies allow this, so that a page can offer it. Each later request is
+        checked again.
+        """
         if action.partition(":")[2].startswith(READING) or self.is_full:
             service, _, name = action.partition(":")
             return is_user_allowed(service, name, arn, self.context)
@@ -70,14 +72,16 @@ class Page:
         return await self._runner.run(operation)
 
     async def act(self, operation: Operation[T]) -> T:
-        """Does the same for an operation that changes something, so that later pages show the change."""
+        """Runs an operation that changes something and returns its result, so that later pages show the change."""
         try:
             return await self.run(operation)
         finally:
             self.context.environment.cache(ViewCache).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
-        """Returns the result of an operation that only reads. Users of an account share it. `key` names it."""
+        """Returns the result of an operation that only reads. All users of an account share the result. `key` names
+        it.
+        """
         readings = self.context.environment.cache(ViewCache)
         owner = (self.context.account_id, self.context.region)
         return await readings.get((*owner, *key), lambda: self.run(operation()))
@@ -85,14 +89,16 @@ class Page:
     async def refresh(self) -> None:
         """Returns when the queues have been measured, in a process whose worker `measure` sleeps, or after a moment.
 
-        The page says when they were measured, and the next poll shows later measurements.
+        The page shows the time of the measurements, and the next poll shows later ones.
         """
         refresher: Refresher | None = self.request.app.state.console_refresh
         if refresher is not None:
             await refresher.wait()
 
     def pool(self) -> Mapping[str, int] | None:
-        """Returns the counters of the process's pool of connections; None in a function, which has one connection."""
+        """Returns the counters of the process's pool of connections, or None in a function, which has one connection
+        and no pool.
+        """
         stats: Callable[[], Mapping[str, int]] | None = self.request.app.state.console_pool
         return None if stats is None else stats()
 

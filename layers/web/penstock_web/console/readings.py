@@ -1,7 +1,7 @@
 """Shares one reading among all viewers of a process. Viewers of the same page get the same answer of the database.
 
-A reading is used for three seconds, and for a hundred times as long as it took. A costly reading is therefore rare, and
-each kind of reading costs the database at most a hundredth of a core.
+The process reuses a reading for three seconds, and for at least a hundred times the duration of the reading. Costly
+readings are therefore rare, and each kind of reading costs the database at most a hundredth of a core.
 """
 
 import asyncio
@@ -13,19 +13,21 @@ T = TypeVar("T")
 
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
-"""Limits the part of the time in which a reading may be under way."""
+"""Limits the share of time that readings of one kind may take."""
 LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
-"""A poll every three seconds finds a reading that is slightly too young. This margin makes it too old."""
+"""A poll every three seconds would find a reading that is slightly too young to be replaced. This margin makes the
+reading old enough.
+"""
 REFRESH_SECONDS: Final = 0.15
 """A page waits this long for the measurements."""
 SLOW_SECONDS: Final = 60.0
-"""After a wait that timed out, as with 100,000 queues, pages do not wait for this time."""
+"""If a wait timed out, as with 100,000 queues, pages do not wait again for this time."""
 
 
 class CachedView(Generic[T]):
-    """A value, the time until which it is used, and the task that reads it again."""
+    """A value, the time until which the process uses it, and the task that refreshes it."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
@@ -61,7 +63,7 @@ class ViewCache:
         self._known: dict[Hashable, object] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """Returns what `read` returned lately, or returns now. `key` names what it reads, and for whom.
+        """Returns a recent result of `read`, or calls `read` now. `key` identifies the data and the account.
 
         Raises what `read` raises.
         """

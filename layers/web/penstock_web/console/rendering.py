@@ -1,7 +1,7 @@
 """Renders templates, defines their filters, and reads styles and scripts.
 
-Templates escape every value. An unknown value is a dash and never 0. Addresses of styles and scripts have a digest of
-the content, so browsers keep the files for a year.
+Templates escape every value. Filters show an unknown value as a dash and never as 0. Addresses of styles and scripts
+have a digest of the content, so browsers keep the files for a year.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,10 +49,10 @@ def render(template: str, values: Mapping[str, object]) -> str:
 
 
 # --- styles and scripts ----------------------------------------------------------------------------------------------
-# htmx.min.js is htmx 4.0.1 of npm, unchanged: static/README.md has its address there, digest and licence.
+# htmx.min.js is the unchanged htmx 4.0.1 of npm. static/README.md gives the file's address, digest and licence.
 @cache
 def read_asset(name: str) -> tuple[bytes, str] | None:
-    """Returns the content of a file in static/ and its type, or None if no file has this name."""
+    """Returns the content and the type of a file in static/, or None if no file has this name."""
     kind = TYPES.get("." + name.rpartition(".")[2])
     folder = files(__package__) / "static"
     if kind is None or name not in {file.name for file in folder.iterdir()}:
@@ -109,13 +109,13 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def until(at: datetime, now: datetime) -> str:
-    """Formats the time until `at`. A time in the past is due."""
+    """Formats the time until `at`. The text for a time in the past is "due"."""
     left = (at - now).total_seconds()
     return f"in {seconds(left)}" if left >= 1 else "now" if left > -1 else f"due for {seconds(-left)}"
 
 
 def clock(at: datetime) -> str:
-    """Formats the time of the day in UTC, with seconds if it has any."""
+    """Formats the time of the day in UTC, with seconds if they are not 0."""
     return f"{at.astimezone(UTC):{'%H:%M:%S' if at.second else '%H:%M'}}"
 
 

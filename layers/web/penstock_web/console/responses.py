@@ -38,7 +38,7 @@ HEADERS: Final = {
 
 
 class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
-    """Says that nothing has this name."""
+    """The error for a name that does not exist."""
 
     json_type = query_code = "NotFound"
     status = 404
@@ -74,7 +74,7 @@ def make_frame(page: Page) -> dict[str, object]:
 
 
 def to_sign_in(page: Page) -> Response:
-    """Leads to the page on which users sign in, and from there back."""
+    """Redirects to the page on which users sign in, which leads back afterwards."""
     url = page.request.url
     back = url.path + (f"?{url.query}" if url.query else "")
     target = f"{SIGN_IN}?to={quote(back, safe='/')}" if page.request.method == "GET" else SIGN_IN
@@ -84,7 +84,7 @@ def to_sign_in(page: Page) -> Response:
 
 
 def error_page(page: Page, error: AwsError) -> Response:
-    """Returns an error as a page, with its status in HTTP."""
+    """Returns a page that shows an error, with the error's HTTP status."""
     status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
     return show_page(
         page,
@@ -96,7 +96,7 @@ def error_page(page: Page, error: AwsError) -> Response:
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:
-    """Redirects to another page after a form, so that reloading it repeats nothing."""
+    """Redirects to another page after a form, so that reloading the page does not repeat the act."""
     headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
     return RedirectResponse(path, 303, headers)
 
@@ -104,7 +104,7 @@ def redirect(path: str, cookie: str | None = None) -> Response:
 def compress_response(
     body: bytes, media_type: str, headers: Mapping[str, str], request: Request, http_status: int = 200
 ) -> Response:
-    """Returns a response, which is compressed if that is worthwhile and the browser accepts it."""
+    """Returns a response, compressed if the browser accepts compression and the body is long enough."""
     headers = {**headers, "vary": "Accept-Encoding, HX-Request-Type"}
     if len(body) >= WORTHWHILE_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
         headers["content-encoding"] = "gzip"

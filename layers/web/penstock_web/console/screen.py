@@ -18,8 +18,7 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or an act of a form. `title` is its default title. Without a `position` the screen is not in the
-    bar."""
+    """A page, or an act of a form. `title` is its default title. The bar omits a screen without a `position`."""
 
     method: str
     path: str
@@ -36,7 +35,7 @@ SCREENS: Final[list[Screen]] = []
 def screen(
     path: str, *, right: Right, title: str = "", position: int | None = None
 ) -> Callable[[HandlerT], HandlerT]:
-    """Declares a page. With a `position` its title is in the navigation bar, for users with the right."""
+    """Declares a page. With a `position`, the navigation bar shows the title to users who have the right."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("GET", path, handler, right, title, position))

@@ -1,9 +1,9 @@
 """Manages viewers of the console: keys, sessions and cookies.
 
-The cookie has only a random id. Its row in `queue.console_session`, stored under the id's SHA-256, names the key that
-the browser signed in with. The row and the user's policies are read again after five seconds, or after
-QUEUE_ACCESS_CACHE_SECONDS if that is less. Ending a key therefore signs its browsers out. With QUEUE_ACCESS=off the
-console has no sign-in and no session.
+The cookie contains only a random id. A row in `queue.console_session`, stored under the id's SHA-256, names the key
+with which the browser signed in. The console reads the row and the user's policies again after five seconds, or after
+QUEUE_ACCESS_CACHE_SECONDS if that is less. The end of a key therefore signs out the key's browsers. The console has no
+sign-in and no sessions with QUEUE_ACCESS=off.
 """
 
 import secrets
@@ -28,7 +28,9 @@ SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
 MOST_SESSIONS: Final = 1024
 MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
-"""An address may fail to sign in with one key this often in a minute. Other keys of the address are not refused."""
+"""An address may fail to sign in with one key this many times in a minute. After that, the console refuses this key but
+no other key of the address.
+"""
 LONGEST_KEY_ID: Final = 64
 COOKIE: Final = "penstock_console"
 
@@ -53,14 +55,14 @@ class Viewer:
 
 
 class Sessions:
-    """The sessions that this process has looked up in the last five seconds, and failed sign-ins."""
+    """The sessions that this process has looked up in the last five seconds, and the failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
         self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """Returns the session's row, or None if it does not exist or has ended. A session is read again after
+        """Returns the session's row, or None if the session does not exist or has ended. Reads a session again after
         `seconds`.
         """
         now = monotonic()
@@ -76,7 +78,7 @@ class Sessions:
         return known[1] if known[1].expires_at > datetime.now(UTC) else None
 
     def forget(self, session_id: str) -> None:
-        """Forgets the session, so that it is looked up again."""
+        """Forgets the session, so that the next request looks it up again."""
         self._known.pop(session_id, None)
 
 
@@ -123,7 +125,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Signs out. Without a session, signing out is no error."""
+    """Signs out. Signing out without a session is allowed."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
@@ -137,7 +139,7 @@ def hash_cookie(value: str) -> str:
 
 
 def read_session(context: Context) -> str | None:
-    """Returns the id of the session that the request names, or None if it names none."""
+    """Returns the id of the session that the request names, or None if the request names no session."""
     try:
         cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
     except CookieError:

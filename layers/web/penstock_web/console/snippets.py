@@ -1,4 +1,4 @@
-"""Makes code to copy, which uses a queue or sends a message again."""
+"""Makes code for users to copy, which uses a queue or sends a message again."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from penstock.context import Context
 
 
 class Snippet(NamedTuple):
-    """A text to copy. `label` says what it is for."""
+    """A text to copy. `label` names the purpose."""
 
     label: str
     text: str
@@ -109,7 +109,7 @@ def boto3_attribute(name: str, attribute: Attribute) -> str:
 
 
 def as_markdown(title: str, facts: Mapping[str, object], body: str, language: str) -> Snippet:
-    """Formats a message for an issue or a chat: facts, and the body in a fence that no text in it ends."""
+    """Formats a message for an issue or a chat: facts, and the body in a fence that the body cannot end."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", body)), 2))
     lines = [f"- {key}: {value}" for key, value in facts.items() if value not in (None, "")]
     return Snippet(

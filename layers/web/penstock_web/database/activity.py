@@ -6,10 +6,8 @@ Wake = Callable[[], None]
 
 
 class Activity:
-    """The workers of a process that have nothing to do until something changes.
-
-    `notice` reports sends, receives and deletes of this process at once. The next check (`compare`) finds every other
-    change.
+    """The workers of a process that wait for a change in the database. `notice` reports sends, receives and deletes of
+    this process at once. The next check (`compare`) finds every other change.
     """
 
     def __init__(self) -> None:
@@ -25,7 +23,9 @@ class Activity:
         self._after_check.append(callback)
 
     def wait(self, wake: Wake, changes: int | None) -> None:
-        """Calls `wake` once, after the next change. `changes` is the number from before the worker's last run."""
+        """Calls `wake` once, after the next change. `changes` is the number that was read before the worker's last
+        run.
+        """
         self._waiting[wake] = changes
 
     def end_wait(self, wake: Wake) -> bool:
@@ -41,7 +41,7 @@ class Activity:
             self._wake(list(self._waiting))
 
     def compare(self, changes: int) -> None:
-        """Notes a change if the number differs from the number that a worker knows."""
+        """Notes a change if the current number differs from the number that a worker knows."""
         self.changes = changes
         self._wake([wake for wake, known in self._waiting.items() if known != changes])
         for callback in self._after_check:

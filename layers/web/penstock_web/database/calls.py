@@ -7,7 +7,7 @@ from penstock.postgres.statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
-"""Holds a statement and its arguments. Arrays are lists, which the connection encodes."""
+"""Holds a statement and its arguments. The arguments contain arrays as lists, which the connection encodes."""
 
 
 class ExecuteStatement(Protocol):

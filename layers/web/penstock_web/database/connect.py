@@ -21,17 +21,18 @@ from penstock.postgres.statement import Row
 
 
 class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
-    """Gives calls a deadline of `call_seconds`. A call that misses it closes the connection."""
+    """Gives calls a deadline of `call_seconds`. A call that misses the deadline closes the connection."""
 
     call_seconds = CALL_SECONDS
-    opened_at = checked_at = 0.0  # The unit is the same as for time.monotonic.
+    opened_at = checked_at = 0.0  # Both are times of time.monotonic.
     session = SessionState()
 
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
         if needs_token(options):
-            # The call runs in a thread, because AWS credentials may come from an address of this or another machine.
+            # The call runs in a thread, because it may fetch AWS credentials from an address of this or another
+            # machine.
             try:
                 options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
@@ -70,7 +71,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
 async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsyncConnection:
     """Returns an asynchronous connection outside the pool. Raises psycopg's errors.
 
-    pg_stat_activity shows `name` as application_name, unless the address has one.
+    pg_stat_activity shows `name` as application_name, unless the address contains an application_name.
     """
     options = connection_options(url)
     if name:
@@ -101,9 +102,8 @@ def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
     """Returns whether the connection is closed, or the server closed it while it was idle.
 
     The server sends nothing on an idle connection except its end, so a readable socket means that the connection has
-    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs. A
-    query would
-    cost a round trip.
+    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs, and a
+    query would cost a round trip.
     """
     if connection.closed:
         return True

@@ -1,9 +1,8 @@
 """Holds the LISTEN connection of a process. The connection goes directly to the server, because a pooler accepts LISTEN
-and delivers nothing.
-
-Workers sleep while it works, because notifications wake them. A network may acknowledge and pass nothing on, and a
-change may notify no process. The process therefore asks on this connection at intervals what is due and whether
-something has changed (`queue.due_work`). An idle process makes no other query.
+and delivers nothing. Workers sleep while this connection works, because notifications wake them. A network may
+acknowledge data without passing it on, and a change may notify no process. At intervals, the process therefore asks on
+this connection whether work is due and whether something has changed (`queue.due_work`). An idle process makes no other
+query.
 """
 
 import asyncio
@@ -25,16 +24,16 @@ CHANNEL = "penstock"
 NAME = "listen"
 """Names the connection in log records."""
 APPLICATION_NAME = f"penstock {__version__}"
-"""Names the connection in pg_stat_activity. `penstock doctor` uses it to see which releases run."""
+"""Names the connection in pg_stat_activity. `penstock doctor` finds the running releases by this name."""
 RECONNECT_PAUSE_SECONDS = 1.0
 CHECK_SECONDS = 30.0
 """Sets the pause between two checks, unless a setting gives another."""
 EXPIRY_SECONDS = 1.0
-"""Sets the least pause before a check that comes earlier because the retention of a message ends."""
+"""Sets the shortest pause before a check that comes early because the retention of a message ends."""
 
 
 class NotificationHandler(Protocol):
-    """Receives the notifications. The dispatcher of long polls implements it.
+    """Receives the notifications. The dispatcher of long polls implements this protocol.
 
     `receives_notifications` says whether notifications arrive, as far as the listener knows.
     """
@@ -60,11 +59,11 @@ async def listen(
     """Passes notifications to the handler until it is cancelled. The loop reconnects a second after a lost
     connection.
 
-    The pool proves each connection (`one_database`). While the process gets too few connections, the listener has none.
-
-    Until then long polls depend only on the shared check, and workers on their pauses. After each connect the handler
-    registers every queue again. After each connect, and every `check_seconds`, the handler learns what is due, and
-    `activity` learns whether something has changed. A check comes earlier if the retention of a message ends earlier.
+    The pool proves each connection (`one_database`). The listener has no connection while the process gets too few
+    connections. During that time, long polls depend only on the shared check, and workers depend on their pauses. After
+    each connect the handler registers every queue again. After each connect, and every `check_seconds`, the handler
+    learns which work is due, and `activity` learns whether something has changed. A check comes earlier if the
+    retention of a message ends earlier.
     """
     outage = outage or Outage()
     while True:
@@ -117,7 +116,8 @@ async def _listen_once(
 async def _check(
     connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
 ) -> float | None:
-    """Asks what is due. Returns the seconds until the retention of the next message ends; None means not soon.
+    """Asks what is due. Returns the seconds until the retention of the next message ends, or None if it does not end
+    soon.
 
     Raises OperationalError if the server does not answer any more.
     """
@@ -145,7 +145,7 @@ async def _forward_notifications(
 async def _wait_until_readable(descriptor: int) -> None:
     """Returns when the server has sent data, or has closed the connection.
 
-    psycopg's generator would check ten times a second, which costs 0.2 % of a core.
+    The generator of psycopg would check ten times a second, which costs 0.2 % of a core.
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()

@@ -1,10 +1,10 @@
-"""Proves that DATABASE_URL and DATABASE_DIRECT_URL lead to one database, for every connection to the second.
+"""Proves for every connection to DATABASE_DIRECT_URL that it leads to the database of DATABASE_URL.
 
-The proof is live: one session holds an advisory lock with a random key, and a session by the other address must see it
-in pg_locks. Name, oid, system identifier and secrets do not tell a restored copy of a server from the server.
+One session holds an advisory lock with a random key, and a session at the other address must see this lock in pg_locks.
+Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
 
-Without the proof requests get 503, because their messages would be divided among two databases. During a failover the
-two addresses may lead to two servers for a while, so the proof is repeated until it succeeds.
+Requests get 503 until the proof succeeds, because their messages could be divided among two databases. The process
+repeats the proof, because the two addresses may lead to two servers for a while during a failover.
 """
 
 import asyncio
@@ -35,10 +35,9 @@ class DividedError(psycopg.OperationalError):
 
 
 class OneDatabase:
-    """Proves new direct connections. `fetch` runs a query by DATABASE_URL.
-
-    It calls `on_division` after the first connection without a proof, and `on_reunion` after the next proof. Between
-    them `is_divided` is true, and the proof is repeated every RETRY_SECONDS.
+    """Proves new direct connections. `fetch` runs a query at DATABASE_URL. The object calls `on_division` after the
+    first failed proof, and `on_reunion` after the next successful one. Between these calls, `is_divided` is true, and
+    the process repeats the proof every RETRY_SECONDS.
     """
 
     def __init__(
@@ -60,8 +59,9 @@ class OneDatabase:
     async def prove(self, connection: LimitedAsyncConnection) -> None:
         """Returns if the direct connection leads to the database of DATABASE_URL.
 
-        Raises DividedError if it does not, and psycopg.OperationalError if it leads to a standby, or no connection by
-        DATABASE_URL is available. A standby accepts no messages, so it divides none.
+        Raises DividedError if the connection leads to another database, and psycopg.OperationalError if it leads to a
+        standby or if no connection to DATABASE_URL is available. A standby accepts no messages, so messages cannot be
+        divided.
         """
         cursor = await connection.execute(IN_RECOVERY)
         if await cursor.fetchone() == (True,):
@@ -72,7 +72,7 @@ class OneDatabase:
             try:
                 rows = await self._fetch(SEE_LOCK, [key])
             except ServiceUnavailable as error:
-                raise psycopg.OperationalError("no connection by DATABASE_URL is available") from error
+                raise psycopg.OperationalError("no connection to DATABASE_URL is available") from error
         is_one = rows == [(True,)]
         if is_one and self.is_divided:
             self.is_divided = False

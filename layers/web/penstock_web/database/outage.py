@@ -1,4 +1,4 @@
-"""Logs two records for the time in which the database is not available, instead of one for each attempt."""
+"""Logs only two records for each outage of the database, instead of one record for each attempt."""
 
 import logging
 from time import monotonic
@@ -7,8 +7,8 @@ _log = logging.getLogger(__name__)
 
 
 class Outage:
-    """Learns from workers and the LISTEN connection when they fail and when they work. One event loop uses the
-    object.
+    """Workers and the LISTEN connection report their failures and successes to this object. Only one event loop uses
+    the object.
 
     An outage begins with the first failure. The outage ends when every part that failed has worked again.
     """
@@ -19,7 +19,7 @@ class Outage:
         self._began = 0.0
 
     def fails(self, who: str, cause: BaseException) -> None:
-        """Notes that a part could not use the database and will try again."""
+        """Notes that a part of the process could not use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
             _log.error(
@@ -30,7 +30,7 @@ class Outage:
         self._attempts += 1
 
     def works(self, who: str) -> None:
-        """Notes that a part has used the database, or no longer needs it."""
+        """Notes that a part of the process has used the database, or no longer needs the database."""
         if who not in self._failing:
             return
         self._failing.remove(who)

@@ -1,11 +1,11 @@
 """Sends calls in libpq's pipeline mode, one after another or several in one transaction.
 
 psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection
-watches its socket as long as it lives, writes its values in binary form, and uses psycopg only to read rows.
+watches its socket until it is closed, writes values in binary form, and uses psycopg only to read rows.
 
-If there is no pooler between the connection and the server, the connection prepares each statement once. Parsing and
-planning are a quarter of the server's cost of a call. A pooler would give the next call to another server connection,
-which lacks the prepared statements.
+The connection prepares each statement once if there is no pooler between the connection and the server, because parsing
+and planning are a quarter of the server's cost of a call. A pooler would give the next call to another server
+connection, which lacks the prepared statements.
 
 In pipeline mode the connection writes all calls at once, and then one synchronization, which ends their transaction.
 """
@@ -32,8 +32,8 @@ from .calls import RowT, StatementCall
 Connection = psycopg.AsyncConnection[Row]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# The source of PostgreSQL defines the binary forms of values (`…_recv`). Arrays are lists. A list that has only nulls
-# becomes a null.
+# The source of PostgreSQL defines the binary forms of values (`…_recv`). The arguments have lists for arrays. A list
+# of nulls becomes a null.
 BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     **{kind: partial(binary_array.encode, kind) for kind in binary_array.TYPES},
     "text": str.encode,
@@ -49,8 +49,8 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 class PipelineConnection:
     """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which is idle.
 
-    `prepares` says whether the connection keeps prepared statements. `silent_seconds` is the age of the call that the
-    connection's end interrupted.
+    `prepares` says whether the connection keeps prepared statements. `silent_seconds` is the age of the call that was
+    under way when the connection ended.
     """
 
     __slots__ = (
@@ -72,12 +72,12 @@ class PipelineConnection:
         # The statements that the current call prepares.
         self._preparing: deque[Statement[Row]] = deque()
         self._results_future: ResultsFuture | None = None
-        # Of the current call, as the rows and the error below.
+        # These fields belong to the current call, as do the rows and the error below.
         self._calls: list[Statement[Row]] = []
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
-        # The call that was under way at the last question.
+        # The call that was under way when the age was last read.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self.silent_seconds = 0.0
@@ -89,12 +89,13 @@ class PipelineConnection:
         return cast("list[RowT]", rows)
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
-        """Returns a future of the rows of each call. The calls are one transaction. If one fails, the future has its
-        error.
+        """Returns a future of the rows of each call. The calls form one transaction. The future has the error of a call
+        that fails.
 
-        Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
+        Raises KeyError for types without a binary form in this module, and the encoder's error for a value of a wrong
+        type.
         """
-        # All values are encoded before anything is sent.
+        # The connection encodes all values before it sends anything.
         values_of_calls = [
             [
                 None if value is None else BINARY_ENCODERS[kind](value)
@@ -122,9 +123,8 @@ class PipelineConnection:
         return self._results_future is not None
 
     def seconds_under_way(self) -> float:
-        """Returns the seconds since this property was first read during the current call, or 0 without a call.
-
-        A call therefore does not have to note when it began.
+        """Returns the seconds since this property was first read during the current call, or 0 if no call is under way.
+        A call therefore need not note its start.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:
@@ -152,7 +152,7 @@ class PipelineConnection:
         return name
 
     def _write(self) -> None:
-        """Sends as much as the network takes. The event loop calls this again for the rest."""
+        """Sends as much as the network takes. The event loop calls this method again for the rest."""
         unsent = self._pgconn.flush() != 0
         if unsent is not self._writing:
             self._writing = unsent
@@ -174,7 +174,8 @@ class PipelineConnection:
     def _read(self) -> None:
         pgconn = self._pgconn
         pgconn.consume_input()
-        if self._writing:  # A server that sends rows before it has read everything waits until we read.
+        if self._writing:
+            # A server that sends rows before it has read all calls waits until the client reads.
             self._write()
         if self._results_future is None:
             if pgconn.status == ConnStatus.BAD:
@@ -187,13 +188,13 @@ class PipelineConnection:
                 return
 
     def _collect(self, result: PGresult) -> bool:
-        """Collects one result. Returns whether it was the last result of the current call."""
+        """Collects one result. Returns whether this was the last result of the current call."""
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
             make_row = self._calls[len(self._rows)].make_row
             self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
-            # The result would stay in memory until the next call, with megabytes.
+            # Otherwise the result, which may have megabytes, would stay in memory until the next call.
             self._transformer.set_pgresult(None)
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
@@ -202,7 +203,7 @@ class PipelineConnection:
         return status == ExecStatus.PIPELINE_SYNC
 
     def _finish_call(self) -> None:
-        while self._preparing:  # An error came before the server prepared these statements.
+        while self._preparing:  # An error occurred before the server prepared these statements.
             del self._prepared[self._preparing.pop()]
         rows, self._rows = self._rows, []
         error, self._error = self._error, None

@@ -2,8 +2,8 @@
 connection to open.
 
 The connections go to the database itself if its address is known (DATABASE_DIRECT_URL). A process keeps only a few
-connections busy, and does with them what a pooler does for many clients. A call that gets no free pipeline connection
-goes through the pool.
+connections busy, and shares them among its calls as a pooler shares connections among clients. A call that gets no free
+pipeline connection goes through the pool.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from penstock.postgres.network import CALL_SECONDS
 from .connect import LimitedAsyncConnection, connect, is_stale
 from .pipeline_connection import PipelineConnection
 
-# The pool looks at this interval for calls that are past their deadline.
+# At this interval the pool searches for calls that are past their deadline.
 WATCH_SECONDS = 0.5
-# The pool replaces an older connection, because the server's memory for a connection grows with the functions that it
-# has run.
+# The pool replaces connections older than this, because the server's memory for a connection grows with each function
+# that the connection has run.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -67,7 +67,7 @@ class PipelinePool:
         self._retry_at = 0.0
 
     def acquire(self) -> PipelineConnection | None:
-        """Returns a working connection. Returns None if there is no free one now, and opens one more."""
+        """Returns a working connection. Returns None if no connection is free now, and opens a further connection."""
         while self._idle:
             pipeline = self._idle.pop()
             if not is_stale(pipeline.connection):
@@ -90,7 +90,9 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     def change_size(self, difference: int) -> None:
-        """Changes the maximum number of connections. Surplus ones are closed, those in use after their call."""
+        """Changes the maximum number of connections. Closes surplus connections. Connections in use are closed after
+        their call.
+        """
         self._keep_at_most(self._max_connections + difference)
 
     def _keep_at_most(self, connections: int) -> None:
@@ -120,7 +122,7 @@ class PipelinePool:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Returns how many connections there are, and how many of them are idle."""
+        """Returns the number of connections, and the number of idle ones."""
         return self._count, len(self._idle)
 
     @property
@@ -174,8 +176,8 @@ async def open_pipeline_connection(
 ) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors, also from `prove`.
 
-    Sends on it notify other processes than `watcher`. A pooler would forget that setting, and every process would be
-    notified.
+    Sends on this connection do not notify the process `watcher`. A pooler would lose that setting, and the sends would
+    notify every process.
     """
     connection = await connect(url, call_seconds)
     try:

@@ -1,4 +1,5 @@
-"""Holds the container's database connections: a bounded number, reopened when they break, with classified errors.
+"""Holds the container's database connections. The pool limits their number, replaces broken connections and classifies
+errors.
 
     ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
     ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
@@ -59,25 +60,26 @@ class ProcessRow(NamedTuple):
 PROCESS = Statement("pg_catalog.pg_backend_pid", (), ProcessRow)
 SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
-# One connection is for sends, one for deletes, and the others are for receives. On two cores more would only wait for
-# each other.
+# One connection serves sends, one serves deletes, and the others serve receives. Further connections would only wait
+# for each other on two cores.
 MAX_PIPELINE_CONNECTIONS = 4
-# A request looks for a free connection at least this long, however long it has waited for other calls.
+# A request tries to get a free connection for at least this time, even if it has already waited for other calls.
 SHORTEST_WAIT_SECONDS = 0.1
-# A pool that backs off for minutes would answer 503 long after the database is back. This pool gives up early, and
-# connects again when a request needs a connection.
+# A pool that backs off for minutes would still answer 503 long after the database is back. This pool therefore gives up
+# early, and connects again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the new primary.
 
-# A connection that ends after this long without an answer has met a host that vanished. The other connections lead to
+# The server's host has vanished if a connection ends after this time without an answer. The other connections lead to
 # the same host.
 SILENCE_SECONDS = 2.0
 
-# After a part of the process got no connection, requests use fewer connections for this time, and workers take turns.
+# Requests use fewer connections for this time after a part of the process got no connection, and workers take turns.
 SHORTAGE_SECONDS = 300.0
 
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
-"""Holds the time when the first request of a merged call began to wait. The longest wait for a connection counts from
-that time."""
+"""Holds the time when the first request of a merged call began to wait. The limit of the wait for a connection counts
+from that time.
+"""
 
 
 _log = logging.getLogger(__name__)
@@ -104,14 +106,14 @@ class OutcomeUnknown(ServiceUnavailable):
 class Pool:
     """Calls SQL functions on pooled connections. `timeout_seconds` is the longest wait for a free connection.
 
-    `direct_url` is the address of the database without a pooler. Up to four of the connections, at most half of them,
-    are pipeline connections to it. If it is empty, all connections are pooled. `watcher` is the id under which this
-    process registers queues. Sends on pipeline connections do not notify this process, because it wakes its own long
-    polls.
+    `direct_url` is the address of the database without a pooler. Up to four of the connections, at most half of all,
+    are pipeline connections to this address. All connections are pooled if `direct_url` is empty. `watcher` is the id
+    under which this process registers queues. Sends on pipeline connections do not notify this process, because it
+    wakes its own long polls.
 
-    A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The idle connections are then
-    closed too, because they lead to the same server. The idle connections are also closed after an error that says
-    that the server is read-only, and after a connection is lost during a call of SILENCE_SECONDS.
+    A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The pool then also closes the
+    idle connections, because they lead to the same server. The pool also closes the idle connections after an error
+    that reports a read-only server, and if a connection breaks after SILENCE_SECONDS of a call.
     """
 
     def __init__(
@@ -135,17 +137,20 @@ class Pool:
         self._max_pooled = max_connections
         self._short_until = self._very_short_until = 0.0
         self.turn = asyncio.Lock()
-        """The worker that runs holds it, during a shortage."""
+        """During a shortage, the running worker holds this lock."""
         self.on_shortage: list[Callable[[], bool]] = []
-        """Functions that close idle connections of other parts of the process. They return whether there were any."""
+        """Functions that close idle connections of other parts of the process. Each function returns whether it closed
+        a connection.
+        """
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
-        self._given_up: list[LimitedAsyncConnection] = []  # Each is closed, and keeps its place in the pool.
+        # Each of these connections is closed, and keeps its place in the pool.
+        self._given_up: list[LimitedAsyncConnection] = []
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
         # The calls under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
-        self._renewed_at = 0.0  # Older connections are not used.
+        self._renewed_at = 0.0  # The pool does not use older connections.
         self._wrong_settings = ""  # of the session that was checked last
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
@@ -171,7 +176,7 @@ class Pool:
         await self._check(connection.apply_settings)
 
     async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
-        """Gives a connection its settings. If they are wrong, the other connections are not used any more."""
+        """Gives a connection its settings. If the settings are wrong, the pool no longer uses the other connections."""
         try:
             await apply()
         except WrongSettingsError as error:
@@ -181,7 +186,7 @@ class Pool:
         self._wrong_settings = ""
 
     def _renew(self) -> None:
-        """From now on, calls use only connections that are opened from now on."""
+        """Makes all later calls use new connections."""
         self._renewed_at = monotonic()
         self._pipelines.discard_idle()
 
@@ -209,14 +214,17 @@ class Pool:
 
     @property
     def is_very_short(self) -> bool:
-        """Returns whether requests have one connection left, so that workers also need that for LISTEN."""
+        """Returns whether requests have only one connection left, so that workers also need the connection of
+        LISTEN.
+        """
         return monotonic() < self._very_short_until
 
     async def give_up_connection(self, name: str, cause: BaseException) -> None:
-        """Closes a connection of requests for SHORTAGE_SECONDS, since the part `name` of the process got none.
+        """Closes a connection of requests for SHORTAGE_SECONDS, because the part `name` of the process got no
+        connection.
 
-        Does nothing if the connections of requests do not work either: then the database is away. The last connection
-        stays.
+        Does nothing if the connections of requests do not work either, because then the database is unavailable. The
+        last connection stays.
         """
         if not await self._works():
             return
@@ -284,8 +292,7 @@ class Pool:
         return True
 
     async def is_stuck(self) -> bool:
-        """Returns whether calls do not end, although they are past their deadline and the database accepts
-        connections."""
+        """Returns whether calls hang although they are past their deadline and the database accepts connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
         if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
@@ -301,14 +308,15 @@ class Pool:
         await self._pool.open()
 
     async def close(self) -> None:
-        """Closes every connection. Calls that still wait for one get ServiceUnavailable."""
+        """Closes every connection. Calls that still wait for a connection get ServiceUnavailable."""
         await self._one_database.close()
         await self._pipelines.close()
         await self._pool.close()
 
     def stats(self) -> dict[str, int]:
-        """Returns the counters of psycopg_pool ("Pool stats" in its documentation), with the pipeline connections
-        added."""
+        """Returns the counters of psycopg_pool ("Pool stats" in its documentation), which include the pipeline
+        connections.
+        """
         stats = self._pool.get_stats()
         pipelines, idle = self._pipelines.counts
         stats["pool_size"] = stats.get("pool_size", 0) + pipelines
@@ -321,8 +329,9 @@ class Pool:
         return statement.make_rows(await self.fetch(statement.text, encoded))
 
     async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same for merged effects, on a pipeline connection if one is free. Cancelling the call closes the
-        connection."""
+        """Makes a call for merged effects, on a pipeline connection if one is free. Cancelling the call closes the
+        connection.
+        """
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -331,7 +340,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call_pipelined`, but waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
+        """Does the same as `call_pipelined`, but waits for locks only HURRIED_LOCK_TIMEOUT if a connection is free."""
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -415,10 +424,10 @@ class Pool:
 
 
 class PipelineLease:
-    """Gives a `with` block the pipeline connection, which returns to the pool at its end. psycopg's errors are
-    classified.
+    """Gives a `with` block the pipeline connection, which returns to the pool at the end of the block. Classifies
+    psycopg's errors.
 
-    The lease calls `renew` if the open connections lead to a server that cannot be used.
+    The lease calls `renew` if the open connections lead to an unusable server.
     """
 
     __slots__ = ("_pipeline", "_pipelines", "_renew")
@@ -448,8 +457,9 @@ class PipelineLease:
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """Does the same as `classify_error` for a pipeline connection, and closes it if another connection would do
-    better."""
+    """Does the same as `classify_error` for a pipeline connection, and closes the connection if a new connection would
+    work better.
+    """
     broken = pipeline.connection.closed
     if find_meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
         pipeline.close()

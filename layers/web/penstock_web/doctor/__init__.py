@@ -7,6 +7,6 @@ remedies.
     own_settings.py, service.py, database.py, roles.py, pooler.py, server_settings.py, sessions.py, versions.py,
     stored_rows.py      a subject each
 
-A check only reads, except with --after-restore and --fix. Connecting and every query have a time limit, so every check
-ends.
+Checks only read, except with --after-restore and --fix. Every check ends, because connecting and every query have a
+time limit.
 """

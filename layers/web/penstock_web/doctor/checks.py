@@ -58,8 +58,8 @@ CHECKS: Final = (
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """The result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of
-    those that could not begin, and the reasons.
+    """The result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of the
+    checks that could not begin, and the reasons.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -141,7 +141,7 @@ def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds the findings of a check, and returns whether it found nothing. A check that fails is a problem itself."""
+    """Adds the findings of a check, and returns whether it found nothing. A failed check counts as a problem."""
     found: list[Finding] = []
     try:
         found.extend(check())

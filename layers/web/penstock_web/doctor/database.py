@@ -1,4 +1,4 @@
-"""Checks that the database can be reached, that Penstock can work on it, and that it has the schema of this release."""
+"""Checks that the database can be reached, that Penstock can use it, and that it has the schema of this release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ MOST_SECONDS: Final = 2.0
 
 
 def check_database(examined: Examination) -> Iterator[Finding]:
-    """Checks version, standby and encoding. Raises psycopg's errors if the database cannot be reached."""
+    """Checks the server's version, whether it is a standby, and the encoding. Raises psycopg's errors if the database
+    cannot be reached.
+    """
     connection = examined.direct()
     if problem := find_server_problem(connection):
         is_old = bool(find_version_problem(connection.info.server_version))
@@ -51,7 +53,9 @@ def check_clock(examined: Examination) -> Iterator[Finding]:
 
 
 def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
-    """`ahead` is the number of seconds by which the database's clock is ahead of ours, plus or minus `uncertain`."""
+    """`ahead` is the number of seconds by which the database's clock is ahead of this machine's, plus or minus
+    `uncertain`.
+    """
     if abs(ahead) - uncertain <= MOST_SECONDS:
         return
     direction = "ahead of" if ahead > 0 else "behind"

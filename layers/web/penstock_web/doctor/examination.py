@@ -1,4 +1,4 @@
-"""Holds what the checks examine, the settings and a connection to each address of the database, and what they find."""
+"""Holds the settings and the connections that the checks examine, and the findings of the checks."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ CALL_SECONDS: Final = 10.0
 
 
 class Finding(NamedTuple):
-    """A problem, or advice, which leaves the exit code 0."""
+    """A problem, or advice. Advice leaves the exit code 0."""
 
     subject: str
-    """Names the check, or has the ARN of the object."""
+    """Names the check, or the object by its ARN."""
     problem: str
     why: str = ""
     """Says why it matters."""
     remedy: str = ""
-    """Says what to do, with the command."""
+    """Describes the remedy, with the command."""
     is_advice: bool = False
 
 
 @dataclass(slots=True)
 class Examination:
-    """Opens a connection when a check first needs it, and keeps it while it works."""
+    """Opens a connection when a check first needs it, and keeps the connection while it works."""
 
     settings: Settings
     variables: Mapping[str, str]

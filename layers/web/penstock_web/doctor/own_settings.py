@@ -1,4 +1,4 @@
-"""Checks the settings of the service: unknown variables, and values that cannot be used."""
+"""Finds unknown variables, and invalid values, among the settings of the service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUBJECT = "settings"
 
 
 def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Yields a finding for each variable without effect, and for each value with which no process starts."""
+    """Yields a finding for each variable that has no effect, and for each value that keeps a process from starting."""
     for sentence in describe_unknown_variables(variables):
         name = sentence.split(" ", 1)[0]
         yield Finding(
@@ -34,7 +34,7 @@ def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def unusable_values(variables: Mapping[str, str]) -> Iterator[str]:
-    """Yields a sentence for each, which begins with the name of its setting."""
+    """Yields a sentence for each invalid value. The sentence begins with the name of the setting."""
     left = dict(variables)
     for _ in SETTINGS:
         try:
@@ -51,7 +51,7 @@ def unusable_values(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def usable_settings(variables: Mapping[str, str]) -> Settings:
-    """Returns the settings without the values that cannot be used."""
+    """Returns the settings without the invalid values."""
     left = dict(variables)
     for problem in unusable_values(variables):
         name = problem.split(" ", 1)[0].removesuffix(":").removesuffix("_FILE")

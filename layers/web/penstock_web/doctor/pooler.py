@@ -1,7 +1,7 @@
 """Checks the pooler between the service and the database: PgBouncer, its mode and its sizes.
 
-A client sees neither of them. The sharing of server connections shows the mode. Only PgBouncer's console shows the
-sizes, and only to some roles (`stats_users`).
+A client sees neither the mode nor the sizes. The check finds the mode by the sharing of server connections. Only
+PgBouncer's console shows the sizes, and only to some roles (`stats_users`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONNECTION: Final = "DATABASE_URL"
 
 
 def check_connection(examined: Examination) -> Iterator[Finding]:
-    """Checks that DATABASE_URL answers if DATABASE_DIRECT_URL, which does, is another address."""
+    """Checks that DATABASE_URL answers, if it differs from DATABASE_DIRECT_URL, which does answer."""
     if not examined.pooled_address:
         return
     try:
@@ -118,8 +118,9 @@ def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> boo
 
 
 def _keeps_statements_apart(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Returns whether both may prepare statements of one name. The name is random, because some poolers keep it for
-    later clients."""
+    """Returns whether both clients may prepare statements with the same name. The name is random, because some poolers
+    keep the name for later clients.
+    """
     name = f"penstock_doctor_{secrets.token_hex(8)}".encode()
     return _prepare(one, name) and _prepare(other, name) and _prepare(one, name + b"_")
 
@@ -132,7 +133,7 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """Reads the sizes on the console, if the role of DATABASE_URL or the user of this program may read it."""
+    """Reads the sizes from the console, if the role of DATABASE_URL or the user of this program may read it."""
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
     name = examined.connect_pooled().info.dbname
     rows = []
@@ -164,7 +165,7 @@ def available_connections(connection: LimitedConnection) -> int:
 
 
 def judge_pool(pool: int, available: int) -> Iterator[Finding]:
-    """`pool` is the number of connections of the pooler for one role. The pool must leave some for direct
+    """`pool` is the number of connections of the pooler for one role. The pool must leave some sessions for direct
     connections.
     """
     if pool + 5 <= available:

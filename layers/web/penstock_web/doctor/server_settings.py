@@ -16,7 +16,7 @@ _DIRECT_CONNECTIONS: Final = 5
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# Times are in milliseconds, and sizes are in MB. A setting that this version lacks is left out.
+# Times are in milliseconds, and sizes are in MB. The result omits settings that this version lacks.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -34,9 +34,9 @@ class Rule(NamedTuple):
     why: str
     is_advice: bool = False
     of_role: bool = False
-    """Says whether the setting may be set for the role, where the check then looks first."""
+    """Says whether a role can have the setting. If so, the check reads the role's value first."""
     unit: str = ""
-    """Holds the unit of the value, if it has one."""
+    """Holds the unit of the value, if the value has a unit."""
 
 
 def _is_off(value: str) -> bool:
@@ -149,7 +149,9 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
 
 
 def judge_connections(available: int, used: int, of_process: int) -> Iterator[Finding]:
-    """Checks whether a process can get the connections that it may need, and whether any are left."""
+    """Checks whether a process can get the connections that it may need, and whether the server has connections
+    left.
+    """
     remedy = "`alter system set max_connections = …` and a restart, or a pooler in transaction mode"
     if available < of_process + _DIRECT_CONNECTIONS:
         yield Finding(

@@ -1,4 +1,6 @@
-"""Checks whether a service runs on the database whose files are in a folder. PostgreSQL survives a killed service."""
+"""Checks whether a service runs on the database whose files are in a folder. PostgreSQL continues when the service is
+killed.
+"""
 
 from __future__ import annotations
 

@@ -9,9 +9,11 @@ from .examination import Examination, Finding
 
 SUBJECT = "old snapshots"
 LONGEST_SECONDS: Final = 3600
-"""Equals the limit of the alert PenstockOldTransaction."""
+"""This limit equals the limit of the alert PenstockOldTransaction."""
 PREPARED_SECONDS: Final = 300
-"""Sets the age from which a prepared transaction is in doubt. Its coordinator ends it within seconds."""
+"""Sets the age from which a prepared transaction is in doubt. The coordinator normally ends a prepared transaction
+within seconds.
+"""
 _MOST_WAL_BYTES: Final = 10 * 1024**3
 
 _OLD_TRANSACTIONS: Final = """
@@ -31,7 +33,7 @@ from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(prepared_seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
-# A standby writes no WAL, so the check cannot measure by it.
+# The check cannot measure a standby by its WAL, because a standby writes none.
 _IDLE_SLOTS: Final = """
 select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
     || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
@@ -50,7 +52,9 @@ def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
 
 
 def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: float) -> Iterator[Finding]:
-    """`seconds` is the age from which a transaction is old, `prepared_seconds` the same for a prepared one."""
+    """`seconds` is the age from which a transaction counts as old, and `prepared_seconds` is this age for a prepared
+    transaction.
+    """
     limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MOST_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
         for problem, command in examined.direct().execute(query, limits).fetchall():

@@ -1,6 +1,6 @@
 """Checks the stored rows for damage, subscriptions that policies do not allow, and keys that cannot be read.
 
-The command also raises ids after a restore.
+The command also raises the ids of messages after a restore.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .examination import Finding
 
 KEYS: Final = "keys"
 CALL_SECONDS: Final = 600.0
-"""The check reads every FIFO group, which may take this long."""
+"""The check may take this time, because it reads every FIFO group."""
 _QUEUES_PER_JUMP: Final = 100
 
 
@@ -34,7 +34,7 @@ def find_damage(database: Database) -> Iterator[Finding]:
 
 
 def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Finding]:
-    """Yields old subscriptions that deliver to queues whose policies do not allow it."""
+    """Yields old subscriptions that deliver to queues without permission by the queues' policies."""
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
             continue
@@ -55,7 +55,9 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
 
 
 def jump_ids(database: Database) -> None:
-    """Raises the ids as after a change of the server, which a restore into the same cluster hides. Raises AwsError."""
+    """Raises the ids as after a change of the server. A restore into the same cluster hides such a change. Raises
+    AwsError.
+    """
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass

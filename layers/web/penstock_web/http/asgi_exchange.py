@@ -1,10 +1,10 @@
-"""Runs one request and its response by ASGI 3 ("HTTP & WebSocket ASGI Message Format") if the fast path does not answer
-it.
+"""Runs one request, which the fast path does not answer, and its response by ASGI 3 ("HTTP & WebSocket ASGI Message
+Format").
 
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
-The exchange holds the head back until the first part of the body. Most responses then become one write, and an
-application that fails earlier can still be answered with 500.
+The exchange holds the head back until the first part of the body. Most responses therefore take one write, and the
+server can still answer 500 if the application fails earlier.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from penstock.http import LONG_BODY_BYTES
 from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
 from .server_state import ServerState
 
-# RFC 9110, 5.1 and 5.5, require a token and allow no control characters except the tab.
+# RFC 9110, 5.1 and 5.5, requires a token as name, and allows no control characters in a value except the tab.
 NOT_A_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]|^$")
 NOT_A_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseWriter(Protocol):
-    """Describes what an exchange needs of its connection."""
+    """The methods of a connection that an exchange needs."""
 
     @property
     def is_writable(self) -> bool:
@@ -46,15 +46,14 @@ class ResponseWriter(Protocol):
         """Ends the written response. The next request begins, or the connection is closed."""
 
     def close(self) -> None:
-        """Closes the connection when everything is sent."""
+        """Closes the connection after everything is sent."""
 
 
 class AsgiExchange:
     """A request whose application runs in a task.
 
     `is_written` says whether the head of the response was written, and `response_complete` whether the whole response
-    was written.
-    `keep_alive` says whether the connection serves further requests after it.
+    was written. `keep_alive` says whether the connection serves further requests after this one.
     """
 
     __slots__ = (
@@ -205,8 +204,9 @@ class AsgiExchange:
             self._connection.end_response(self.keep_alive)
 
     def _end_head(self, body_bytes: int | None) -> bytes:
-        """Returns the head with the framing of the body: its length if the whole is known, or chunks (RFC 9112, 6), or
-        the end."""
+        """Returns the head with the framing of the body (RFC 9112, 6): the length if the whole body is known, or else
+        chunks or the end of the connection.
+        """
         head = self._head
         if not self._bodiless and self._missing_bytes is None:
             if body_bytes is not None:

@@ -1,4 +1,5 @@
-"""Answers a request of AWS's protocols that comes through ASGI: it arrives in parts, is long, or ends its connection.
+"""Answers a request of AWS's protocols that comes through ASGI because it arrives in parts, is long, or ends its
+connection.
 
 receive ─► body ─► decode (a long one in a thread) ─► the answer of AwsRequest ─► send
 """
@@ -108,8 +109,9 @@ class AsgiRequest(AwsRequest):
 
     # --- the response ------------------------------------------------------------------------------------------------
     async def _end_cancelled(self) -> None:
-        """Answers a request whose task is cancelled because its time is over, its client has disconnected, or the
-        process ends."""
+        """Answers a request whose task was cancelled because the time is over, the client has disconnected, or the
+        process ends.
+        """
         if self._run is not None:
             self.end(EndReason.SHUTDOWN)
             await self._held.is_set.wait()
@@ -140,7 +142,7 @@ class AsgiRequest(AwsRequest):
         self._watch.start(self._on_disconnect)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. While its body is read or decoded, its task ends it."""
+        """Ends the request early. The task of a request ends the request while the body is read or decoded."""
         is_running = self._run is not None
         first = self._end_reason is None
         super().end(reason)

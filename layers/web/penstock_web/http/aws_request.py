@@ -3,9 +3,9 @@
     HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
                                         (OperationRun)  └─ error ─┘
 
-The operation continues in the callbacks of its effects' futures (`driver`). The connection tells a request about a
-disconnect and about the end of the process. `Deadlines` treats it as a `PendingRequest`. An `AsgiRequest` is read first
-and then takes the same way.
+The operation continues in the callbacks of its effects' futures (`driver`). The connection tells a request when the
+client disconnects and when the process ends. `Deadlines` treats the request as a `PendingRequest`. An `AsgiRequest`
+reads the whole body first and then continues in the same way.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseConnection(Protocol):
-    """Describes what a request needs of its connection. `peer` is the address of the client."""
+    """The methods of a connection that a request needs. `peer` is the address of the client."""
 
     @property
     def peer(self) -> str: ...
@@ -57,7 +57,7 @@ class AwsRequest:
         self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
-        # The access log has this time and the size of the body.
+        # The access log contains this time and the size of the body.
         self._logged: tuple[HttpRequest, int] | None = None
         self._notes: RequestNotes | None = None
         self._trace: RequestTrace | None = None
@@ -71,7 +71,7 @@ class AwsRequest:
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins a request that arrived whole. The response is written at once or later."""
+        """Begins a request that arrived whole. The request writes its response at once or later."""
         application = self._application
         self._method = method
         http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._writer.peer)
@@ -97,7 +97,8 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        self._run = None  # The error refers to this request too, so a cycle would remain for the collector.
+        # The error refers to this request, so a reference cycle would remain for the garbage collector.
+        self._run = None
         if run.is_cancelled:
             self._respond_cancelled()
             return

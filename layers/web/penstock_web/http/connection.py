@@ -25,7 +25,7 @@ from .server_state import ServerState
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection to asyncio, the reader, the requests and the server."""
+    """A connection, as asyncio, the reader, the requests and the server see it."""
 
     _flow: FlowControl
     _transport: asyncio.Transport
@@ -37,7 +37,7 @@ class HttpConnection(asyncio.Protocol):
         self._reader = RequestReader(self, state, self._timer)
         self._request: AwsRequest | AsgiExchange | None = None  # the last request that began
         self._waiting: deque[AsgiExchange] = deque()
-        self._refusal = 0  # The server ends the connection with this status after all responses.
+        self._refusal = 0  # After all responses, the server ends the connection with this status.
         self._held = False  # true until the client has read the last response
         self._lingers = False  # It reads and drops data, so that the client can read its answer.
 
@@ -121,7 +121,7 @@ class HttpConnection(asyncio.Protocol):
             self._start_next()
 
     def update_reading(self) -> None:
-        """Reads on, or stops reading until the application or the client has taken earlier bytes."""
+        """Continues to read, or stops until the application or the client has taken earlier bytes."""
         exchange = self._reader.exchange
         unread = 0 if exchange is None else exchange.unread_bytes
         wanted = not self._held and unread <= self._state.limits.max_unread_body_bytes
@@ -169,7 +169,9 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole response and continues. A slow client gets the next response when it has read this one."""
+        """Writes a whole response and continues. A slow client gets the next response only after it has read this
+        one.
+        """
         date = self._state.date
         parts = [STATUS_LINES[response.status], date.line or date.renew()]
         for name, value in response.headers:
@@ -216,7 +218,7 @@ class HttpConnection(asyncio.Protocol):
 
     # --- order -------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
-        """Begins the next request. Without one, the connection is closed or becomes idle."""
+        """Begins the next request. If no request waits, the connection is closed or becomes idle."""
         if self._waiting:
             self._start_next()
         elif self._refusal and self.is_free:

@@ -1,8 +1,7 @@
-"""Controls reading and writing of one connection. Each direction is paused while the other side is slower.
-
-At the end the connection drops the data of a client that is still sending. Closing a socket with unread bytes resets
-the connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send
-the request again. The server therefore ends its side, reads and drops data for a while, and closes when the client has
+"""Controls reading and writing of one connection. The server pauses each direction while the other side is slower. At
+the end the connection drops the data of a client that is still sending. Closing a socket with unread bytes resets the
+connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send the
+request again. The server therefore ends its side, reads and drops data for a while, and closes when the client has
 closed its side (RFC 9112, 9.6).
 """
 
@@ -27,7 +26,7 @@ class FlowControl:
         self.write_paused = False
 
     def read(self, wanted: bool) -> bool:
-        """Reads from the socket, or leaves new data in it. Returns whether this is a change."""
+        """Reads from the socket, or leaves new data in it. Returns whether the state has changed."""
         if wanted is not self.read_paused or self._transport.is_closing():
             return False
         self.read_paused = not wanted
@@ -56,8 +55,7 @@ class FlowControl:
 
 
 class LingeringClose(asyncio.Protocol):
-    """The protocol of a connection from then on. `on_lost` is the `connection_lost` of the former
-    protocol."""
+    """The protocol of a connection after its end began. `on_lost` is the `connection_lost` of the former protocol."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

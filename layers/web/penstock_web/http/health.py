@@ -22,7 +22,7 @@ from penstock_web.routing.openapi import Responses, json_answers
 from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
-# The result is true on a standby, and while an operator has made the database read-only.
+# The query returns true on a standby, and while an operator keeps the database read-only.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
@@ -80,7 +80,7 @@ def health_router(
         responses=describe_states(Life, "Calls of the database do not end."),
     )
     async def livez() -> Response:
-        """The process works, with or without the database."""
+        """The process works, whether or not the database does."""
         stuck = await is_stuck()
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 

@@ -40,9 +40,10 @@ class HttpServer:
         )
 
     async def stop(self, seconds: float, at_once: asyncio.Event | None = None) -> None:
-        """Accepts no more connections, closes idle ones, and gives requests `seconds`, or until `at_once` is set.
+        """Accepts no more connections, closes idle ones, and waits for requests until `seconds` are over or `at_once`
+        is set.
 
-        The server then cancels the tasks of the remaining requests, so that their application answers 503.
+        Then cancels the tasks of the remaining requests, so that their application answers 503.
         """
         if self._server is not None:
             self._server.close()

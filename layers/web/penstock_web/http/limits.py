@@ -1,8 +1,7 @@
-"""Limits what a client may take of a connection: holds every size, number and time limit of the HTTP server, and its
-timer.
+"""Holds every limit of the HTTP server on sizes, numbers and times, and the timer of a connection.
 
-Other modules hold the other limits: the length of a body (`penstock.gateway`), the time of a request (`deadlines.py`),
-the memory of long requests (`request_memory.py`), and unread responses (`batching/write_backpressure.py`).
+Other modules limit the length of a body (`penstock.gateway`), the time of a request (`deadlines.py`), the memory of
+long requests (`request_memory.py`), and unread responses (`batching/write_backpressure.py`).
 """
 
 import asyncio
@@ -19,7 +18,9 @@ MOST_CONNECTIONS = 65_536
 
 
 def connections_of_process() -> int:
-    """Returns the number of files that the process may open (`ulimit -n`), less those that it needs itself."""
+    """Returns the number of files that the process may open (`ulimit -n`), less the files that the process itself
+    needs.
+    """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -32,23 +33,24 @@ class HttpLimits:
 
     max_head_bytes: int = 65_536
     """Limits the bytes of the request line and headers. A longer head gets 431 (RFC 6585). AWS's load balancers pass on
-    as many ("Quotas for your Application Load Balancers"). The limit also applies to consecutive bytes without a byte
-    of a body, such as extensions of chunks and trailers."""
+    heads of this length ("Quotas for your Application Load Balancers"). The limit also applies to consecutive bytes
+    without a byte of a body, such as extensions of chunks and trailers.
+    """
     max_headers: int = 1_000
     """Limits the headers of a request. More headers get 431."""
     head_seconds: float = 60.0
-    """Limits the time from the first byte of a head to its last. A slower head gets 408."""
+    """Limits the time from the first byte of a head to the last byte. A slower head gets 408."""
     body_seconds: float = 60.0
     """Limits the time without a further byte of a body while the server reads. A slower body gets 408. The whole
     request has a separate limit."""
     idle_seconds: float = 75.0
     """Limits the time without a request. This limit is longer than the limit of load balancers (60 s on an ALB),
-    because they must close first.
+    because load balancers must close a connection first.
     """
     linger_seconds: float = 30.0
-    """After an answer to a client that is still sending, the server reads and drops the rest for this time."""
+    """If a client is still sending after the answer, the server reads and drops the rest for this time."""
     linger_idle_seconds: float = 5.0
-    """The server also stops after this time without a further byte."""
+    """The server stops earlier if no byte arrives for this time."""
     max_waiting_requests: int = 100
     """Limits the pipelined requests that wait for the current request. Further requests are not read."""
     max_unread_body_bytes: int = LONG_BODY_BYTES
@@ -57,16 +59,17 @@ class HttpLimits:
     max_connections: int = field(default_factory=connections_of_process)
     """Limits the connections at once. Further ones get 503."""
     max_share_of_an_address: float = 0.75
-    """Limits the share of these connections for one address (a load balancer has several). One client cannot take all
-    connections: its further connections get 503.
+    """Limits the share of these connections for one address (a load balancer has several). Further connections of the
+    address get 503, so one client cannot take all connections.
     """
     backlog: int = 2_048
     """Limits the connections that wait to be accepted."""
 
 
 class ConnectionTimer:
-    """The timer of a connection. It is moved when it fires, so that starting it again for each response
-    costs little."""
+    """The timer of a connection. The timer moves its end only when it fires, so a restart for each response costs
+    little.
+    """
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 

@@ -1,15 +1,16 @@
-"""Bounds the memory of long requests. Other requests stay in their sockets.
+"""Limits the memory of long requests. Requests that get no memory wait in their sockets.
 
     socket ─► 20 MiB that are being read ─► 6.25 MiB that are being processed ─► response
 
-The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database. For a
-hundred requests at once that would be half a GB. The service therefore processes long requests that arrived whole as
-far as the budget allows, and a client that sends slowly takes no part of this budget. A body that is still being read
-is held once.
+The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database. A
+hundred such requests at once would take half a GB. The service therefore processes only as many whole long requests as
+the budget allows, and a client that sends slowly takes no part of this budget. The service holds only one copy of a
+body that is still arriving.
 
 The service cannot authenticate a caller before the body has arrived, so addresses share the memory. Addresses take
-turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4 a key counts instead of the address: each
-key that the process has found has its turns, and all other callers together have those of one. A request counts when
+turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys take turns instead of addresses:
+each key that the process has found gets turns, and all other callers together get the turns of one key. A request
+counts when
 its first 16 KiB have arrived. While other requests wait, a request that arrives slower than 64 KiB a second is refused
 with 408. A request that has memory does not wait for messages.
 """
@@ -26,9 +27,9 @@ from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
 
 READING_BYTES = 20 * 1_048_576
-PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # With less, the longest request would wait forever.
+PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # The longest request would wait forever with a smaller budget.
 READING_SHARE = 0.5
-"""The share of one address, which may have one request in any case."""
+"""The share of one address. An address may always have one request."""
 FIRST_BYTES = 16_384
 """A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
@@ -47,14 +48,14 @@ class Claimant(Protocol):
     def address(self) -> str: ...
 
     def end_if_slow(self) -> None:
-        """Releases its memory if the client sends too slowly."""
+        """Releases the request's memory if the client sends too slowly."""
 
 
 class MemoryBudget:
     """Grants at most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
 
-    `share` limits the part for one address. Addresses take turns. A large request does not let smaller requests
-    of other addresses pass, because that might continue forever.
+    `share` limits the part for one address. Addresses take turns. Smaller requests of other addresses do not overtake a
+    large request, because it might then wait forever.
     """
 
     def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
@@ -69,7 +70,7 @@ class MemoryBudget:
         ] = {}  # The requests are in the order of their turns.
 
     async def acquire(self, request: Claimant) -> None:
-        """Returns when the request's bytes are free. The request has them until it releases them."""
+        """Returns when the request's bytes are free. The request keeps these bytes until it releases them."""
         admitted = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(request.address, deque()).append((request, admitted))
         self._admit_waiters()
@@ -111,14 +112,15 @@ class MemoryBudget:
             if request.size > self._free:
                 break
             waiting.popleft()
-            self._waiters[address] = self._waiters.pop(address)  # The address's next turn is the last.
+            # The address gets its next turn after all other addresses.
+            self._waiters[address] = self._waiters.pop(address)
             self._free -= request.size
             self._bytes_of[address] += request.size
             self._admitted.add(request)
             admitted.set_result(None)
 
     def _next_address(self) -> str | None:
-        """Returns the address whose turn it is, among those that wait and do not have their share."""
+        """Returns the address whose turn it is, among the addresses that wait and have not used up their share."""
         for address, waiting in list(self._waiters.items()):
             while waiting and waiting[0][1].cancelled():
                 waiting.popleft()
@@ -132,7 +134,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """A request with a long body, which is read and then processed when there is memory for it."""
+    """A request with a long body. The service reads and then processes the body when there is memory."""
 
     def __init__(
         self, reading: MemoryBudget, processing: MemoryBudget, size: int, address: str, receive: Receive
@@ -159,7 +161,7 @@ class LongRequest:
             if self._received_bytes > LONG_BODY_BYTES:
                 await self._acquire(self._processing)
             else:
-                self.release()  # The body's length was unknown before.
+                self.release()  # The length of the body was unknown until now.
         return message
 
     def release(self) -> None:
@@ -176,7 +178,9 @@ class LongRequest:
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these takes no memory."""
+        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these bytes takes no
+        memory.
+        """
         message = await self._receive()
         parts = [message.get("body", b"")]
         while message.get("more_body", False) and sum(map(len, parts)) < FIRST_BYTES:
@@ -207,7 +211,9 @@ class LongRequest:
 
 
 def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Returns the bytes that a request's body may take. A short body needs no budget and has 0."""
+    """Returns the bytes that a request's body may take. A short body needs no memory of the budget, so the result is
+    0.
+    """
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:
         return MAXIMUM_BODY_BYTES

@@ -13,12 +13,13 @@ from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, Reje
 from penstock.http import HttpResponse
 
 KEY: Final = "penstock.request_trace"
-"""An ASGI scope has the RequestTrace of its request under this key."""
+"""An ASGI scope holds the RequestTrace of its request under this key."""
 
 
 class RequestNotes:
-    """`action` is None if none could be decoded. `request` has the members of the request. `error` is the code of the
-    error, or ""."""
+    """`action` is None if no action could be decoded. `request` has the members of the request. `error` is the code of
+    the error, or "".
+    """
 
     __slots__ = ("action", "error", "queue_url", "topic_arn")
 
@@ -28,9 +29,7 @@ class RequestNotes:
         self.queue_url = self.topic_arn = ""
 
     def watch(self, call: ActionCall) -> None:
-        """Notes what the call is about. The note is made at once, or when the call is decoded after the check of its
-        signature.
-        """
+        """Notes the action and the members of the call, at once or after the check of the signature."""
         if isinstance(call, GuardedActionCall) and call.decoder is not None:
             call.decoder = self._noting(call.decoder)
         elif call.action is not UNDECODED:
@@ -64,7 +63,7 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """The trace that a request belongs to. As a context manager it is the current trace.
+    """The trace of a request. The object is the current trace while it is used as a context manager.
 
     `notes` is None if the request is not recorded.
     """
@@ -87,7 +86,7 @@ class RequestTracer(Protocol):
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> RequestTrace | None:
-        """Returns the trace of a request, or None if it has none."""
+        """Returns the trace of a request, or None if the request has no trace."""
 
 
 def find_trace(scope: MutableMapping[str, Any]) -> RequestTrace | None:

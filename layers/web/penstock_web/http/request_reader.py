@@ -2,7 +2,7 @@
 
 The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket; nearly all
 requests do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000
-parameters, expect 100-continue, use HTTP/1.0 or end their connection. Both ways end in the same answer
+parameters, expect 100-continue, use HTTP/1.0 or end their connection. Both ways lead to the same code that answers
 (`aws_request.py`).
 """
 
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class RefusedRequestError(Exception):
-    """The server refuses a request while it reads its head."""
+    """The server refuses a request while it reads the request's head."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -40,7 +40,7 @@ class RefusedRequestError(Exception):
 
 
 class RequestTaker(Protocol):
-    """Describes what the reader needs of its connection."""
+    """The methods of a connection that the reader needs."""
 
     @property
     def is_free(self) -> bool:
@@ -60,7 +60,7 @@ class RequestTaker(Protocol):
         """Notes that the reader has taken all requests of one read."""
 
     def update_reading(self) -> None:
-        """Reads on, or stops reading until the application has taken earlier bytes."""
+        """Continues to read, or stops until the application has taken earlier bytes."""
 
     def end_request(self, exchange: AsgiExchange) -> None:
         """Notes that the whole request has arrived."""
@@ -70,8 +70,9 @@ class RequestTaker(Protocol):
 
 
 class RequestReader:
-    """Reads the requests of one connection. `accepts` says whether it takes another request. `exchange` is the request
-    whose body is being read."""
+    """Reads the requests of one connection. `accepts` says whether the reader takes another request. `exchange` is the
+    request whose body is being read.
+    """
 
     __slots__ = (
         "_aws_application", "_body", "_connection", "_expects_continue", "_headers", "_hosts", "_in_head",
@@ -87,15 +88,17 @@ class RequestReader:
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
         self._body: bytes | bytearray | None = None  # The bytes of a request that may be whole.
-        self._read_bytes = 0  # This many bytes of the read may belong to the present head or trailers.
-        # This many bytes arrived before this read, since a head began or a part of a body arrived.
+        self._read_bytes = (
+            0  # The number of bytes of this read that may belong to the present head or trailers.
+        )
+        # The number of bytes that arrived before this read, since a head began or a part of a body arrived.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
 
     @property
     def in_request(self) -> bool:
-        """Returns whether a part of a request has arrived, and the rest has not."""
+        """Returns whether only a part of a request has arrived."""
         return self._in_head or self.exchange is not None
 
     def data_received(self, data: bytes) -> None:
@@ -156,7 +159,7 @@ class RequestReader:
             self._hosts += 1
         elif name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
-        self._headers.append((name, value.rstrip()))  # The parser strips only the front.
+        self._headers.append((name, value.rstrip()))  # The parser strips only white space at the front.
 
     def on_headers_complete(self) -> None:
         parser, headers, limits = self._parser, self._headers, self._limits
@@ -240,11 +243,11 @@ class RequestReader:
             raise RefusedRequestError(431)
 
     def _can_use_fast_path(self) -> bool:
-        """Returns whether the request may take the fast path, if its body has arrived."""
+        """Returns whether the request may take the fast path, provided that its body has arrived."""
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
-        # Browsers begin with this path, and no client sends messages to it.
+        # Browsers begin with this path, and no client sends messages to this path.
         if self._method == "GET" and self._path == "/":
             return False
         return self._connection.is_free and application.handles(self._method, self._path)
@@ -271,8 +274,9 @@ class RequestReader:
             self.on_body(bytes(body))
 
     def _ignore_upgrade(self, rest: memoryview) -> None:
-        """Reads a request once more as if it asked for no other protocol (RFC 9110, 7.8), and then the data after
-        it."""
+        """Parses a request again without its wish for another protocol (RFC 9110, 7.8), and then parses the data after
+        the request.
+        """
         while self._upgrades and self._method != "CONNECT":
             lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
             lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
@@ -287,7 +291,9 @@ class RequestReader:
 
     # --- what is missing ---------------------------------------------------------------------------------------------
     def _expect_rest(self) -> None:
-        """Limits the time until the rest of a request arrives, and the data that may come without a byte of a body."""
+        """Limits the time until the rest of a request arrives, and the amount of data that may arrive without a byte of
+        a body.
+        """
         if self._stalled_bytes == 0 and self._connection.is_read:
             self.start_timer()
         self._stalled_bytes += self._read_bytes or 1

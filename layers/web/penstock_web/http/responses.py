@@ -22,10 +22,10 @@ REASONS = {
 
 
 class DateHeader:
-    """The header `date` of all responses (RFC 9110, 6.6.1). It is renewed at most once a second, and only if
-    there are responses.
+    """The header `date` of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second, and
+    only for responses.
 
-    `line` is the header with its line end. `line` is empty if it is older than a second.
+    `line` is the header with its line end, and is empty if the header is older than a second.
     """
 
     def __init__(self) -> None:

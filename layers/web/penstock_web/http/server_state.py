@@ -15,7 +15,7 @@ from .responses import DateHeader
 
 
 class Stoppable(Protocol):
-    """A connection for the server. `peer` is the address of the client."""
+    """A connection, as the server sees it. `peer` is the address of the client."""
 
     peer: str
 
@@ -44,7 +44,7 @@ class ServerState:
         task.add_done_callback(self._forget_task)
 
     def admit(self, connection: Stoppable) -> bool:
-        """Adds a connection. Returns False if there are too many, in all or from its address."""
+        """Adds a connection. Returns False if there are too many connections, in total or from the same address."""
         self.connections.add(connection)
         self.of_addresses[connection.peer] += 1
         most = self.limits.max_connections

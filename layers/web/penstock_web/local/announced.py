@@ -1,7 +1,6 @@
-"""Tells the commands where a running `penstock up` is, by one file for each, locked for as long as the service runs.
-
-The first line of a file is the address of the service. The second is the folder of its database, if `penstock up`
-created it. The others are addresses of the database, without passwords.
+"""Tells the commands the addresses of running services: each `penstock up` keeps a file, which it locks while it runs.
+The first line of a file is the address of the service. The second line is the folder of the database if `penstock up`
+created it. All further lines are addresses of the database, without passwords.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from .state import cache_directory
 
 class Running(NamedTuple):
     """A service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the database.
-
-    `databases` are addresses of the database, of its pooler too.
+    `databases` lists the addresses of the database and of its pooler.
     """
 
     address: str
@@ -34,7 +32,7 @@ def _directory() -> Path:
 def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
     """Lets commands of the same user find this service until the end, even if the process is killed.
 
-    If no file can be written, the user has to give the commands the address.
+    The user has to pass the address to the commands if the file cannot be written.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:

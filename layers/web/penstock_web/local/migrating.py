@@ -1,6 +1,5 @@
-"""Prepares a database that the user provides: runs migrations, and finds what its sessions lack.
-
-Errors become one line of explanation.
+"""Prepares a database that the user provides: runs migrations, and checks the settings of sessions. Each error becomes
+one line of explanation.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
     """Returns the server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database
     `is_own`.
 
-    Raises LocalError without a connection, for a server on which the service cannot work, and for addresses of
+    Raises LocalError if there is no connection, if the service cannot work on the server, or if the addresses lead to
     different databases.
     """
     import psycopg  # noqa: PLC0415
@@ -96,7 +95,9 @@ def warn(text: str) -> None:
 
 
 def is_same_database(one: str, other: str) -> bool:
-    """Returns whether two addresses have the same hosts, ports and database. Raises LocalError for an invalid one."""
+    """Returns whether two addresses have the same hosts, ports and database. Raises LocalError for an invalid
+    address.
+    """
     return _place_of(one) == _place_of(other)
 
 
@@ -109,7 +110,9 @@ def _place_of(dsn: str) -> tuple[str, str, str]:
 
 
 def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
-    """Returns the address in libpq's form without its passwords, for display. Raises LocalError if it is invalid."""
+    """Returns the address in libpq's form for display, without passwords. Raises LocalError if the address is
+    invalid.
+    """
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """Starts PgBouncer, in transaction mode, in front of the PostgreSQL of `penstock up`.
 
-The program comes from PATH, or on Debian and Ubuntu from its package, which is unpacked into a cache folder without
-root. The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, which a deployment uses too. Roles other than the
-service's are looked up in the database (auth_query.sql beside it).
+The program comes from PATH. On Debian and Ubuntu it may also come from its package, which this module unpacks into a
+cache folder without root. The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, which a deployment uses too.
+PgBouncer looks up roles other than the service's in the database (auth_query.sql in the same folder).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ LOOKUP_ROLE: Final = "penstock_pooler"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Names the path of pgbouncer and the library path that it needs, which is empty if it is installed."""
+    """The path of pgbouncer, and the library path that an unpacked program needs. The library path is empty for an
+    installed program.
+    """
 
     path: Path
     libraries: str = ""
@@ -67,7 +69,7 @@ def find_pgbouncer(account: SystemAccount) -> Program:
 
 
 def account_cache(account: SystemAccount) -> Path:
-    """Returns the cache folder. Raises LocalError if the server's user cannot enter it."""
+    """Returns the cache folder. Raises LocalError if the server's user cannot enter the folder."""
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(cache):
@@ -117,8 +119,8 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Returns the look-up role's password. The password is created once for each server and stored beside the
-    server's other password.
+    """Returns the look-up role's password. Creates the password once for each server, and stores it beside the server's
+    other password.
     """
     path = server.data.with_name("password.pooler")
     if not path.exists():
@@ -127,8 +129,8 @@ def _lookup_password(server: Postgres) -> str:
 
 
 def _configuration_file(name: str) -> Path:
-    """Returns the path of a file of infra/pgbouncer. An installed package has the file beside this module, the
-    checkout has it in infra/.
+    """Returns the path of a file of infra/pgbouncer. An installed package has the file beside this module. A checkout
+    has the file in infra/.
     """
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
@@ -140,7 +142,7 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     host = str(server.socket_directory).replace("'", "''")
     address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"
-    # safe_substitute leaves `$1` in the template unchanged, because it is a parameter of a query.
+    # safe_substitute leaves `$1` in the template unchanged. `$1` is a parameter of a query.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
@@ -183,8 +185,9 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """Ends the pooler that a killed service left behind, because its configured server address may no longer be
-    valid."""
+    """Ends the pooler that a killed service left behind, because the pooler's configured server address may no longer
+    be valid.
+    """
     pid_file = home / "pid"
     if not pid_file.exists():
         return

@@ -1,8 +1,8 @@
 """Starts, adopts and stops the PostgreSQL server of `penstock up` in its data folder.
 
-The server does not touch an installed server: it has a separate data folder, a separate port on 127.0.0.1 and a
-separate socket folder. The data is as safe as on any server, because fsync and synchronous_commit are on. A server that
-still runs in the folder, because the service was killed, is adopted unchanged.
+The server does not affect an installed server: it has a separate data folder, a separate port on 127.0.0.1 and a
+separate socket folder. Data is as safe as on any server, because fsync and synchronous_commit are on. If a killed
+service has left its server running in the folder, a new service adopts this server unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DATABASE: Final = "penstock"
 _PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# A start logs these messages if processes of a server that was just killed have not ended yet.
+# A start logs these messages if processes of a recently killed server have not ended yet.
 _STILL_ENDING_MESSAGES: Final = (
     "pre-existing shared memory block",
     'lock file "postmaster.pid" already exists',
@@ -55,7 +55,7 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # A forgotten transaction does not keep vacuum from cleaning for ever.
+    # This limit keeps a forgotten transaction from blocking vacuum for ever.
     "idle_in_transaction_session_timeout": "10min",
     # Each visit of a database is two transactions, even for an idle one. PostgreSQL's default is a minute.
     "autovacuum_naptime": "30s",
@@ -85,7 +85,9 @@ class Postgres:
         return _service_dsn(self.port, self.password, database)
 
     def display_dsn(self) -> str:
-        """Does the same as `service_dsn` for people and logs. libpq reads the password from the file that it names."""
+        """Returns the same address as `service_dsn`, for people and logs. The address names a file from which libpq
+        reads the password.
+        """
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
 
@@ -105,7 +107,7 @@ class Postgres:
 
 
 def service_dsn(state: Path) -> str | None:
-    """Returns the last address of the database of a state folder, or None without readable files."""
+    """Returns the last address of the database of a state folder, or None if the folder has no readable files."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -128,7 +130,7 @@ def running_postgres(
     """Runs a server in `state`/postgres and stops it at the end. `settings` override ours. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # Within `try`, because a signal may arrive while the server starts.
+        # This is within `try`, because a signal may arrive while the server starts.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -234,12 +236,9 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def forget_other_process(pid_file: Path) -> None:
-    """Removes the file of a killed server if another program has its process id now.
-
-    PostgreSQL would otherwise not start. A container that was killed and starts again has this problem, because
-    process ids begin again. The lock of the state folder shows that no other `penstock up` has started a server here.
-    Linux
-    only.
+    """Removes the pid file of a killed server if another program has its process id now, because PostgreSQL would
+    otherwise not start. This happens in a container that was killed and restarted, because its process ids begin again.
+    The lock of the state folder shows that no other `penstock up` has started a server here. Linux only.
     """
     with suppress(OSError, ValueError):
         pid = int(pid_file.read_text().split("\n", 1)[0])
@@ -248,7 +247,7 @@ def forget_other_process(pid_file: Path) -> None:
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """Returns None if the server started, or else the text that this attempt wrote to the log."""
+    """Returns None if the server started. Otherwise returns the text that this attempt wrote to the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -271,8 +270,9 @@ def _server(
 
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
-    """Returns a folder with a short path: beside the data, or else a temporary one, which is remembered for the next
-    start."""
+    """Returns a folder with a short path: beside the data, or else a temporary folder, which is stored for the next
+    start.
+    """
     if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
     link = home / "socket"
@@ -283,7 +283,9 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
 
 
 def _ports(home: Path) -> Iterator[int]:
-    """Yields the port of the last start, so that addresses stay the same, and then free ports in case it is taken."""
+    """Yields the port of the last start first, so that addresses stay the same. Then yields free ports, in case that
+    port is taken.
+    """
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())

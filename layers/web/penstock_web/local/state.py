@@ -1,4 +1,4 @@
-"""Manages the folders of local data. Each database has a folder, which one process at a time locks.
+"""Manages the folders of local data. Each database has a folder. Only one process at a time may lock this folder.
 
 <state>/lock            locked while `penstock up` runs
 <state>/postgres/data   the database cluster; log, port, passwords beside it
@@ -34,7 +34,7 @@ def default_state_directory() -> Path:
 def cache_directory() -> Path:
     """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
 
-    The folder holds downloaded and copied programs. The folder is safe to delete.
+    The folder holds downloaded and copied programs, and is safe to delete.
     """
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "penstock"
@@ -42,7 +42,9 @@ def cache_directory() -> Path:
 
 
 def open_lock(folder: Path) -> IO[str]:
-    """Returns the open lock of a folder. Only its owner may open it: another user could hold it and prevent a start."""
+    """Returns the open lock of a folder. Only the owner may open the lock, because another user could hold the lock and
+    prevent a start.
+    """
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "r+")

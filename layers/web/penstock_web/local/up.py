@@ -1,5 +1,5 @@
-"""Implements `penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite
-order.
+"""Implements `penstock up`: starts the database and the pooler, migrates, runs the service, and stops everything in the
+opposite order.
 
 The command restarts the servers that it started if they die.
 """
@@ -72,8 +72,8 @@ def up(
     """Starts everything, serves until SIGTERM or Ctrl-C, and stops everything. Raises LocalError.
 
     The function calls `on_database` when the database runs and has been migrated. The function calls `on_answering`
-    with the
-    address when the service answers, before it reports readiness. A LocalError of either ends the start.
+    with the address when the service answers, before it reports readiness. A LocalError of either callback ends the
+    start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -120,8 +120,7 @@ def _prepare_then(
     then: Callable[[], None],
     failures: list[LocalError],
 ) -> Callable[[], None]:
-    """Calls `prepare` beside the service, which must answer during that time, and then `then`. A failure stops the
-    service."""
+    """Calls `prepare` while the service answers, and then calls `then`. A failure stops the service."""
     if prepare is None:
         return then
 
@@ -138,8 +137,9 @@ def _prepare_then(
 
 
 def reachable(host: str, port: int) -> str:
-    """Returns the address at which this machine reaches a service that listens on `host`, even if that is all
-    addresses."""
+    """Returns the address at which this machine reaches a service that listens on `host`, even if `host` stands for all
+    addresses.
+    """
     with contextlib.suppress(ValueError):
         address = ip_address(host)
         if address.is_unspecified:
@@ -198,7 +198,7 @@ def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Po
 
 
 def warn_of_open_access(settings: Settings, host: str) -> None:
-    """Writes a line to stderr if other machines may be admitted without a signature."""
+    """Writes a line to stderr if other machines may call the service without a signature."""
     if settings.queue_access != "sigv4" and not _is_loopback(host):
         sys.stderr.write(
             f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: everyone who reaches it "
@@ -287,7 +287,7 @@ def _check_port(host: str, port: int) -> int:
 
 @contextmanager
 def _signals_end_the_process() -> Iterator[None]:
-    """Makes SIGTERM and SIGINT raise SystemExit, even during the start, so that every `finally` runs."""
+    """Makes SIGTERM and SIGINT raise SystemExit even during the start, so that every `finally` block runs."""
     previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
     try:
         yield

@@ -22,7 +22,7 @@ _PAUSE_SECONDS: Final = 0.5
 
 @contextmanager
 def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
-    """Checks twice a second until the end of the block, which must come before the two are stopped.
+    """Checks the servers twice a second until the end of the block. The block must end before the servers are stopped.
 
     If a server cannot be restarted, the watchdog tries again repeatedly. The service answers 503 until it succeeds.
     """
@@ -53,7 +53,9 @@ def _watch(
 
 
 def _is_running(server: Postgres) -> bool:
-    """Returns whether the postmaster lives. A dead one stays listed if a container's first process does not reap it."""
+    """Returns whether the postmaster lives. A dead postmaster stays listed if a container's first process does not reap
+    it.
+    """
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, 0)

@@ -1,8 +1,8 @@
 """Starts, watches and stops several service processes on one port.
 
 Each worker listens with SO_REUSEPORT. A worker reports through a pipe that it is ready, and ends when its standard
-input is closed. A worker therefore ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn
-and circus would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
+input is closed. A worker therefore ends with its parent, even if the parent is killed. Workers of uvicorn, gunicorn and
+circus would continue after the death of their parent (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 
-# The pause before a restart, for a worker that cannot start.
+# The pause before the restart of a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 

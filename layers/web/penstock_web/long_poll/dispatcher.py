@@ -1,4 +1,4 @@
-"""Runs the long polls of a process. A waiting request costs a future, but no connection, no task and no timer.
+"""Runs the long polls of a process. A waiting request takes a future, but no connection, no task and no timer.
 
 A request waits until one of these events serves or wakes it:
 
@@ -9,13 +9,14 @@ A request waits until one of these events serves or wakes it:
             a delay or a visibility timeout ends: also changes without a notification, and lost notifications
 
 A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. The dispatcher therefore
-registers the queue of a waiter, and checks the queue once after that registration has committed. This check finds a
+registers the queue of a waiter, and checks the queue once after the commit of that registration. This check finds a
 message that was sent between the waiter's empty receive and the registration.
 
-One message sent in this process wakes one waiter. If the message was sent on a connection that names this dispatcher as
-`watcher` (`pipeline_pool`), it does not notify this process and keeps its registration. If a message arrives while its
-queue has no waiters, a request whose empty receive was under way receives again instead of waiting. Notifications and
-checks do not say how many messages there are, so they wake one waiter. A waiter that finds messages wakes two others.
+One message sent in this process wakes one waiter. A send on a connection that names this dispatcher as `watcher`
+(`pipeline_pool`) does not notify this process and keeps its registration. A message may arrive while its queue has no
+waiters. A request whose empty receive was under way at that time receives again instead of waiting. Notifications and
+checks do not tell the number of messages, so they wake one waiter. A waiter that finds messages wakes two other
+waiters.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ from .timers import WaitTimers
 from .waiters import WaitedQueue, Waiter, WaitFuture
 
 ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds messages that become visible by time at most this late.
-# For this time a new request relies on another request's empty receive of a FIFO queue.
+# A new request relies for this time on another request's empty receive of a FIFO queue.
 EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
@@ -45,7 +46,7 @@ class LongPollDispatcher:
 
     `watcher` is the id under which queues are registered. `missed_wakeups` counts the wake-ups that found too few
     waiters, over all queues. `receives_notifications` says whether notifications arrive (`listener`). `draining` says
-    that the process is shutting down. `shared_check` runs beside the requests.
+    that the process is shutting down. `shared_check` is a task that runs beside the requests.
     """
 
     def __init__(self, execute: ExecuteStatement, watcher: UUID | None = None) -> None:
@@ -63,10 +64,10 @@ class LongPollDispatcher:
     def can_skip_receive(self, queue: ResolvedQueue) -> bool:
         """Returns whether a new request may wait without a receive, because the queue is known to be empty.
 
-        The queue is known to be empty if other requests wait, and for a moment after a request waited until its time
-        was over or got everything that had been sent. On a FIFO queue only a recent empty receive counts. A receive
-        passes over message groups that others have locked, and nothing notifies this process when another process
-        unlocks them.
+        The queue is known to be empty while other requests wait. It also counts as empty for a moment after a request
+        waited until its time was over, or got everything that had been sent. On a FIFO queue only a recent empty
+        receive counts. A receive skips message groups that other transactions have locked, and nothing notifies this
+        process when another process unlocks the groups.
         """
         state = self._queues.get(queue.arn)
         if state is None:
@@ -88,8 +89,8 @@ class LongPollDispatcher:
         """Returns a future of the reason why the wait ended, or of the rows that a receive returned for the waiter.
 
         The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups` is the
-        dispatcher's value from before the request's empty receive, which may have overlooked messages sent since then.
-        `skipped_receive` says that the request has made no receive (`can_skip_receive`).
+        dispatcher's value before the request's empty receive, which may have overlooked messages that were sent after
+        that. `skipped_receive` says that the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -112,7 +113,7 @@ class LongPollDispatcher:
         return future
 
     def _remove_waiter(self, queue: WaitedQueue, waiter: Waiter, future: WaitFuture) -> None:
-        """Removes a waiter, however its wait ended."""
+        """Removes a waiter after its wait has ended in any way."""
         if waiter.timer is not None:
             self._timers.remove(waiter.timer, waiter.time_out)
         if waiter in queue.waiters:
@@ -124,7 +125,8 @@ class LongPollDispatcher:
     def assume_empty(self, queue_arn: str, missed_wakeups: int) -> None:
         """Notes that waiters got all messages that were sent, so that the next request may wait at once.
 
-        `missed_wakeups` is the dispatcher's value from before the messages were sent. Others may have arrived since.
+        `missed_wakeups` is the dispatcher's value before the messages were sent. Further messages may have arrived
+        since then.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or queue.last_missed_wakeup > missed_wakeups:
@@ -135,7 +137,7 @@ class LongPollDispatcher:
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
         """Removes and returns the first waiters whose receives may share a call, enough for this many messages.
 
-        Only the caller may serve or wake them. The method returns no waiters of a FIFO queue.
+        After that, only the caller may serve or wake these waiters. The method returns no waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or is_fifo_name(queue_arn):
@@ -157,7 +159,7 @@ class LongPollDispatcher:
         return claimed
 
     def drain(self) -> None:
-        """Ends every wait, and each wait that begins from now on."""
+        """Ends every wait, including waits that begin later."""
         self.draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
@@ -165,7 +167,7 @@ class LongPollDispatcher:
 
     # --- waking ------------------------------------------------------------------------------------------------------
     def on_wake(self, name: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` at each wake-up or notification with this name, which no queue has."""
+        """Calls `callback` at each wake-up or notification with this name. No queue has this name."""
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
@@ -177,7 +179,7 @@ class LongPollDispatcher:
             self._wake(queue, number, woken)
 
     def wake_waiters(self, queue: ResolvedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """Does the same for a queue that a request has waited for."""
+        """Wakes up to `number` waiters of a queue that a request has waited for."""
         state = self._queues.get(queue.arn)
         if state is not None:
             self._wake(state, number, woken)
@@ -195,8 +197,9 @@ class LongPollDispatcher:
         """Wakes a waiter after a notification. The notification has used up the registration.
 
         The notification comes from another process, or from a call of this process without a wake-up, such as a
-        publication. A message must not wake two waiters. If a sender of this process has woken one since the
-        registration, this method wakes none, and the check after the next registration, within 20 ms, finds the rest.
+        publication. A message must not wake two waiters. This method therefore wakes no waiter if a sender of this
+        process has woken one since the registration. The check after the next registration, within 20 ms, finds further
+        messages.
         """
         if queue_arn in self._wake_callbacks:
             self._wake_callbacks[queue_arn]()
@@ -215,7 +218,6 @@ class LongPollDispatcher:
             self._registrations.replace(queue)
 
     def wake_workers(self) -> None:
-        """Wakes every worker that waits for a notification, because some may have been lost or none arrive from now
-        on."""
+        """Wakes every worker that waits for a notification, because notifications may have been lost or may stop."""
         for callback in self._wake_callbacks.values():
             callback()

@@ -11,12 +11,12 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .waiters import WaitedQueue
 
-# A registration lasts five seconds. If no notification used the registration within three, the next registration lasts
-# a minute.
+# A registration lasts five seconds. If no notification uses the registration within three seconds, the next
+# registration lasts a minute.
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
-# Unused registrations are renewed at multiples of this time, many in one statement, because each commit makes the next
-# shared check look at every queue.
+# The process renews unused registrations at multiples of this time, many in one statement, because each commit makes
+# the next shared check examine every queue.
 RENEW_TOGETHER_SECONDS = 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # A busy queue registers at most 50 times a second.
 
@@ -24,9 +24,9 @@ _log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """The registrations of a process. `check_new` checks queues once, after they were registered.
+    """The registrations of a process. `check_new` checks queues once after their registration.
 
-    `looks_at_each` says that the next shared check looks at each queue, because requests have begun to wait or
+    `looks_at_each` says that the next shared check must examine each queue, because requests have begun to wait or
     registrations have failed. `renew_at` is the time at which the first queue is due for registration again.
     """
 
@@ -60,7 +60,7 @@ class Registrations:
     def renew(self, queues: dict[str, WaitedQueue], now: float) -> list[str]:
         """Registers queues again whose registrations end, and forgets queues that have no waiters any more.
 
-        Returns the other queues that requests wait for, or may wait for without a receive.
+        Returns all other queues for which requests wait, or for which they may wait without a receive.
         """
         self.looks_at_each, self.renew_at = False, float("inf")
         arns: list[str] = []

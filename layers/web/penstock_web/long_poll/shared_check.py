@@ -16,15 +16,15 @@ from .waiters import LastCheck, WaitedQueue
 
 POLL_SECONDS = 1.0
 MANY_QUEUES = 100  # The check looks at this many queues in each second in which something was committed.
-# For more queues the check takes a hundredth of the time, unless a notification arrives or a message becomes visible by
-# time.
+# With more queues, checks take at most a hundredth of the time, unless a notification arrives or a message becomes
+# visible by time.
 CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class WaitingRequests(Protocol):
-    """Wakes requests that wait, as the dispatcher does."""
+    """Wakes waiting requests, as the dispatcher does."""
 
     receives_notifications: bool
 
@@ -66,8 +66,8 @@ class SharedCheck:
                 _log.exception("the shared check of long polls failed")
 
     async def poll(self, *, is_due: bool = False) -> None:
-        """Runs the shared check once, without queues that register now. A queue that was not registered before
-        is checked after its registration, any other queue by the next check.
+        """Runs the shared check once, without queues that register now. A newly registered queue is checked after its
+        registration. The next check covers all other queues.
 
         `is_due` says that a message becomes visible by time. The method forgets queues that have no waiters any more.
         """
@@ -90,8 +90,7 @@ class SharedCheck:
         return self._may_pause(now) or not await self._execute(POLL_QUEUES, [[], self._last_check.snapshot])
 
     def _may_pause(self, now: float) -> bool:
-        """Returns whether notifications report the changes since the last check, so that the next check may be
-        later."""
+        """Returns whether notifications report all changes since the last check. If so, the next check may be later."""
         until = min(self._next_check_at, self._last_check.until)
         return self._requests.receives_notifications and now < until
 
@@ -102,7 +101,7 @@ class SharedCheck:
             elif others := [arn for arn in arns if arn not in self._last_check.arns]:
                 await self._check_others(others, now)
         except BaseException:
-            # The next check has to name the queues whose wait has just begun.
+            # The next check has to include the queues whose wait has just begun.
             self.registrations.looks_at_each = True
             raise
 
@@ -121,39 +120,38 @@ class SharedCheck:
             self._handle_rows(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """Does the same for queues that the last check left out because no request waited there. The queues are
-        registered already, but it is unknown which messages become visible by time.
+        """Checks queues that the last check left out because no request waited for them. These queues are registered
+        already, but the times at which their messages become visible are unknown.
         """
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
         self._handle_rows(rows)
 
     async def _check_new(self, queues: list[WaitedQueue]) -> None:
-        """Checks queues that have just been registered, whatever the last check found.
-
-        The check leaves out queues that were registered all the time, for which no message can have been overlooked.
+        """Checks newly registered queues, regardless of the result of the last check. The check leaves out queues that
+        were registered all the time, because no message of these queues can have been overlooked.
         """
         if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
             self._handle_rows(await self._execute(POLL_QUEUES, [arns, None]))
 
     def _handle_rows(self, rows: list[PolledQueueRow]) -> None:
-        """Wakes a waiter of each queue that was found, and checks again when a message becomes visible."""
+        """Wakes a waiter of each queue that has messages, and checks again when a message becomes visible."""
         for row in rows:
-            if row.arn is not None:  # The last row is about all of them.
+            if row.arn is not None:  # The last row describes all queues.
                 self._requests.wake(row.arn, 1, Woken.FOR_MORE)
         self._check_when_due(rows)
 
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
         """Checks at the moment at which a message becomes visible.
 
-        The check is skipped if a message is visible already, because the woken request may have to leave that message
-        to another request.
+        Skips the check if a message is visible already, because the woken request may have to leave that message to
+        another request.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:
             return
         loop = asyncio.get_running_loop()
-        # The check must not be before the end of the time that the last check covers.
+        # The next check must not run before the end of the time that the last check covers.
         due_at = loop.time() + (wait_ms + 1) / 1000
         if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
             return

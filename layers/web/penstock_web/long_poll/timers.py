@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import ceil, floor, log2
 
 STEPS_PER_WAIT = 100
-"""A wait ends late by up to a hundredth of its time. A wait of 20 s ends late by up to 0.125 s."""
+"""A wait ends up to a hundredth of its time late: 0.125 s for a wait of 20 s."""
 
 
 class SharedTimer:
@@ -42,7 +42,7 @@ class WaitTimers:
         return timer
 
     def remove(self, timer: SharedTimer, callback: Callable[[], object]) -> None:
-        """Removes a callback. Waits whose time is over call this method too."""
+        """Removes a callback. The owner also calls this method for a wait whose time is over."""
         timer.callbacks.pop(callback, None)
         if not timer.callbacks and self._timers.get(timer.at) is timer:
             timer.handle.cancel()

@@ -14,10 +14,8 @@ WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
 
 
 class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also for requests that wait again after an
-    empty receive.
-
-    `receive` is the effect that found nothing, if it may share a call with others. `timer` ends the wait.
+    """One request's wait. Tickets keep the order of arrival, even for requests that wait again after an empty receive.
+    `receive` is the effect that found nothing, if this effect may share a call with others. `timer` ends the wait.
     """
 
     __slots__ = ("future", "receive", "ticket", "timer")
@@ -29,8 +27,9 @@ class Waiter:
         self.timer: SharedTimer | None = None
 
     def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
-        """Ends the wait. Returns False if it had ended because the client has disconnected or another call has served
-        the waiter."""
+        """Ends the wait. Returns False if the wait had already ended because the client has disconnected or another
+        call has served the waiter.
+        """
         if self.future.done():
             return False
         self.future.set_result(woken)
@@ -54,9 +53,9 @@ class WaitedQueue:
     `registered` says that the queue is registered, or is being registered, until `renew_at`. `previous_unused` says
     that no notification used the previous registration. `woken_locally` says that a sender of this process has woken a
     waiter since the registration. `last_empty_receive_at` is the time when a request last began to wait after an empty
-    receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. Until
-    `assumed_empty_until` a new request waits without a receive, because another has just waited until its time was
-    over, or got everything that was sent.
+    receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. A new request waits
+    without a receive until `assumed_empty_until`, because another request has just waited until its time was over, or
+    got everything that was sent.
     """
 
     __slots__ = (
@@ -106,7 +105,8 @@ class LastCheck:
 
     def add(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
         """Adds the result of a later check of other queues. A change that the snapshot lacks makes the next check
-        look."""
+        examine the queues.
+        """
         *_, summary = rows
         self.arns |= frozenset(arns)
         self.until = min(self.until, now + (summary.wait_ms or 0) / 1000)

@@ -1,4 +1,4 @@
-"""Represents the changes of a plan: their order, their texts, and how they are made."""
+"""Represents the changes of a plan, with their order and their texts, and makes the changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """Orders the changes: a change follows those that it may need, and the removal of objects that may need it."""
+    """Orders the changes: a change comes after the changes that it may need, and after the removal of objects that may
+    depend on it.
+    """
 
     QUEUES = 0
     REFERENCES = 1
@@ -32,8 +34,9 @@ class Phase(IntEnum):
 
 @dataclass(slots=True)
 class Change:
-    """A line of the plan. `sign` is + for created, ~ for changed, - for deleted. `differences` has old and
-    new values."""
+    """A line of the plan. `sign` is + for a created, ~ for a changed and - for a deleted object. `differences` has old
+    and new values.
+    """
 
     sign: str
     what: str
@@ -64,8 +67,9 @@ class Change:
 
 
 def make(changes: Iterable[Change]) -> None:
-    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay, and another `apply`
-    continues."""
+    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay, and the next `apply`
+    continues.
+    """
     steps = [step for change in changes for step in change.steps]
     for _, run in sorted(steps, key=lambda step: step[0]):
         run()

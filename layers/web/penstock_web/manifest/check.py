@@ -28,7 +28,7 @@ from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestT
 from .references import References
 
 Place = tuple[str, ...]
-"""Holds keys and numbers from the top of the file."""
+"""Holds the path to a value, as keys and numbers from the top of the file."""
 Part = tuple[Place, Callable[[], object]]
 Mistake = Callable[[Place, str], LocalError]
 
@@ -70,7 +70,7 @@ def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part
 
 
 def _fill_policy(policy: Document) -> str:
-    """Returns a policy as the service gets it: references become an account and a region of their form."""
+    """Returns a policy as the service gets it: an account and a region of valid form replace references."""
     return json.dumps(References("000000000000", "us-east-1").filled(policy))
 
 

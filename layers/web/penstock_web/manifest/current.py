@@ -44,7 +44,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "history": "true",
     "paused": "false",
 }
-"""Holds the values of a queue that was created without them. VisibilityTimeout depends on a setting."""
+"""Holds the default values of a queue's attributes. The default of VisibilityTimeout depends on a setting."""
 TOPIC_DEFAULTS: Final = {
     "DisplayName": "",
     "ContentBasedDeduplication": "false",
@@ -65,8 +65,9 @@ class Rest(Protocol):
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages` is the number for each queue. REST and SNS name some objects by ids that the
-    file lacks."""
+    """The current state. `messages` has the number of messages of each queue. REST and SNS name some objects by ids
+    that the file lacks.
+    """
 
     manifest: Manifest = field(default_factory=Manifest)
     messages: dict[str, int] = field(default_factory=dict)
@@ -88,8 +89,8 @@ def read_endpoint(
 ) -> Current:
     """Reads queues and topics, and, if `rest` is given, event bindings and schedules.
 
-    `warn` gets a line for each object that the file cannot express. Unless `strict`, it also gets a line for each
-    object that the service cannot report, such as topics without SNS. Raises LocalError.
+    `warn` gets a line for each object that the file cannot express. Unless `strict` is set, `warn` also gets a line for
+    each object that the service cannot report, such as topics without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -117,7 +118,9 @@ def read_endpoint(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads what a service may not report. Unless `strict`, the result is then empty and a warning says so."""
+    """Reads objects that a service may be unable to report. Unless `strict` is set, the result is empty in that case,
+    and a warning reports it.
+    """
 
     warn: Warn
     strict: bool
@@ -196,7 +199,7 @@ def _read_subscriptions(
 
 
 class CurrentMapping(msgspec.Struct):
-    """The file's form of a mapping, and its id in the REST API's answer."""
+    """Returns a mapping in the file's form, and the mapping's id in the REST API's answer."""
 
     id: str
     queue: str
@@ -318,7 +321,7 @@ def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, 
 
 
 def _plain(value: Value) -> Value:
-    """Returns `30` for "30". A text that would not be read back unchanged stays a text."""
+    """Returns `30` for "30". A text stays a text if YAML would read it back with another value."""
     if value in ("true", "false"):
         return value == "true"
     if isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:

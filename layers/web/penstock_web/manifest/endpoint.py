@@ -27,7 +27,9 @@ class ManifestEndpoint:
     """Reads and writes queues and topics. Each method raises LocalError with one line if a request fails."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url` is None for AWS. Without credentials in the environment any will do, as with QUEUE_ACCESS=off."""
+        """`url` is None for AWS. Any credentials are sufficient if the environment has none, as with
+        QUEUE_ACCESS=off.
+        """
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
         keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"} if url and not known else {}
         self._hint = _KEY_HINT if keys else ""
@@ -40,8 +42,8 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Returns the caller's account. If the service has no STS, the method returns a queue's account, or else the
-        first account.
+        """Returns the caller's account. Returns a queue's account, or else the first account, if the service has no
+        STS.
         """
         try:
             return str(self._sts.get_caller_identity()["Account"])
@@ -58,7 +60,7 @@ class ManifestEndpoint:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def queue_names(self) -> list[str]:
-        """Returns the names of all pages."""
+        """Returns the names of the queues, from all pages."""
         if not self._urls:
             pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
             urls = self._said(
@@ -115,7 +117,7 @@ class ManifestEndpoint:
 
     # --- topics ------------------------------------------------------------------------------------------------------
     def topic_arns(self) -> list[str]:
-        """Returns the ARNs of this account, of all pages."""
+        """Returns the ARNs of this account's topics, from all pages."""
         pages = self._sns.get_paginator("list_topics").paginate()
         return self._said(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
@@ -159,7 +161,7 @@ class ManifestEndpoint:
         self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
 
     def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
-        """Yields ARN (or PendingConfirmation), protocol and endpoint of each."""
+        """Yields the ARN (or PendingConfirmation), the protocol and the endpoint of each subscription."""
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
         found = self._said(
             lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn

@@ -1,6 +1,6 @@
 """Defines the parts of penstock.yaml. The service keeps members that are left out. `null` removes a member.
 
-SQS, SNS and /v1/schedules check values, with their own limits and defaults.
+SQS, SNS and /v1/schedules check values by their limits and fill in their defaults.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ class DeadLetterTarget(Struct, forbid_unknown_fields=True):
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The routed events that a queue gets, by a pattern such as `orders.*` and a filter policy on their
-    bodies."""
+    """The routed events that a queue gets, chosen by a pattern such as `orders.*` and by a filter policy on their
+    bodies.
+    """
 
     pattern: str
     filter: Document | None = None
 
 
 class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A function that the queue triggers, by its name or ARN, or a URL. The rest is the body of `POST
-    /v1/mappings`."""
+    """A function that the queue triggers, by its name or ARN, or a URL. The other members are those of the body of
+    `POST /v1/mappings`.
+    """
 
     function: Function
     enabled: bool = True
@@ -78,7 +80,9 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def destination(self) -> str:
-        """Returns the value that distinguishes it from the topic's other subscriptions, as the service shows it."""
+        """Returns the value that distinguishes this subscription from the topic's other subscriptions, in the service's
+        form.
+        """
         return self.queue or mask_password(self.url or "")
 
 
@@ -92,7 +96,9 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestUser(Struct, forbid_unknown_fields=True):
-    """A user with policies: `read`, `operate`, `admin`, or documents. `penstock keys create` creates keys."""
+    """A user with policies: Names a policy (`read`, `operate` or `admin`), or is a policy document. `penstock keys
+    create` creates keys.
+    """
 
     policies: list[str | Document]
 

@@ -1,4 +1,4 @@
-"""Computes the changes that lead from the current to the desired state, in a possible order."""
+"""Computes the changes that lead from the current to the desired state, in an order in which they can be made."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Planner:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
     def _of_queue(self, queue: ManifestQueue) -> Document:
-        """Returns its given values by name."""
+        """Returns the given values of the part by name."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
@@ -123,7 +123,7 @@ class Planner:
     def _queue_attributes(
         self, changed: Differences
     ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns attributes of SQS, attributes that name other queues, and Penstock's additional ones."""
+        """Returns attributes of SQS, attributes that name other queues, and Penstock's additional attributes."""
         arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
             if key in EXTENSIONS:
@@ -298,7 +298,7 @@ class Planner:
 def _subscription_attributes(
     wanted: ManifestSubscription, changed: Differences, names: References, *, new: bool
 ) -> dict[str, str]:
-    """Returns the changed attributes with SNS's names. An empty filter policy removes one."""
+    """Returns the changed attributes with SNS's names. An empty filter policy removes the current one."""
     attributes: dict[str, str] = {}
     if "filter_on" in changed:
         attributes["FilterPolicyScope"] = "MessageBody" if wanted.filter_on == "body" else "MessageAttributes"

@@ -44,7 +44,7 @@ class References:
         return _replace(document, (("${account}", self.account), ("${region}", self.region)), {})
 
     def portable(self, document: T) -> T:
-        """Reverses `filled`, in ARNs and in principals that are this account."""
+        """Reverses `filled` in ARNs and in principals that name this account."""
         pairs = (
             (f":{self.region}:{self.account}:", ":${region}:${account}:"),
             (f":iam::{self.account}:", ":iam::${account}:"),

@@ -25,7 +25,7 @@ _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML's plain values. A time stays a text."""
+    """Reads YAML's plain values. Reads a time as a text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -44,7 +44,7 @@ def read_file(path: Path) -> Manifest:
 
 
 def read_text(text: str, name: str) -> Manifest:
-    """Does the same as read_file. Errors contain `name`. The error names all mistakes, each in a line."""
+    """Does the same as read_file. Errors contain `name`. The error lists all mistakes, one in each line."""
     root, data = _load(text, name)
     if root is None:
         return Manifest()
@@ -138,7 +138,7 @@ class _Place:
     def error(
         self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()
     ) -> LocalError:
-        """`path` has keys and numbers from the top. Missing parts are left out. `known` has words to suggest."""
+        """`path` has keys and numbers from the top of the file, without missing parts. `known` has words to suggest."""
         close = get_close_matches(word, known, 1) if word else []
         hint = (
             f"; did you mean {close[0]!r}?" if close else f"; allowed are {', '.join(known)}" if known else ""
@@ -174,7 +174,9 @@ class _Place:
 
 
 def _check_size(root: yaml.Node | None, name: str) -> None:
-    """Raises LocalError for a file whose aliases make it too long, whose values are too deep, or contain themselves."""
+    """Raises LocalError for a file whose aliases make it too long, or whose values are nested too deeply or contain
+    themselves.
+    """
     sizes: dict[int, int] = {}
 
     def measure(node: yaml.Node, depth: int) -> int:
@@ -195,7 +197,7 @@ def _check_size(root: yaml.Node | None, name: str) -> None:
 
 
 def _check_keys(node: yaml.Node | None, name: str, checked: set[int]) -> None:
-    """Raises LocalError if a name appears twice. YAML's reader would take the last one. Aliases are checked once."""
+    """Raises LocalError if a name appears twice. YAML's reader would use the last value. Aliases are checked once."""
     if id(node) in checked:
         return
     checked.add(id(node))

@@ -1,2 +1,3 @@
-"""Provides a read-only endpoint of the Model Context Protocol at /mcp, with which programs that assist an operator look
-at queues."""
+"""Provides a read-only endpoint of the Model Context Protocol at /mcp. Programs that assist an operator inspect queues
+through this endpoint.
+"""

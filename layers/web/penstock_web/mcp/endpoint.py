@@ -1,4 +1,4 @@
-"""Serves /mcp: tools that only read, by the Streamable HTTP transport of the Model Context Protocol.
+"""Serves /mcp: read-only tools over the Streamable HTTP transport of the Model Context Protocol.
 
 Each POST is independent: it has no session and no stream, and its answer is JSON. The keys and policies of the REST API
 apply: a tool requires the right of the route with the same operation. The package `mcp` implements the protocol.
@@ -26,7 +26,7 @@ from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .tools import TOOLS
 
-# At its usual level this logger records the beginning and the end of each request.
+# This logger would otherwise record the beginning and the end of each request.
 logging.getLogger("mcp").setLevel(logging.WARNING)
 routes = Routes("mcp")
 
@@ -40,7 +40,7 @@ class ProtocolResponse(Response):
         self._request_body = body
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Gives the package the request, whose body has been read."""
+        """Passes the request, whose body was read already, to the package."""
 
         async def receive() -> Message:
             return {"type": "http.request", "body": self._request_body, "more_body": False}

@@ -1,7 +1,7 @@
 """Writes the results of the tools as Markdown.
 
-Texts that others chose are in fences that no text in them ends: bodies, headers and group ids of messages, attributes
-and policies of queues, and what the messages of a group share.
+Fences enclose every text of other people, and such a text cannot end its fence: bodies, headers and group ids of
+messages, attributes and policies of queues, and the common values of a group's messages.
 """
 
 import re
@@ -186,13 +186,13 @@ def _body(raw: msgspec.Raw) -> str:
 
 
 def _fence(text: str) -> str:
-    """Returns a text between fences that are longer than any in it."""
+    """Returns a text between fences that are longer than any fence in the text."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", text)), 2))
     return f"{fence}\n{text}\n{fence}"
 
 
 def _fence_facts(facts: Mapping[str, object]) -> str:
-    """Returns facts that others wrote, in lines between fences; nothing without facts."""
+    """Returns facts of other people in lines between fences, or an empty text without facts."""
     lines = _facts(facts)
     return _fence(lines) if lines else ""
 
@@ -207,7 +207,7 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """Returns a value in one line of a table, empty if unknown."""
+    """Returns a value in the form of one line in a table, or an empty text for an unknown value."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 

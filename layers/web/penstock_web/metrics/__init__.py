@@ -11,6 +11,6 @@
     negotiation.py   which of them a scraper takes
     page.py          the route
 
-Counting costs a request less than a microsecond: numbers are slots of one array, found by one look-up in a dictionary.
-The counters are formatted only when a client requests /metrics.
+Counting costs a request less than a microsecond, because the numbers are slots of one array and one look-up in a
+dictionary finds the slots. The counters are formatted only when a client requests /metrics.
 """

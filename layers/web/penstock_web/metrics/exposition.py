@@ -1,8 +1,9 @@
 """Writes Prometheus's text format, version 0.0.4 ("Exposition formats", prometheus.io), and OpenMetrics 1.0.0
 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec).
 
-The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. prometheus_client takes 1.6 s
-of CPU for it in its multiprocess mode, and this module 0.07 s (docs/decisions/0015-libraries-beside-the-hot-path.md).
+The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. In its multiprocess mode,
+prometheus_client takes 1.6 s of CPU for these lines, and this module takes 0.07 s (docs/decisions/0015-libraries-
+beside-the-hot-path.md).
 """
 
 from collections import defaultdict
@@ -19,13 +20,13 @@ DURATIONS: Final = "penstock_http_request_duration_seconds"
 
 
 class Exemplars:
-    """Exemplars of the durations of requests. It is used only in the event loop."""
+    """Exemplars of the durations of requests. Only the event loop uses this object."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
 
     def add(self, labels: str, bucket: int, seconds: float) -> None:
-        """Keeps the trace of the current request, if it is recorded, in place of the bucket's last exemplar.
+        """Keeps the trace of the current request in place of the bucket's last exemplar, if the trace is recorded.
 
         `labels` are the formatted labels of the series. `bucket` is its position.
         """
@@ -34,7 +35,7 @@ class Exemplars:
             self._texts[labels][bucket] = f' # {{trace_id="{trace.trace_id}"}} {seconds!r} {time():.3f}'
 
     def of(self, name: str, labels: str) -> dict[int, str]:
-        """Returns the texts after the samples of a series of a metric, by the position of the bucket."""
+        """Returns the texts that follow the samples of a series of a metric, by the position of the bucket."""
         return self._texts.get(labels, {}) if name == DURATIONS else {}
 
 
@@ -47,8 +48,9 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class ExpositionFormat(NamedTuple):
-    """The form of a scrape. `is_openmetrics` selects OpenMetrics. `exemplars` may be None, which leaves them
-    out."""
+    """The form of a scrape. `is_openmetrics` selects OpenMetrics. If `exemplars` is None, the scrape has no
+    exemplars.
+    """
 
     is_openmetrics: bool = False
     exemplars: Exemplars | None = None
@@ -108,7 +110,9 @@ def format_family(family: Family, series: Iterable[Series], form: ExpositionForm
 
 
 def format_head(family: Family, form: ExpositionFormat) -> str:
-    """Returns the lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit has a line."""
+    """Returns the lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit takes a
+    line.
+    """
     name = family.name
     if not form.is_openmetrics:
         return f"# HELP {name} {family.help}\n# TYPE {name} {family.kind}\n"

@@ -1,8 +1,8 @@
 """Lists the metrics. A test compares the list with docs/reference/metrics.md.
 
-Names follow the specification after `penstock_`, or its style and Prometheus's conventions ("Metric and label naming",
-prometheus.io). A block is a group of families with the same labels. The families of a block are allocated and counted
-together.
+After the prefix `penstock_`, names are those of the specification, or follow its style and Prometheus's conventions
+("Metric and label naming", prometheus.io). A block is a group of families with the same labels. The families of a block
+are allocated and counted together.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,9 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the
-    value of several processes on one port is their greatest and not their sum."""
+    """A metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the value for
+    several processes on one port is the greatest of their values and not the sum.
+    """
 
     name: str
     kind: Kind
@@ -355,7 +356,7 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.expired,
     ),
 )
-"""Lists gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
+"""Lists gauges with the label `queue`, and how each gauge reads its value from a row of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (

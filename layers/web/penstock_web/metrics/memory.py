@@ -2,8 +2,8 @@
 
 Processes that share a port (`up --workers`) cannot be scraped one by one, because the kernel gives a connection to any
 of them. Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all
-files. A process that ends leaves its file, so that its counters still count. The gauges of an ended process no longer
-count: a living process locks its file, and the reader of the files checks the lock.
+files. An ended process leaves its file, so its counters still count. The gauges of an ended process no longer count: a
+living process locks its file, and the reader of the files checks the lock.
 
     NAME.numbers   doubles; only numbers, so a reader needs no lock
     NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
@@ -24,7 +24,7 @@ from typing import Any, Final, cast
 from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
-"""Holds a kind of BLOCKS, and then the values of its labels."""
+"""Identifies a block by its kind (of BLOCKS) and the values of its labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
 """Counts the slots for all blocks except the blocks of queues: 2,000 combinations of method, action and status. Unused
@@ -39,7 +39,7 @@ class CounterMemory:
     """Slots for numbers, and the blocks that own them.
 
     `folder` is shared by the processes of a port. None means that this process is the only one. Only one thread writes
-    a slot: the event loop's thread writes those of requests, and a worker's thread those of the worker.
+    a slot: the event loop's thread writes the slots of requests, and a worker's thread writes the slots of that worker.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -60,7 +60,7 @@ class CounterMemory:
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _find_keys(Path(name)).open("a")
         self._slots = slots
-        # A memoryview has the methods of an array that are used here, and is twice as fast.
+        # A memoryview has all methods of an array that this module uses, and is twice as fast.
         self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
@@ -93,7 +93,7 @@ class CounterMemory:
             self._key_file.flush()
 
     def close(self) -> None:
-        """Releases the lock. From now on other processes regard this one as ended."""
+        """Releases the lock. After this call, other processes regard this process as ended."""
         if self._own_name is not None:
             self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # The mapping keeps the file open.
@@ -122,7 +122,7 @@ def _find_keys(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds the numbers of another process. A process that has ended adds no gauges."""
+    """Adds the numbers of another process, but no gauges of a process that has ended."""
     # A process that starts has no file of keys yet.
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)

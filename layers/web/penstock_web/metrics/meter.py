@@ -52,7 +52,7 @@ class Meter:
         self._start("exhausted")
         self._start("failed_redrives")
         self._start("fires")
-        # The counter exists from 0 on, so that an alert sees the first failure.
+        # The counter begins at 0, so that an alert sees the first failure.
         for outcome in ("failed", "exhausted"):
             self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
@@ -85,7 +85,7 @@ class Meter:
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Counts a response. `path` is an action or the template of a route, so their number is limited."""
+        """Counts a response. `path` is an action or the template of a route, so the number of paths is limited."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -102,14 +102,14 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # not expected, and no reason for a request to fail
+        except CounterMemoryFull:  # This error is unexpected, and must not make a request fail.
             return None
         if named is not OTHER_METHOD:  # A client can invent any number of methods.
             self._requests[method, path, status] = slots
         return slots
 
     def count_refusal(self, error: AwsError) -> None:
-        """Counts the error of a request if it refuses the caller access."""
+        """Counts the error of a request if the error refuses the caller access."""
         if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
@@ -118,7 +118,7 @@ class Meter:
         self._numbers[self._start("access_log")] += lines
 
     def count_unjudged(self, by: str, messages: int) -> None:
-        """Counts messages that passed filters because they were too complicated for them."""
+        """Counts messages that passed filters because the messages were too complicated for the filters."""
         self._numbers[self._start("unjudged", by)] += messages
 
     def count_flush(self, messages: int) -> None:

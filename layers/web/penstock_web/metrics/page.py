@@ -1,7 +1,7 @@
 """Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
 
-The response contains the names of queues, but no data of their messages. Each of several processes on one port answers
-with the metrics of all processes.
+The response contains the names of queues, but no data of messages. Each of several processes on one port answers with
+the metrics of all processes.
 """
 
 import asyncio
@@ -26,11 +26,13 @@ from .verdicts import VerdictReadings
 
 _find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
 PUBLISH_SECONDS: Final = 1.0
-"""A process publishes its pool's numbers at this interval, for a scrape that another process of the port answers."""
+"""A process publishes the numbers of its pool at this interval, because another process of the port may answer the
+scrape.
+"""
 GZIP_LEVEL: Final = 1
-"""This level is the quickest: it makes 0.2 MB of the 4.6 MB of 1,000 busy queues, in 0.01 s."""
+"""This level is the quickest: it compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""After this many rounds of PUBLISH_SECONDS, deleted queues are removed from a full table again."""
+"""The process removes deleted queues from a full table once in this many rounds of PUBLISH_SECONDS."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
@@ -43,7 +45,7 @@ def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat =
 
 
 def keep_account(text: str, account: str) -> str:
-    """Returns the lines of a family that name resources of this account alone, and its comments."""
+    """Returns the comments of a family, and only those of its lines that name resources of this account."""
     kept = (
         line
         for line in text.splitlines(keepends=True)
@@ -67,8 +69,7 @@ def metrics_router(
     """Returns a router with the route /metrics.
 
     `admit` raises an error for a caller without the right to read it, and returns the account whose lines alone the
-    caller may read, if any. `refresh` has the meaning that it has in
-    Readings.
+    caller may read, if any. `refresh` means the same as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
@@ -90,7 +91,7 @@ def metrics_router(
         body = "".join(parts).encode()
         if takes_gzip(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
-            # The compression runs in a thread, which does not delay requests, because zlib releases the interpreter's
+            # The compression runs in a thread and does not delay requests, because zlib releases the interpreter's
             # lock.
             body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
         return Response(body, headers=headers, media_type=form.content_type)

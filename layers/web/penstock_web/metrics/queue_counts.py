@@ -1,7 +1,7 @@
 """Counts messages and database calls by queue, from the reports of operations.
 
-A limited number of queues have separate blocks. The others share one, `_other`. If the table is full, deleted queues
-are removed and their counts are added to `_other`, so the sum over all queues never falls.
+A limited number of queues have separate blocks. All other queues share the block `_other`. When the table is full, the
+process removes deleted queues and adds their counts to `_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -15,8 +15,8 @@ from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# Positions in the blocks of `families`. A counter is one slot. A histogram has its sum, then its buckets and
-# the rest.
+# Positions in the blocks of `families`. A counter is one slot. A histogram takes slots for its sum, then for its
+# buckets and the rest.
 SEND_SUM: Final = 1
 SEND_TIMES: Final = SEND_SUM + 1
 REDELIVERED, EMPTY, RECEIVE_SUM = 1, 2, 3
@@ -33,7 +33,8 @@ class QueueCounts:
     """The counters by queue.
 
     `counters` maps reports of an operation to functions that count them, with the seconds of the last database call.
-    `own_account` is the account and region whose queues have their name as label. Other queues have their ARN.
+    `own_account` is the account and region whose queues have their name as label. The label of any other queue is its
+    ARN.
     """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
@@ -66,7 +67,9 @@ class QueueCounts:
 
     # --- event source mappings ---------------------------------------------------------------------------------------
     def count_polled(self, arn: str, messages: int, filtered: int) -> None:
-        """Counts messages that were received for a mapping of the queue, and those that its filter left out."""
+        """Counts messages that were received for a mapping of the queue, and messages that the mapping's filter left
+        out.
+        """
         start = self._start("mappings", arn)
         self._numbers[start + POLLED] += messages
         self._numbers[start + FILTERED] += filtered
@@ -167,6 +170,6 @@ class QueueCounts:
         self._add_sent(transaction.sent)
 
     def _add_sent(self, messages: Iterable[Sent]) -> None:
-        """Counts messages whose database call is about several queues."""
+        """Counts messages of a database call that concerns several queues."""
         for sent in messages:
             self._numbers[self._start("sends", sent.queue_arn)] += sent.count

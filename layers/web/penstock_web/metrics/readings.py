@@ -1,4 +1,4 @@
-"""Reads for a scrape what the worker `measure` stored, at most once a second, however often /metrics is requested."""
+"""Reads the values that the worker `measure` stored for a scrape, at most once a second even for frequent scrapes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -31,7 +31,8 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues` is the number of queues with separate rows. The others are added up.
+    """Reads measurements. `most_queues` is the number of queues with separate rows. One row has the sums of all other
+    queues.
 
     `verdicts` gives the verdicts on queues with these ARNs.
 
@@ -98,7 +99,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
 
 
 def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
-    """Yields the series of each family that belongs to no queue. Names that this release does not know are left out."""
+    """Yields the series of each family that belongs to no queue. Omits names that this release does not know."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:

@@ -72,7 +72,7 @@ class Receivers:
         noted.received += report.count
 
     async def keep(self, write: Write) -> None:
-        """Writes the notes for ever: every ten seconds, or every minute while no message arrives."""
+        """Writes the notes every ten seconds, or every minute while no message arrives, until it is cancelled."""
         left = EMPTY_WRITES
         while True:
             await asyncio.sleep(WRITE_SECONDS)
@@ -82,7 +82,7 @@ class Receivers:
                 await self.flush(write)
 
     async def flush(self, write: Write) -> None:
-        """Writes the counts. Counts that cannot be written are dropped, because they are not a record."""
+        """Writes the counts. Drops counts that cannot be written, because losing some counts is acceptable."""
         noted, self._noted = [*self._noted.values()], {}
         if not noted:
             return

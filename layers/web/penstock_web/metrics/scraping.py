@@ -17,13 +17,13 @@ from penstock.management.rights import require
 from penstock_web.routing.runner import OperationRunner
 
 RIGHT: Final = require("penstock:GetMetrics")
-"""Names the right of /metrics, which reports about all accounts."""
+"""Names the right to read /metrics, which reports on all accounts."""
 
 
 async def admit_scraper(request: Request) -> str | None:
-    """Returns the account whose lines the caller may read, None for all of them.
+    """Returns the account whose lines the caller may read, or None if the caller may read all lines.
 
-    Raises the error with which a request for /metrics is refused.
+    Raises the error for a refused request of /metrics.
     """
     runner = OperationRunner(request)
     settings = runner.context.environment.settings

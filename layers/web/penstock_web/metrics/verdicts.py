@@ -1,4 +1,4 @@
-"""Gives verdicts on the queues in /metrics from their last minutes, at most every ten seconds."""
+"""Computes verdicts on the queues in /metrics from their last minutes, at most every ten seconds."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ class Judged(NamedTuple):
 
 
 class VerdictReadings:
-    """Reads minutes and gives verdicts. `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT."""
+    """Reads minutes and computes verdicts. `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT."""
 
     def __init__(self, call: ExecuteStatement, in_flight_limit: int) -> None:
         self._call = call
@@ -51,8 +51,8 @@ class VerdictReadings:
         self._last: list[Judged] = []
 
     async def __call__(self, arns: Sequence[str]) -> list[Judged]:
-        """Returns verdicts that are at most ten seconds old. If new ones take longer than a second, the function
-        returns older ones.
+        """Returns verdicts that are at most ten seconds old. Returns older verdicts if new ones take longer than a
+        second.
         """
         loop = asyncio.get_running_loop()
         if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
@@ -94,8 +94,9 @@ class VerdictReadings:
 
 
 def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the series of each family. `label` gives the label of a queue with this ARN. Unknown values have no
-    line."""
+    """Yields the series of each family. `label` gives the label of a queue with this ARN. Omits the lines of unknown
+    values.
+    """
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (

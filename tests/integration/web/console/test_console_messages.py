@@ -128,7 +128,7 @@ def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
     console.queue("filtered")
     answer = console.browser.get("/console/queues/filtered/messages?min_receives=many")
     assert answer.status_code == 400
-    assert "This filter cannot be used" in answer.text
+    assert "This filter is invalid" in answer.text
 
 
 def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:

@@ -1,1 +1,1 @@
-"""Implements the commands that work on a running service over its REST API (docs/reference/command_line.md)."""
+"""Implements the commands that use the REST API of a running service (docs/reference/command_line.md)."""

@@ -33,8 +33,9 @@ def show_user(endpoint: str, name: str) -> None:
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
-    """Creates a user, or replaces the policies of one. Raises LocalError if the user to create exists or the other does
-    not."""
+    """Creates a user, or replaces the policies of an existing user. Raises LocalError if a new user exists already or
+    if an existing user is missing.
+    """
     client = RestClient(endpoint)
     exists = any(user["name"] == name for user in client.members("/users"))
     if exists == new:

@@ -33,11 +33,11 @@ Document = dict[str, object]
 """Represents a JSON object of an answer without messages, as the OpenAPI document describes it."""
 USUAL_ENDPOINT: Final = "http://127.0.0.1:9324"
 _SECONDS: Final = 30
-"""Limits the time for an answer. A receive waits at most 20 s."""
+"""Limits the time for an answer, because a receive waits up to 20 s."""
 
 
 class RefusedError(LocalError):
-    """The answer is an error. `code` is the code of the REST API, or "" if it has none."""
+    """The answer is an error. `code` is the code of the REST API, or "" for an answer without a code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -72,7 +72,8 @@ class RestClient:
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
         """Returns the JSON object of the answer, or {} if it has no body.
 
-        `path` begins after /v1. Parameters of None are left out, and a parameter with a list is repeated.
+        `path` begins after /v1. The request omits parameters that are None, and repeats a parameter whose value is a
+        list.
         """
         import msgspec
 

@@ -50,7 +50,7 @@ def search(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until it has found this many messages or has examined all."""
+    """Searches until this many messages are found or all messages are examined."""
     from penstock.management.messages.types import FoundPage
 
     client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
@@ -142,7 +142,7 @@ def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> Non
 def continue_move(
     name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False
 ) -> None:
-    """With --rate, continues it at another rate."""
+    """With --rate, continues the move at another rate."""
     body = {} if rate is None else {"per_second": rate}
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
     say(answer, json, f"move {move}: {_progress(answer)}")
@@ -156,7 +156,9 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Returns the move when it has ended or waits to be continued. Prints its progress soon, and then once a second."""
+    """Returns the move when it has ended or waits to be continued. Prints the progress of the move soon, and then once
+    a second.
+    """
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
         time.sleep(pause)

@@ -1,4 +1,6 @@
-"""Implements `penstock mappings`: the mappings from queues to functions of a running service, over its REST API."""
+"""Implements `penstock mappings`, which manages a running service's mappings from queues to functions over the REST
+API.
+"""
 
 from __future__ import annotations
 

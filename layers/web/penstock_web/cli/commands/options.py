@@ -13,7 +13,9 @@ _COMPLETION_SECONDS: Final = 1.0
 
 
 def complete_queue(beginning: str) -> list[str]:
-    """Returns names of queues with this beginning for a shell. Returns none if no service answers at once."""
+    """Returns the names of queues with this beginning for a shell's completion. Returns an empty list if no service
+    answers at once.
+    """
     from .client import RestClient
 
     try:
@@ -47,6 +49,6 @@ def confirm(yes: bool, question: str) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise LocalError("nothing was deleted: without a terminal, say --yes")
+        raise LocalError("nothing was deleted: pass --yes if there is no terminal")
     if not typer.confirm(question):
         raise LocalError("nothing was deleted")

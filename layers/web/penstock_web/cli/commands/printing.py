@@ -39,7 +39,7 @@ def print_json(document: object) -> None:
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
     """Prints one line for each message: when it was sent, how often it was received, its group, and its body.
 
-    A dead letter shows how often it was received before it became one.
+    The line of a dead letter shows how often the message was received before it became a dead letter.
     """
     import msgspec
 
@@ -91,7 +91,7 @@ def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) ->
 
 
 def printable(text: str) -> str:
-    """Removes characters that would change a terminal, such as escape sequences in the message of a stranger."""
+    """Removes characters that would change a terminal, such as escape sequences in a message of an unknown sender."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 

@@ -33,7 +33,7 @@ _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # A request sends at most this many messages.
 _AGENT_SIGNS: Final = 40
 _LONGEST_DELAY: Final = 900
-"""The longest delay of SQS in seconds. The service stores a longer one as a schedule."""
+"""The longest delay of SQS in seconds. The service stores a message with a longer delay as a schedule."""
 _ONE_LOOK: Final = 1_000  # A request reads at most this many messages.
 
 
@@ -163,7 +163,7 @@ def receive(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the messages, and deletes them if the option says so."""
+    """Prints the messages. Then deletes the messages if `--delete` is set."""
     client, path = RestClient(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
@@ -307,7 +307,7 @@ def _is_paused(queue: Document) -> bool:
 
 
 def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
-    """Raises LocalError if none of these messages exists any more."""
+    """Raises LocalError if all of these messages are gone."""
     answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
     deleted = answer["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0
@@ -317,7 +317,9 @@ def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], j
 
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
-    """Returns the existing queue. Raises LocalError, as CreateQueue does, if its attributes differ from these."""
+    """Returns the existing queue. Raises LocalError, as CreateQueue does, if the existing queue has other
+    attributes.
+    """
     from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
 

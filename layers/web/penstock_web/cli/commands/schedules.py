@@ -68,9 +68,9 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Takes one of --queue and --event, and one of --cron, --every, --when and --at."""
+    """Takes either --queue or --event, and one of --cron, --every, --when and --at."""
     if (queue is None) == (event is None):
-        raise LocalError("say where the message goes: either --queue or --event")
+        raise LocalError("pass the target of the message: either --queue or --event")
     destination = {"queue": queue} if event is None else {"topic": event}
     body = {
         **_expression(cron, every, when, at),
@@ -106,7 +106,7 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fails if the schedule does not exist. The REST API ignores that case."""
+    """Fails if the schedule does not exist. The REST API ignores a missing schedule."""
     client = RestClient(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))
@@ -126,7 +126,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the meaning in words, and one line for each time."""
+    """Prints the meaning of the expression in words, and one line for each time."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
     found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
@@ -135,7 +135,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 
 def _without_time_if_paused(schedule: Document) -> Document:
-    """Removes the next time of a paused schedule, because it will not fire then."""
+    """Removes the next time of a paused schedule, because the schedule will not fire at that time."""
     return schedule | {"next_fire_at": None} if schedule["status"] == "paused" else schedule
 
 
@@ -148,5 +148,5 @@ def _expression(cron: str | None, every: str | None, when: str | None, at: str |
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:
-        raise LocalError("say when: exactly one of --cron, --every, --when and --at")
+        raise LocalError("pass the time: exactly one of --cron, --every, --when and --at")
     return expression

@@ -17,12 +17,12 @@ app = typer.Typer()
 
 _COLUMNS: Final = ("kind", "name", "since", "number", "text")
 _SHOWN: Final = 15
-"""Limits the lines on a screen. JSON has all."""
+"""Limits the number of lines on a screen. JSON has all."""
 
 
 @app.command("status", help="show a service: address, version, database, and what needs attention")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Returns 1 if the service cannot work and otherwise 0, whatever needs attention."""
+    """Returns 1 if the service cannot work and otherwise 0, even if something needs attention."""
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"

@@ -66,7 +66,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends a header that is a number or JSON with that type. Any other header is a text."""
+    """Sends a header that is a number or JSON with that type, and any other header as a text."""
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -76,7 +76,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows no ARN for a subscription that has not confirmed yet."""
+    """Shows no ARN for a subscription that is not confirmed yet."""
     rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)
@@ -116,7 +116,8 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     body |= {"filter_on": filter_on, "raw": raw}
     client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
-        client.call("GET", queue_path(queue))  # As on AWS, a topic would accept a queue that does not exist.
+        # Without this request, the topic would accept a missing queue, as on AWS.
+        client.call("GET", queue_path(queue))
     answer = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (
         f"subscribed {queue or url} to {topic}"

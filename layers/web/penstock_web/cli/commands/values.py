@@ -9,7 +9,9 @@ import typer
 
 
 def whole_number(least: int, most: int) -> Callable[[str | int], int]:
-    """Returns a parser for whole numbers from `least` to `most`. typer also passes it the default, which is an int."""
+    """Returns a parser for whole numbers from `least` to `most`. typer also passes the default, an int, to this
+    parser.
+    """
 
     def parse(value: str | int) -> int:
         text = str(value)
@@ -66,10 +68,8 @@ def json_object(text: str, option: str) -> object:
 
 
 def _first_mistake(text: str) -> str:
-    """Returns the first error of a text that is not JSON. The error is "" for the few texts that Python accepts, such
-    as NaN.
-
-    msgspec counts bytes, and says only "truncated" for a text that ends early.
+    """Returns the first error of a text that is not JSON, or "" for one of the few texts that Python accepts, such as
+    NaN. The error of msgspec would count bytes, and would say only "truncated" for a text that ends early.
     """
     import json
 

@@ -1,5 +1,6 @@
-"""Implements `penstock webhooks`: the URLs that messages are delivered to, and the log of attempts, over the REST
-API."""
+"""Implements `penstock webhooks`, which shows the URLs that get messages, and the log of attempts, over the REST
+API.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def attempts(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until it has found this many attempts or has examined all."""
+    """Searches until this many attempts are found or all attempts are examined."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
@@ -62,7 +63,7 @@ def attempts(
 
 @app.command("pause", help="deliver nothing to an endpoint until it is resumed; messages wait")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Lets attempts under way continue."""
+    """Does not stop attempts that are under way."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
@@ -76,7 +77,9 @@ def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("test", help="send a test event to an endpoint, and show its answer")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Signs, guards and logs the event like every delivery. Waits 20 s, and fails unless it was delivered."""
+    """Signs, guards and logs the event like every delivery. Waits up to 20 s, and fails if the event was not
+    delivered.
+    """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     answer = _wait_for_attempt(client, url, str(sent["message_id"]))

@@ -1,4 +1,6 @@
-"""Changes attributes of a queue: shows a form, then the differences, and only then makes the change."""
+"""Changes attributes of a queue: shows a form, then shows the differences, and makes the change only after a
+confirmation.
+"""
 
 from typing import Final, NamedTuple
 
@@ -32,7 +34,7 @@ LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
 class Difference(NamedTuple):
-    """An attribute before and after the change. An empty value means that it is not set."""
+    """An attribute before and after the change. An empty value means that the attribute is not set."""
 
     name: str
     before: str
@@ -50,7 +52,9 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=EDIT)
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes. With `confirmed` the function makes them, unless these attributes have changed in between."""
+    """Shows the changes. With `confirmed` the function makes the changes, unless another user has changed these
+    attributes in between.
+    """
     there = await present(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
     differences = [
@@ -59,14 +63,16 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         if value != there.get(field, "")
     ]
     if not differences:
-        raise InvalidParameterValue("Nothing was done: the values are the present ones.")
+        raise InvalidParameterValue("Nothing was changed: the queue already has these values.")
     if page.form.get("confirmed") != "yes":
         return show(page, name, given, differences)
     if any(
         page.form.get(f"before.{difference.name}").replace("\r\n", "\n") != difference.before
         for difference in differences
     ):
-        raise InvalidParameterValue("Nothing was done: another user has changed the attributes in between.")
+        raise InvalidParameterValue(
+            "Nothing was changed: another user has changed the attributes in between."
+        )
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     await page.act(operation)
@@ -74,13 +80,13 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
 
 
 async def present(name: str, page: Page) -> dict[str, str]:
-    """Returns the attributes that are set. Raises QueueDoesNotExist."""
+    """Returns the attributes that have a value. Raises QueueDoesNotExist."""
     build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)
 
 
 def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
-    """Shows the form with these values, or the differences that it would make."""
+    """Shows the form with these values, or the differences that the form would make."""
     return show_page(
         page, "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
         fields=FIELDS, long=LONG,

@@ -49,7 +49,7 @@ async def deliveries(page: CurrentPage) -> Response:
 
 
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
-    """Returns the rows of the view, and the beginning of the next page."""
+    """Returns the rows of the view, and the position at which the next page begins."""
     if view == "endpoints":
         return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
     at = page.query.read_number("after", 0, LAST_ID) or None
@@ -68,7 +68,9 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 
 @act("/console/deliveries/retry", right=right_of(retry_given_up))
 async def retry_failed(page: CurrentPage) -> Response:
-    """Delivers exhausted deliveries again: of one endpoint or all, of the last hour, the last day or any time."""
+    """Retries exhausted deliveries of one endpoint or of all endpoints, from the last hour, the last day or any
+    time.
+    """
     hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
         endpoint=page.form.get("endpoint") or None,
@@ -94,7 +96,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
     if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
-        raise InvalidParameterValue("An endpoint and a status (paused or active) are needed.")
+        raise InvalidParameterValue("The form needs an endpoint and a status (paused or active).")
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
         endpoint, page.context
     )
@@ -107,7 +109,7 @@ async def send_test_event(page: CurrentPage) -> Response:
     """Sends a test event to an endpoint and leads to its attempts, which show the answer."""
     endpoint = page.form.get("endpoint").strip()
     if not re.fullmatch(URL, endpoint):
-        raise InvalidParameterValue("The URL of an endpoint is needed.")
+        raise InvalidParameterValue("The form needs the URL of an endpoint.")
     sent = await page.act(send_test(endpoint, page.context))
     return redirect(
         "/console/deliveries"

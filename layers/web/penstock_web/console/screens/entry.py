@@ -23,7 +23,7 @@ YEAR = {
 
 @screen("/", right=PUBLIC)
 async def root(page: CurrentPage) -> Response:  # noqa: ARG001
-    """Leads browsers to the console. The application needs no other `GET /` here."""
+    """Redirects browsers to the console. The application needs no other `GET /` here."""
     return RedirectResponse(HOME, 302, {"vary": "Accept"})
 
 
@@ -38,7 +38,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """Shows the form. A viewer who is signed in, or need not be, is redirected."""
+    """Shows the form. Redirects a viewer who is signed in or need not sign in."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")
@@ -46,7 +46,7 @@ async def sign_in_page(page: CurrentPage) -> Response:
 
 @act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
-    """Signs in with a key: its id and secret, or both in the first field in the form of a bearer key."""
+    """Signs in with a key: with its id and secret in two fields, or with a bearer key in the first field."""
     key_id, _, joined = (
         page.form.get("key")
         .strip()

@@ -27,7 +27,7 @@ LONGEST_PLACE: Final = 160
 
 
 class ComparedLine(NamedTuple):
-    """A line of a text. It says whether some text lacks the line."""
+    """A line of a text, and whether some other text lacks this line."""
 
     text: str
     differs: bool
@@ -64,7 +64,9 @@ class ShownFailures(NamedTuple):
 
 
 def read_place(text: str) -> str | None:
-    """Returns where a page begins; None, for the first page, if the text is not that of a link."""
+    """Returns the position at which a page begins. Returns None, for the first page, if the text does not come from a
+    link.
+    """
     return text if len(text) <= LONGEST_PLACE and re.fullmatch(PLACE, text) else None
 
 
@@ -116,7 +118,7 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
 
 
 def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
-    """Returns the lines of each text, and whether other texts lack them. A text alone differs from nothing."""
+    """Returns the lines of each text, and whether other texts lack them. A single text has no differences."""
     split = [text.split("\n") for text in texts]
     if len(split) < 2:
         return [[ComparedLine(line, differs=False) for line in lines] for lines in split]

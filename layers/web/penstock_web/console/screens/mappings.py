@@ -1,5 +1,6 @@
 """Shows event source mappings, the functions that the queues trigger, and their state. Creates, enables, disables and
-deletes one."""
+deletes mappings.
+"""
 
 from typing import Final
 
@@ -28,7 +29,7 @@ RUNNING: Final = {"enabled": True, "disabled": False}
     position=50,
 )
 async def mappings(page: CurrentPage) -> Response:
-    """Shows mappings by id. If the address names a queue, the screen shows only mappings of that queue."""
+    """Shows mappings by id. Shows only mappings of one queue if the address names a queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after),
@@ -102,7 +103,7 @@ def _read_form(page: Page) -> NewMapping:
 
 
 def _number(page: Page, name: str) -> int | None:
-    """Returns the number of a field, or None if it is empty."""
+    """Returns the number in a field, or None if the field is empty."""
     text = page.form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")

@@ -31,8 +31,8 @@ LONGEST_QUERY = 1_024
 
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """Shows a page of messages in one state, the oldest id first. With a filter, the messages are in the order in
-    which the queue keeps them.
+    """Shows a page of messages in one state, the oldest id first. The messages are in the order in which the queue
+    keeps them if there is a filter.
     """
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
@@ -97,7 +97,7 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
 
 
 def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
-    """Returns code that sends the message again, and the message as Markdown."""
+    """Returns code that sends the message again, and the message in Markdown."""
     row = seen.row
     facts = {
         "message id": row.message_id,
@@ -165,7 +165,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
     ids = [parse_id(text) for text in page.form.get_all("id")][:MOST_IDS]
     if not ids:
-        raise InvalidParameterValue("Nothing was done: no message was chosen.")
+        raise InvalidParameterValue("Nothing was done: select at least one message.")
     deleted = await page.act(delete_chosen(name, ids, page.context))
     state = page.form.get("state")
     return redirect(

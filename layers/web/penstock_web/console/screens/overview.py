@@ -24,12 +24,13 @@ HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
 WORDS: Final = {"stalled": "no receives", "given_up": "given up", "endpoint_paused": "paused"}
-"""The words for a kind of concern, if they are not its name."""
+"""The words for each kind of concern whose name is unsuitable."""
 
 
 class Item(NamedTuple):
-    """Something that needs attention. `level` is bad, warn or info. `what` is a word or two, and `path` leads
-    to more."""
+    """Something that needs attention. `level` is bad, warn or info. `what` is one or two words, and `path` is the
+    address of the page with the details.
+    """
 
     level: str
     what: str
@@ -88,7 +89,7 @@ def read_overview(context: Context) -> Operation[Overview]:
 
 
 def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
-    """Returns the line of a concern. That of a queue has its numbers."""
+    """Returns the line of a concern. The line of a queue contains the queue's numbers."""
     what = WORDS.get(concern.kind, concern.kind.replace("_", " "))
     path, text = "/console/webhooks", concern.text
     if concern.kind in (kind.value for kind in Kind):
@@ -100,7 +101,7 @@ def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
 
 
 def describe_numbers(concern: Concern, queue: Observed) -> str:
-    """Says why a queue needs attention, and how many messages it has."""
+    """Describes why a queue needs attention, and how many messages the queue has."""
     if concern.kind == Kind.DEAD_LETTERS.value:
         arrived = queue.total("sent", HOUR)
         since = f"{arrived:,}" if arrived else "none"

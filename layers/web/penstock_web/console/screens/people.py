@@ -1,4 +1,6 @@
-"""Shows keys and users of the account, and the audit with each act, its user, time and number of objects."""
+"""Shows keys and users of the account, and the audit. The audit has each act with its user, time and number of
+objects.
+"""
 
 from typing import NamedTuple
 
@@ -26,7 +28,7 @@ class People(NamedTuple):
 
 @screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
-    """Shows keys without their secrets. The command line creates and revokes them."""
+    """Shows keys without their secrets. Only the command line creates and revokes keys."""
     found = await page.run(read_people(page.context))
     return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
 

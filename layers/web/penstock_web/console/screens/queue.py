@@ -1,4 +1,4 @@
-"""Shows a queue with its state, attributes and subscriptions. Creates, purges and deletes one."""
+"""Shows a queue with its state, attributes and subscriptions. Creates, purges and deletes queues."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -93,7 +93,7 @@ def read_queue(name: str, context: Context) -> Operation[QueueNow]:
     """Reads a queue. Raises QueueDoesNotExist."""
     described = yield from describe_queue(name, context)
     seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # The queue was deleted since.
+    if described.arn not in seen:  # The queue has been deleted in the meantime.
         raise QueueDoesNotExist
     return QueueNow(described, seen[described.arn])
 
@@ -113,14 +113,16 @@ def read_history(arn: str) -> Operation[History]:
 
 
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """Reads at most 100 of each."""
+    """Reads at most 100 subscriptions and 100 bindings."""
     rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
     bindings = yield from list_bindings(None, name, None, MOST_SUBSCRIPTIONS, context)
     return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
 
 
 class Redrive(NamedTuple):
-    """Says where messages go after too many receives. `name` is a queue of this account and region, or None."""
+    """The queue to which messages go after too many receives. `name` is None if that queue is in another account or
+    region.
+    """
 
     arn: str
     name: str | None
@@ -163,7 +165,7 @@ async def create(page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/purge", right=right_of(purge_queue))
 async def purge(name: str, page: CurrentPage) -> Response:
-    """Deletes every message, if the form names the queue."""
+    """Deletes every message if the user has typed the queue's name."""
     check_typed(name, page)
     purged = await page.act(purge_queue(name, page.context))
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
@@ -181,7 +183,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/delete", right=right_of(delete_queue))
 async def delete(name: str, page: CurrentPage) -> Response:
-    """Deletes the queue with its messages, if the form names it."""
+    """Deletes the queue with its messages if the user has typed the queue's name."""
     check_typed(name, page)
     operation = delete_queue(name, page.context)
     await page.act(operation)

@@ -32,14 +32,14 @@ class Wanted(NamedTuple):
 
 
 class ListedQueue(NamedTuple):
-    """A queue of the list. `seen` is None if it was deleted in between."""
+    """A queue of the list. `seen` is None if the queue was deleted in between."""
 
     row: QueuePageRow
     seen: Observed | None
 
     @property
     def spark(self) -> Markup:
-        """Returns its depth in the last hour."""
+        """Returns the queue's depth in the last hour."""
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
@@ -72,7 +72,7 @@ async def queues(page: CurrentPage) -> Response:
 
 
 def read_page(wanted: Wanted, context: Context) -> Operation[list[QueuePageRow]]:
-    """Returns the rows of a page. Beyond the last page there are no rows."""
+    """Returns the rows of a page. A page beyond the last has no rows."""
     skip = (wanted.page - 1) * PAGE
     place = (context.account_id, context.region)
     return (yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE)))

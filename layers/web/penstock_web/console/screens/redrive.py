@@ -1,5 +1,5 @@
-"""Moves dead letters back to their source queues or to another queue: all, a group, or chosen ones, and optionally one
-first.
+"""Moves dead letters back to their source queues or to another queue. A move takes all messages, a group or chosen
+messages, and may try one message first.
 
 A move is one of /v1/queues/{name}/moves. The page shows its progress, continues it after its canary, and can end it.
 """
@@ -105,7 +105,7 @@ async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=right_of(move_tasks.cancel_move_task))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Ends a move. Moved messages stay in their new queue, and all others stay in the old queue."""
+    """Ends a move. Moved messages stay in their new queue, and all other messages stay in the old queue."""
     await page.act(move_tasks.cancel_move_task(name, parse_id(move), page.context))
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 

@@ -1,4 +1,4 @@
-"""Shows schedules, when each fires, and the results. Runs one now, pauses and resumes one."""
+"""Shows schedules, their times and their results. Runs, pauses and resumes schedules."""
 
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -30,7 +30,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """A schedule of the list. `is_late` says that it has been due for more than a minute."""
+    """A schedule of the list. `is_late` says that the schedule has been due for more than a minute."""
 
     schedule: ShownSchedule
     is_late: bool
@@ -60,7 +60,7 @@ async def schedules(page: CurrentPage) -> Response:
 
 
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ListedSchedule]]:
-    """Returns a page and one more."""
+    """Returns the rows of a page and one further row."""
     place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
@@ -72,7 +72,7 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
 
 
 def is_late(row: StoredSchedule, now: datetime) -> bool:
-    """Returns whether it should have fired a minute ago, with its jitter and its window."""
+    """Returns whether the schedule should have fired at least a minute ago, after its jitter and its window."""
     if row.next_fire_at is None or row.status != "active":
         return False
     may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)
@@ -95,7 +95,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 
 @act("/console/schedules/{schedule}/run", right=right_of(management.run_schedule))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
-    """Fires a schedule now, even if it is paused. Its next time stays unchanged."""
+    """Fires a schedule now, even a paused one. The next time of the schedule stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
     await page.act(operation)
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")

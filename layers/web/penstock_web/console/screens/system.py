@@ -20,7 +20,7 @@ OLD_SNAPSHOT_SECONDS: Final = 600.0
 
 
 class Fact(NamedTuple):
-    """A figure, its meaning, and whether it needs attention."""
+    """A figure with its meaning. The figure may need attention."""
 
     label: str
     text: str
@@ -28,7 +28,7 @@ class Fact(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a table in PostgreSQL's estimate."""
+    """The number of rows of a table, by PostgreSQL's estimate."""
 
     table: str
     live: float | None
@@ -72,10 +72,8 @@ def list_facts(known: dict[str, float]) -> list[Fact]:
 
 # --- the server ------------------------------------------------------------------------------------------------------
 class Migrated(NamedTuple):
-    """Counts migrations: how many are applied, which of this release are missing, and how many a newer release has
-    applied.
-
-    `missing` is None if the release's migrations are not on this machine, as in a function.
+    """The numbers of applied migrations and of migrations from a newer release, and the migrations of this release that
+    are not applied. `missing` is None if the release's migrations are not on this machine, as in a function.
     """
 
     applied: int
@@ -89,7 +87,7 @@ def read_expected() -> dict[int, str]:
     """Returns the names of this release's migrations by number. The answer is empty if this release's migrations are
     not installed.
     """
-    try:  # Not every function has the code that migrates.
+    try:  # Some functions lack the code that migrates.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
@@ -107,7 +105,7 @@ def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated
 
 
 def database_facts(server: ServerRow) -> list[Fact]:
-    """Returns what the role can see of the server."""
+    """Returns the facts about the server that the role can see."""
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),

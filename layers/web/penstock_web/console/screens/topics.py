@@ -1,4 +1,4 @@
-"""Shows topics, their destinations, and the subscribers that would get a message. Publishes."""
+"""Shows topics, their destinations, and which subscribers would get a message. Publishes."""
 
 from typing import Final, NamedTuple
 
@@ -48,7 +48,7 @@ class Test(NamedTuple):
         return bool(self.body or self.name)
 
     def facts(self) -> tuple[str | None, str | None]:
-        """Returns what policies compare, from the attributes and from the body."""
+        """Returns the facts that filter policies compare, from the attributes and from the body."""
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
@@ -87,7 +87,9 @@ async def topics(page: CurrentPage) -> Response:
     right=require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
 )
 async def topic(topic: str, page: CurrentPage) -> Response:
-    """Shows a topic and its subscriptions. With a message in the address, the page shows which of them would get it."""
+    """Shows a topic and its subscriptions. If the address has a message, the page shows which subscriptions would get
+    that message.
+    """
     wanted = Test(
         *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
     )
