@@ -57,13 +57,14 @@ if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
 # Requests make no reference cycles, so a collection after every 700 allocations finds nothing. Thousands of clients
-# that connect create many objects that stay. A collection of a generation stops every request for 1 ms for each 1,000
-# of its objects.
+# that connect create many objects that stay. The collection of a generation stops every request for 1 ms for each 1,000
+# objects of the generation.
 GARBAGE_THRESHOLDS = (2_000, 5, 100)
-# The event loop waits this long for the interpreter's lock while a thread computes (effects.Compute). The default is 5
-# ms.
+# The event loop waits this long for the interpreter's lock while a thread computes (effects.Compute). Python's default
+# is 5 ms.
 SWITCH_SECONDS = 0.001
-# After the requests have ended, only calls of disconnected clients are under way. A hanging database ends no call.
+# After the requests have ended, only calls of disconnected clients are under way. No call ends while the database
+# hangs.
 SHUTDOWN_SECONDS = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -80,8 +81,9 @@ def serve(
 
     Raises LocalError, and SettingError for webhook settings that cannot be read.
 
-    With `reuse_port` several processes share the port, and the kernel spreads connections over them. The processes
-    keep their metrics in `metrics_folder`, so that each process can report the metrics of all.
+    If `reuse_port` is set, several processes share the port, and the kernel distributes connections among these
+    processes. The processes keep their metrics in `metrics_folder`, so that each process can report the metrics of all
+    processes.
     """
     # psycopg_pool logs two lines for each call at info, and one for each request during an outage at warning. Requests
     # during an outage end with 503.
@@ -173,7 +175,9 @@ async def writing_refusals(environment: Environment, resources: Resources) -> As
 
 
 class StopSignals:
-    """Ends the service on SIGTERM and SIGINT. The second signal does not wait. Only a main thread receives signals."""
+    """Ends the service on SIGTERM and SIGINT. A second signal ends the service at once. Only a main thread receives
+    signals.
+    """
 
     def __init__(self) -> None:
         self.stop = asyncio.Event()
@@ -202,7 +206,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
     """Yields the tracer if OTLP_ENABLED is set. At the end the tracer has two seconds to send its spans. Raises
     SettingError.
 
-    Only this function imports OpenTelemetry. Without traces OpenTelemetry costs nothing and need not be installed.
+    Only this function imports OpenTelemetry. If traces are off, OpenTelemetry costs nothing and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -224,8 +228,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """Returns the application itself, or one that records a span of each request. The fast path then records spans
-    too.
+    """Returns the application itself, or an application that records a span of each request. With traces, the fast path
+    also records spans.
     """
     if tracing is None:
         return application
@@ -273,12 +277,12 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Yields what all requests share, while background tasks and workers run. At the end the function closes
-    everything.
+    """Yields the objects that all requests share, while background tasks and workers run. Closes everything at the
+    end.
     """
     watcher = (
         uuid4()
-    )  # the process's id in the database: its long polls and its connections have it in common
+    )  # The process's id in the database. Long polls and connections of the process share this id.
     pool = make_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
@@ -319,8 +323,9 @@ async def open_resources(
 
 
 class Background:
-    """The tasks that run beside the requests: those of the workers, which end by themselves once they are stopped, and
-    `endless` ones, which are cancelled."""
+    """The tasks that run beside the requests. Tasks of workers end by themselves after they are stopped. The process
+    cancels `endless` tasks.
+    """
 
     def __init__(self, background_workers: list[Worker], *endless: Coroutine[Any, Any, None]) -> None:
         loop = asyncio.get_running_loop()
@@ -329,7 +334,7 @@ class Background:
         self._worker_tasks = [loop.create_task(worker.run()) for worker in background_workers]
 
     async def stop(self, batcher: Batcher) -> None:
-        """Stops the tasks and flushes the batcher. Unfinished ones are left after half a second."""
+        """Stops the tasks and flushes the batcher. Abandons unfinished tasks after half a second."""
         for worker in self._workers:
             worker.stop()
         for task in self._endless_tasks:

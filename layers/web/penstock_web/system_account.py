@@ -18,7 +18,7 @@ _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "
 
 
 class LocalError(Exception):
-    """A local server cannot be used. The text is one line with a remedy."""
+    """A local server cannot be used. The error's text is one line with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,12 @@ class SystemAccount:
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command as this user and returns it with its output. A failed command raises nothing.
+        """Runs a command as this user and returns the completed command with its output. Does not raise an error if the
+        command fails.
 
         `log` receives the output instead, because a command that starts a server must not keep our pipe open. If a
-        signal ends the caller during the command, the method still waits for the command, so that its server can be
-        stopped.
+        signal ends the caller during the command, the method still waits for the command, so that the caller can stop
+        the server.
         """
         with (log or Path(os.devnull)).open("ab") as file:
             process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)
@@ -84,7 +85,7 @@ class SystemAccount:
         )
 
     def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
-        """Creates a folder, or takes an existing one, that only this user and root can enter."""
+        """Creates a folder that only this user and root can enter, or gives an existing folder these rights."""
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
         if self.is_other_user:

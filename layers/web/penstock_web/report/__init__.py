@@ -1,1 +1,3 @@
-"""Implements `penstock metrics report`: the results of the metrics job as one self-contained HTML file with charts."""
+"""Implements `penstock metrics report`, which writes the results of the metrics job as one self-contained HTML file
+with charts.
+"""

@@ -67,11 +67,13 @@ REASONS: Final[dict[Kind, str]] = {
     Kind.OK: "Consumers keep up.",
     Kind.IDLE: "Nothing happens.",
 }
-"""Gives the reason if the verdict names no cause."""
+"""The reason for a verdict that names no cause."""
 
 
 def advice_on(verdict: Verdict) -> Advice:
-    """Says what to do. If more consumers help and their number is known, the text says how many times as many."""
+    """Says what to do. The text names the factor by which to increase the consumers, if more consumers help and their
+    number is known.
+    """
     known = BY_CAUSE.get(verdict.cause) if verdict.cause else BY_KIND.get(verdict.kind)
     if known is None:
         return Advice("")
@@ -79,8 +81,8 @@ def advice_on(verdict: Verdict) -> Advice:
 
 
 def times_as_many(verdict: Verdict) -> str:
-    """Says how many times as many consumers are needed. The text is empty if the number is unknown, and if the
-    present consumers are enough.
+    """Returns by which factor the number of consumers must grow. Returns an empty text if the number is unknown or if
+    the present consumers are enough.
     """
     now, needed = verdict.consumers_now, verdict.consumers_needed
     if verdict.kind is not Kind.FALLING_BEHIND or not now or needed is None or needed <= now:

@@ -72,8 +72,9 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) 
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """Returns an axis from the tick below `least` to the tick above `greatest`. If there are many ticks, only some have
-    a label."""
+    """Returns an axis from the tick below `least` to the tick above `greatest`. Only some of many ticks have a
+    label.
+    """
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
     scale = Scale(first, last, _HEIGHT - _BOTTOM, _TOP)
@@ -86,7 +87,7 @@ def _keep(value: float) -> float:
 
 
 def _tick_position(microseconds: float) -> float:
-    """Returns the position of a duration between the numbered ticks, which are not all ten times the previous one."""
+    """Returns the position of a duration between the numbered ticks. Not every tick is ten times the previous tick."""
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -101,7 +102,7 @@ def _time_chart(
     *,
     filled: bool | None = None,
 ) -> str:
-    """`filled` says whether counts have the area below the lines. None stands for durations."""
+    """`filled` says whether the area below the lines of counts is filled. None stands for durations."""
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
     to_position = _tick_position if filled is None else _keep
     content = [_mark(period, since, across, axis), _grid(period, axis, across)]
@@ -115,7 +116,7 @@ def _time_chart(
 
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """Draws a band from a moment to the end, with a line at its beginning. The answer is empty if the moment is
+    """Draws a band from a moment to the end, with a line at its beginning. Returns an empty text if the moment is
     before the chart.
     """
     if since is None or not period.start <= since <= period.end:

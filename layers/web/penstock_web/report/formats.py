@@ -18,7 +18,9 @@ def duration(microseconds: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Formats a whole number from 10 on, and otherwise one digit behind the point unless it is 0."""
+    """Formats a number of 10 or more as a whole number, and any other number with one decimal digit unless that digit
+    is 0.
+    """
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 
@@ -55,5 +57,5 @@ def clock(at: datetime, now: datetime) -> str:
 
 
 def between(start: datetime, end: datetime) -> str:
-    """Formats the time from one moment to another, at least 0."""
+    """Formats the time from one moment to another. A negative time counts as 0."""
     return duration(max(0.0, (end - start).total_seconds()) * 1_000_000)

@@ -9,7 +9,7 @@ from .formats import count, share
 from .svg import clip_name, plural
 
 LEAST_SHARE = 0.05
-"""A queue is only counted if its busiest group sent less than this part of its arrivals."""
+"""The report only counts a queue whose busiest group sent less than this part of the queue's arrivals."""
 
 
 class Bar(NamedTuple):
@@ -21,7 +21,9 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The groups of a queue with most arrivals, and the number of all its arrivals, in groups or not."""
+    """The groups of a queue with the most arrivals, and the number of all arrivals of the queue, with or without a
+    group.
+    """
 
     queue: str
     bars: list[Bar]

@@ -36,7 +36,7 @@ class HeatMap:
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
-    """Yields the table of the queues that have a value. Yields nothing if no queue has one."""
+    """Yields the table of the queues that have a value. Yields nothing if no queue has a value."""
     names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
     if not names:
         return
@@ -53,7 +53,7 @@ def heat_section(heat: HeatMap) -> Iterator[str]:
 
 
 def _strip(name: str, heat: HeatMap) -> str:
-    """Draws a row, which is as wide as its column. A cell without a value stays empty."""
+    """Draws a row as wide as its column. A cell without a value stays empty."""
     width = _WIDTH / len(heat.slots)
     parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
     worst = 0

@@ -1,5 +1,6 @@
-"""Shows what the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table of all
-queues."""
+"""Shows the results that the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table
+of all queues.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -72,8 +73,8 @@ def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
 
 
 def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
-    """Draws both charts of a queue if they have two points. A depth is at the end of a window, and a lag is for the
-    whole window.
+    """Draws both charts of a queue if they have two points. A depth describes the end of a window, and a lag describes
+    the whole window.
     """
     period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]

@@ -1,5 +1,6 @@
-"""Shows the last hours of the queues in trouble from the service's minutes: when the trouble began, and the change at
-that time."""
+"""Shows the last hours of the queues in trouble from the service's minutes. The charts show when the trouble began, and
+which change came at that time.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -21,8 +22,9 @@ _LEAST_MINUTES: Final = 2
 
 
 def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Yields two charts of each queue, at most MAX_CHARTS, the worst first: its messages, and its arrivals and
-    completions."""
+    """Yields two charts of each queue, the worst queue first, at most MAX_CHARTS charts: one of its messages, and one
+    of its arrivals and completions.
+    """
     charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
     if not charts:
         return
@@ -49,7 +51,9 @@ def _charts(queue: QueueState) -> str:
 
 
 def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
-    """Returns the series that explains this verdict best, with its caption. Gauges continue to the present."""
+    """Returns the series that explains this verdict best, with its caption. The values of gauges continue to the
+    present.
+    """
     if queue.verdict.kind is Kind.POISONED:
         return "Received again, each minute", {"first": _points(series, series.redelivered)}
     caption, values, now = "Waiting", series.visible, series.now.visible
@@ -68,7 +72,7 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
 
 
 def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[str, Points]) -> str:
-    """Writes a word in place of a chart of zeros."""
+    """Writes a word in place of a chart that shows only zeros."""
     if not any(value for points in lines.values() for _, value in points):
         return figure(caption, "<p>None in this time.</p>")
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since

@@ -15,7 +15,9 @@ from .svg import clip_name, plural, small
 MAX_ENDPOINTS = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
-"""Limits the age for a single queue. Queues with activity are measured every ten seconds, and others in turns."""
+"""Limits the age of a single queue's measurement. The service measures queues with activity every ten seconds, and
+other queues in turns.
+"""
 _COLUMNS = (
     "Verdict",
     "Queue",
@@ -33,7 +35,9 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 # --- the first screen ------------------------------------------------------------------------------------------------
 def now_section(state: ReportState) -> Iterator[str]:
-    """Yields the queues in trouble: since when, why, when each will be empty, and what to do."""
+    """Yields the queues in trouble, with the beginning and the cause of the trouble, the time at which the queue will
+    be empty, and a remedy.
+    """
     if state.read_at is None:
         yield '<p class="summary">There is no queue.</p>'
         return
@@ -59,7 +63,7 @@ def _summary(state: ReportState) -> str:
 
 
 def _not_measured(state: ReportState) -> Iterator[str]:
-    """Yields a warning if the service does not measure, because verdicts then rest on old numbers."""
+    """Yields a warning if the service does not measure, because verdicts then depend on old numbers."""
     at = state.read_at
     most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
     if at is None or (state.measured_at is not None and at - state.measured_at <= most):
@@ -150,7 +154,7 @@ def words(kind: Kind) -> str:
 
 # --- below the table -------------------------------------------------------------------------------------------------
 def _endpoints(state: ReportState) -> Iterator[str]:
-    """Yields the endpoints to which deliveries were given up, and those that are paused."""
+    """Yields the endpoints whose deliveries were given up, and the paused endpoints."""
     if not state.endpoints or state.read_at is None:
         return
     yield "<h2>Deliveries</h2><ul>"

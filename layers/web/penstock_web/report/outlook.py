@@ -1,4 +1,6 @@
-"""Writes the report's text on a forecast: the method and its quality, or why it is missing, and warnings."""
+"""Writes the report's text on a forecast: the method and its quality, or the reason for a missing forecast, and
+warnings.
+"""
 
 from collections.abc import Iterator
 from typing import Final
@@ -25,7 +27,9 @@ _REASONS: Final = {
 
 
 def forecast_text(outlook: Outlook | None) -> str:
-    """Returns the text of a cell: the method and its error beside that of no change, or why there is no forecast."""
+    """Returns the text of a cell: the method with its error and the error of no change, or the reason for a missing
+    forecast.
+    """
     if outlook is None:
         return ""
     if outlook.method is None:

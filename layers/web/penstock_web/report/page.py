@@ -1,8 +1,8 @@
 """Writes the report as HTML, section by section, while it reads the database. The report has no scripts, fonts or
 links.
 
-The present state of the queues comes first (now.py, last_hours.py: from the service's minutes), then the results of the
-metrics job (history.py).
+The report begins with the present state of the queues from the service's minutes (now.py, last_hours.py). The results
+of the metrics job follow (history.py).
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ def _head(reader: Reader, now: datetime) -> Iterator[str]:
 
 
 def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes all pieces or nothing. An existing file stays until the new one is complete. Raises OSError."""
+    """Writes all pieces or nothing. An existing file stays until the new file is complete. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

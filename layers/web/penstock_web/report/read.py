@@ -1,4 +1,4 @@
-"""Reads the data of the report piece by piece, never more than the windows of one queue or one page of queues."""
+"""Reads the data of the report piece by piece. A piece is at most the windows of one queue, or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
 """Charts over time show this part of a day, unless another time was requested."""
 PAST = timedelta(minutes=2)
-"""A report that ended longer ago says nothing about the present."""
+"""A report whose span ended longer ago contains nothing about the present."""
 
 
 class Reader:
@@ -61,14 +61,16 @@ class Reader:
         return read_state(self._database, self._settings, self.queue)
 
     def busiest(self) -> list[str]:
-        """Returns the queues with most arrivals, or the named queue."""
+        """Returns the queues with the most arrivals, or the named queue."""
         if self.queue is not None:
             return [self.queue]
         arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """Returns the metrics of one queue in the focus. Raises QueueDoesNotExist if it was deleted in between."""
+        """Returns the metrics of one queue in the focus. Raises QueueDoesNotExist if the queue was deleted in
+        between.
+        """
         return run(read_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
 
     def _find_arn(self, name: str) -> str:
@@ -78,8 +80,9 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Returns the lags of these queues. A slot has enough hours, or days for a span in days, that there are at most
-        72."""
+        """Returns the lags of these queues. Slots have whole hours, or whole days for a span of days, and are long
+        enough that there are at most 72.
+        """
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
@@ -108,7 +111,7 @@ class Reader:
         return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
-        """Yields pages of queues, at least one."""
+        """Yields pages of queues. Yields at least one page."""
         after: str | None = None
         while True:
             page = self._lag(after, PAGE)
@@ -124,8 +127,9 @@ class Reader:
 
 
 def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
-    """Returns window, start and end for sums over all queues. A span of more than six hours has hours instead of
-    minutes."""
+    """Returns window, start and end for sums over all queues. The sums have windows of an hour instead of a minute if
+    the span has more than six hours.
+    """
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
     return span.seconds, span.start, span.end

@@ -1,6 +1,5 @@
-"""Reads the present state of the queues from the service's minutes. No metrics job is needed.
-
-Queues are read 200 at a time, and only the shown queues are kept.
+"""Reads the present state of the queues from the service's minutes, without the metrics job. The module reads 200
+queues at a time and keeps only the queues that the report shows.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from penstock.verdicts.series import Series, build_series
 TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""This many healthy queues are named. The others are counted."""
+"""The report names this many healthy queues. The others are counted."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 
@@ -75,7 +74,7 @@ class ReportState:
     """All queues. `measured_at` is the time when the service last measured one of them. None means never.
 
     `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `endpoints` has
-    those that need attention.
+    the endpoints that need attention.
     """
 
     read_at: datetime | None = None
@@ -87,12 +86,12 @@ class ReportState:
 
     @property
     def troubled(self) -> int:
-        """Returns how many queues are in trouble or have just been."""
+        """Returns the number of queues that are in trouble or have just been in trouble."""
         return self.counts.total() - self.number_healthy
 
     @property
     def number_healthy(self) -> int:
-        """Returns how many queues are in no trouble."""
+        """Returns the number of queues without trouble."""
         return sum(self.counts[kind] for kind in HEALTHY)
 
 
@@ -134,7 +133,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
-    """Returns the same queues with all stored minutes, because the first minute shows the state before it."""
+    """Returns the same queues with all stored minutes, because the first of these minutes shows the state before."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
     for arns in split_parts(list(known), KEPT):

@@ -1,4 +1,4 @@
-"""Writes pieces of SVG and HTML as text. Pure functions escape every shown text."""
+"""Writes pieces of SVG and HTML as text. The functions are pure and escape every text."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,8 +62,9 @@ class Scale(NamedTuple):
 
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
-    """Yields the points in segments. No line is drawn between points more than `gap` apart, because no value is known
-    there."""
+    """Yields the points in segments. Draws no line between points more than `gap` apart, because the values between
+    them are unknown.
+    """
     segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
@@ -75,7 +76,7 @@ def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[
 
 
 def line(points: Sequence[Point]) -> str:
-    """Returns path data. A single point is a dot, because its cap is round."""
+    """Returns path data. A single point appears as a dot, because the cap of the line is round."""
     written = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f"M{written}h.01" if len(points) == 1 else f"M{written}"
 
@@ -86,12 +87,12 @@ def area(points: Sequence[Point], base: float) -> str:
 
 
 def count_ticks(greatest: float, most: int = 4) -> list[float]:
-    """Returns `round_ticks` of a number of things: whole numbers, from 0 to at least 1."""
+    """Returns `round_ticks` for a number of things: whole numbers, from 0 to at least 1."""
     return round_ticks(max(1.0, greatest), most, least_step=1.0)
 
 
 def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list[float]:
-    """Returns 0 and multiples of 1, 2 or 5 times a power of ten. The last one is not below `greatest`."""
+    """Returns 0 and multiples of 1, 2 or 5 times a power of ten. The last value is `greatest` or more."""
     rough = max(greatest / most, least_step, 1e-9)
     power = math.floor(math.log10(rough))
     step = next(n for n in (1, 2, 5, 10) if n * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
@@ -118,7 +119,7 @@ def join_markup(parts: Iterable[str]) -> str:
 
 
 def clip_name(name: str) -> str:
-    """Returns a name that is cut where its column ends. A pointer and a screen reader get all of it."""
+    """Returns a name that is cut where the column ends. Pointers and screen readers get the whole name."""
     return f'<span class="name" title="{escape(name)}">{escape(name)}</span>'
 
 
@@ -139,5 +140,5 @@ def plural(number: int, one: str, several: str | None = None) -> str:
 
 
 def small(markup: str) -> str:
-    """Returns a line below in small letters, or nothing without a text."""
+    """Returns a second line in small letters, or nothing without a text."""
     return f"<small>{markup}</small>" if markup else ""

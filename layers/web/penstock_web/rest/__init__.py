@@ -1,3 +1,3 @@
-"""Implements the REST API, which is plain JSON over the same operations. FastAPI and pydantic serve this API; core
-never imports them.
+"""Implements the REST API: plain JSON over the operations that the AWS APIs use. FastAPI and pydantic serve this API;
+core never imports them.
 """

@@ -1,5 +1,6 @@
-"""Builds the REST API as an application, which is a part of the container and of the function `rest`
-(`lambda_function`)."""
+"""Builds the REST API as an application. The container and the function `rest` (`lambda_function`) contain this
+application.
+"""
 
 from typing import Any
 
@@ -60,7 +61,7 @@ class RestApplication(FastAPI):
         return complete_document(super().openapi())
 
     async def describe(self, request: Request) -> Response:
-        """Serves the OpenAPI document without a key. It counts as a request of the client's address."""
+        """Serves the OpenAPI document without a key. The request counts as a request of the client's address."""
         count_request(self._environment, request)
         if self._document is None:
             self._document = Document.of(msgspec.json.encode(self.openapi()), "application/json")

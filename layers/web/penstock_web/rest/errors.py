@@ -89,8 +89,8 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """Returns the methods of the path (RFC 9110, 15.5.6). Starlette's header has only the methods of the first of its
-    routes.
+    """Returns the methods of the path (RFC 9110, 15.5.6). Starlette's header has only the methods of the path's first
+    route.
     """
     return [
         method

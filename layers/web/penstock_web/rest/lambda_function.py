@@ -2,8 +2,8 @@
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum turns the event into an ASGI request. An operation blocks the event loop until it ends. The blocked loop delays
-no other request, because an execution environment has one connection and answers one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. This delays no
+other request, because an execution environment has one connection and answers one request at a time.
 """
 
 import asyncio
@@ -27,7 +27,8 @@ from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, Ru
 
 T = TypeVar("T")
 
-# Mangum logs a line for each request. Successful requests are not logged (docs/operate/deployment.md, "Logs").
+# Mangum logs a line for each request. The function does not log successful requests (docs/operate/deployment.md,
+# "Logs").
 logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
@@ -54,7 +55,7 @@ class RestHandler:
             try:
                 application = rest_application(self.environment.environment, self._run_operation)
                 self._adapter = lambda_adapter(describe_events(application))
-            except AwsError as error:  # There is no database. The next invocation tries again.
+            except AwsError as error:  # There is no database. The next invocation repeats the attempt.
                 return lambda_adapter(error_response(error))
         return self._adapter
 
@@ -78,9 +79,9 @@ def event_loop() -> Iterator[None]:
 
 
 def describe_events(application: ASGI) -> ASGI:
-    """Returns the application. The application's requests contain what `events` reads in the event: the Host and the
-    longest
-    answer."""
+    """Returns the application. The application's requests contain the facts that `events` reads in the event: the Host
+    and the longest answer.
+    """
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
         event = scope["aws.event"]
@@ -92,7 +93,7 @@ def describe_events(application: ASGI) -> ASGI:
 
 
 def lambda_adapter(app: ASGI) -> Mangum:
-    """Returns a Lambda function that runs an ASGI application. A response is such an application too."""
+    """Returns a Lambda function that runs an ASGI application. A response is also an ASGI application."""
     return Mangum(app, lifespan="off")
 
 

@@ -1,1 +1,1 @@
-"""Holds what the routes of the REST API, the console and MCP share: admits requests and runs operations."""
+"""Admits requests and runs operations for the routes of the REST API, the console and MCP."""

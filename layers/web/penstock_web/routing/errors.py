@@ -30,7 +30,9 @@ from penstock.sns.errors import NotFound, Throttled
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
-    """The body does not say that it is JSON. Browsers let pages of other sites send only such bodies."""
+    """The body does not say that it is JSON. Browsers let pages of other sites send only bodies that do not declare
+    JSON.
+    """
 
     json_type = query_code = "UnsupportedMediaType"
     status = 415

@@ -1,6 +1,7 @@
-"""Adds to the OpenAPI document what FastAPI cannot see of the routes: errors, and bodies that msgspec reads and writes.
+"""Adds the parts of routes that FastAPI cannot see to the OpenAPI document: errors, and bodies that msgspec reads and
+writes.
 
-No response of a route below /v1 has a status that is missing here. `make fuzz-api` searches for others.
+Every status of a response of a route below /v1 is listed here. `make fuzz-api` searches for missing ones.
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ EVERY_ROUTE: Final = (
 
 
 class Problem(msgspec.Struct):
-    """An error. `detail` explains a message that AWS words, and `hint` gives a remedy if one is known.
+    """An error. `detail` explains a message in AWS's words, and `hint` gives a remedy if one is known.
 
     For a schedule's expression the document also has the `position` of the error, counted from 0, a `suggestion` of
     the probable meaning, and `examples`.

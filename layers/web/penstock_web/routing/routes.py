@@ -1,4 +1,4 @@
-"""Declares routes that admit the caller first, each with the right that it requires.
+"""Declares routes with the right that each requires. A route admits the caller first.
 
     routes = Routes("queues", prefix="/queues")
 
@@ -31,9 +31,10 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 class RouteOptions(TypedDict, total=False):
     """Holds what a route declares. `raises` lists errors besides the errors of every route.
 
-    `status` is the status of its answer, and `statuses` lists all if it has several. `body` and `answer` are the types
-    of the documents that it reads and returns. An answer may have several types. `media` lists other media types of the
-    answer, each with its schema. `in_schema` says whether the OpenAPI document has the route.
+    `status` is the status of the answer, and `statuses` lists all statuses of a route that has several. `body` and
+    `answer` are the types of the documents that the route reads and returns. An answer may have several types. `media`
+    lists other media types of the answer, each with its schema. `in_schema` says whether the OpenAPI document has the
+    route.
     """
 
     right: Required[Right]
@@ -57,7 +58,7 @@ class Declared(NamedTuple):
 
 
 class Routes:
-    """The routes of a subject. `router` is FastAPI's router, which has them."""
+    """The routes of a subject. `router` is FastAPI's router, which contains these routes."""
 
     def __init__(self, tag: str, prefix: str = "") -> None:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)
@@ -143,7 +144,7 @@ def describe_answers(options: RouteOptions) -> Responses:
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
-    """Wraps the function of a route. The function's result becomes a response with this status, unless it is a
+    """Wraps the function of a route. The function's result becomes a response with this status, unless the result is a
     response already.
     """
 
@@ -183,7 +184,7 @@ class AdmittingRoute(APIRoute):
 def check_parameters(request: Request, known: frozenset[str]) -> None:
     """Raises InvalidParameterValue for a parameter of the query string that the route does not have.
 
-    A signature in the query string has its own parameters.
+    The parameters of a signature in the query string are allowed.
     """
     unknown = sorted(
         name for name in request.query_params if name not in known and not name.startswith("X-Amz-")
@@ -196,7 +197,7 @@ def check_parameters(request: Request, known: frozenset[str]) -> None:
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:
-    """Calls a route outside FastAPI. The function of such a route takes only the runner."""
+    """Calls a route without FastAPI. The function of such a route takes only the runner."""
     runner = OperationRunner(request)
     await runner.admit(find_declaration(route.endpoint).right)
     response: Response = await route.endpoint(runner)
@@ -215,7 +216,8 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
-    """Returns a response that msgspec encodes. The JSON text of messages goes into it unchanged. `location` is a
-    header."""
+    """Returns a response that msgspec encodes. The response contains the JSON text of messages unchanged. `location` is
+    a header.
+    """
     headers = None if location is None else {"location": location}
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -26,11 +26,13 @@ T = TypeVar("T")
 RUNNER_KEY = "penstock.call"
 HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
-"""Members of the scope that the Lambda function sets: fields of `HttpRequest` of the same names."""
+"""Members of the scope that the Lambda function sets. The fields of `HttpRequest` have the same names."""
 COMMAND_LINE: Final = "penstock-cli/"
 """Begins the User-Agent of the command line."""
 REGION_HEADER = b"penstock-region"
-"""Names the region of a request's queues, topics and schedules if it is not QUEUE_REGION (our choice)."""
+"""Names the region of a request's queues, topics and schedules if that region is not QUEUE_REGION. This header is our
+choice.
+"""
 
 
 class RunOperation(Protocol):
@@ -41,7 +43,7 @@ class RunOperation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The environment and the driver that all routes of an application share."""
+    """The environment and the driver, which all routes of an application share."""
 
     environment: Environment
     run_operation: RunOperation
@@ -74,9 +76,9 @@ class OperationRunner:
     async def admit(self, right: Right) -> None:
         """Sets the context's account to the caller's, if the caller has this right.
 
-        Raises MisdirectedRequest, the error with which QUEUE_ACCESS refuses the caller, AccessDenied if a user's
-        policies refuse it, RequestThrottled, UnsupportedMediaType, and InvalidParameterValue for a region that does not
-        exist.
+        Raises the error with which QUEUE_ACCESS refuses the caller, AccessDenied if a user's policies refuse the
+        request, and InvalidParameterValue for a region that does not exist. Also raises MisdirectedRequest,
+        RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
         self.context.environment.hosts.check(http.headers, http.host_checked)
@@ -90,7 +92,7 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
-        names = self._scope.get("path_params", {})  # Transactions are routed outside FastAPI.
+        names = self._scope.get("path_params", {})  # The application routes transactions without FastAPI.
         yield from authorize_at_door(right, tuple(names.values()), self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:

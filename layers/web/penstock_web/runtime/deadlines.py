@@ -1,8 +1,8 @@
 """Limits the time of requests, and notices when a client disconnects.
 
 A request ends early, by cancellation, when it takes too long (408) or when its client disconnects during a wait. The
-wait of a long poll does not count, nor does the time for which the process was stopped. An ordinary request costs
-little: it has no timer and no task, only an entry in a dictionary that is checked four times a second.
+wait of a long poll does not count, and neither does time in which the process was stopped. An ordinary request costs
+little: it has no timer and no task. It has only an entry in a dictionary, which the process checks four times a second.
 """
 
 import asyncio
@@ -14,13 +14,15 @@ from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
-"""A sweep that comes later than this shows that the process did not run: it was stopped, or had no processor."""
+"""A sweep that begins later than this shows that the process did not run: the process was stopped, or got no processor
+time.
+"""
 UNKNOWN_ACTION = "(unread)"
 """Labels a request in metrics until its action is known."""
 
 
 class EndReason(Enum):
-    """Says why a request was ended early."""
+    """The reason why a request was ended early."""
 
     TIMED_OUT = "the request took too long"
     DISCONNECTED = "the client closed the connection"
@@ -28,12 +30,12 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A request under way for `Deadlines` and operations."""
+    """A request under way, as `Deadlines` and operations see it."""
 
     @property
     def may_wait(self) -> bool:
-        """Returns whether it may wait for messages. A request may not wait while it has memory of long requests,
-        which others need.
+        """Returns whether the request may wait for messages. A request may not wait while it holds memory of long
+        requests, because other requests need this memory.
         """
 
     def pause(self) -> None:
@@ -59,7 +61,7 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Begins, unless it has begun before. The watch calls `on_disconnect` once, until it is closed."""
+        """Begins the watch, unless it has begun before. The watch calls `on_disconnect` at most once."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
@@ -101,7 +103,7 @@ class AsgiTask:
         self._deadlines.add(self)
 
     def close(self) -> None:
-        """Forgets the answered request. From now on nothing cancels it."""
+        """Forgets the answered request. Nothing cancels the request after this call."""
         self._deadlines.due.pop(self, None)
         self._watch.close()
 
@@ -126,11 +128,11 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._sweep_at = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        # The earliest deadline is first, because all requests have the same time.
+        # The earliest deadline is first, because all requests have the same time limit.
         self.due: dict[PendingRequest, float] = {}
 
     def start_request(self, receive: Receive) -> AsgiTask:
-        """Begins a request in the current task. `receive` is the ASGI callable, which reports a disconnect."""
+        """Begins a request in the current task. `receive` is ASGI's function, which reports a disconnect."""
         request = AsgiTask(self, receive)
         self.add(request)
         return request
@@ -151,7 +153,7 @@ class Deadlines:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if (late := now - self._sweep_at) > STOPPED_SECONDS:
-            # Calls of the database have deadlines that passed meanwhile: they end now, and the answer is 503.
+            # Deadlines of database calls have passed in the meantime, so these calls end now and the answer is 503.
             self.due = {request: due_at + late for request, due_at in self.due.items()}
         while self.due:
             request, due_at = next(iter(self.due.items()))

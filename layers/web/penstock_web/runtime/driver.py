@@ -29,13 +29,13 @@ QUESTIONS_AT_ONCE = 2
 """
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
-"""Holds the result of one effect. Only its operation knows the type."""
+"""Holds the result of one effect. Only the operation knows the type of the result."""
 
 
 class Resources:
     """The resources that all requests of a process share. `observe` wraps each operation to record its effects.
 
-    `refresh_gauges` returns when the queues are measured, before a scrape. `access_log` is None if no log is written.
+    `refresh_gauges` returns when the queues have been measured for a scrape. `access_log` is None if no log is written.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class Resources:
         self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # The driver calls these at once for an effect without a result, with the duration of the last database call.
+        # The driver calls these functions at once for an effect without a result. Their argument is the duration of the
+        # last database call.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -71,12 +72,12 @@ class Resources:
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
         """Returns the rows of a call that is not merged with others."""
         statement, arguments = build_call(effect)
-        # The text of TRANSACT is so long that preparing it is worthwhile.
+        # Preparing TRANSACT is worthwhile because its text is long.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
-        """Sleeps. Returns False if the process is shutting down, and at once for a request that may not wait.
+        """Sleeps. Returns False if the process is shutting down. Returns at once for a request that may not wait.
 
         This sleep does not count as time of the request.
         """
@@ -91,9 +92,8 @@ class Resources:
 
 
 class OperationRun(Generic[T]):
-    """Runs one operation without a task: it continues in the callbacks of its effects' futures.
-
-    The run calls `on_end` once: the operation has its `result`, failed with `error`, or was cancelled
+    """Runs one operation without a task. The operation continues in the callbacks of its effects' futures. The run
+    calls `on_end` once, when the operation has its `result`, has failed with `error`, or was cancelled
     (`is_cancelled`).
     """
 
@@ -123,7 +123,9 @@ class OperationRun(Generic[T]):
         self._is_abandoned = False  # The receive was cancelled after its future had its result.
 
     def go_on(self, done: ResultFuture | None = None) -> None:
-        """Continues after the last effect (None: begins) as far as possible without waiting."""
+        """Continues the operation after the last effect as far as possible without waiting. None as the last effect
+        begins the operation.
+        """
         self._future = result = None
         try:
             if done is not None:
@@ -170,12 +172,14 @@ class OperationRun(Generic[T]):
         raise TypeError(effect)
 
     def _return_messages(self, rows: Any) -> None:
-        """Makes messages visible again that arrived for a receive when it was cancelled."""
+        """Makes the messages of a cancelled receive visible again."""
         _, *messages = rows
         self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
 
     def discard(self) -> None:
-        """Drops the result of an ended operation. Messages that it has just received go back."""
+        """Drops the result of an ended operation. Messages that the operation has just received go back to the
+        queue.
+        """
         has_result = self._on_end is None and self.error is None and not self.is_cancelled
         if has_result and isinstance(self._effect, Receive):
             self._return_messages(self._last_result)
@@ -183,8 +187,8 @@ class OperationRun(Generic[T]):
     def cancel(self, *, disconnected: bool) -> None:
         """Ends the operation early, unless it has ended.
 
-        A change continues for a client that has `disconnected`, because the database may have made it already. Messages
-        that arrive for a cancelled receive go to other requests.
+        A change continues even if the client has `disconnected`, because the database may already have made the change.
+        Messages that arrive for a cancelled receive go to other requests.
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
@@ -205,9 +209,9 @@ class OperationRun(Generic[T]):
 async def run_operation(
     operation: Operation[T], resources: Resources, request: PendingRequest | None = None
 ) -> T:
-    """Returns the operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
+    """Returns the operation's result. Raises the errors of the operation, and ServiceUnavailable and InternalFailure.
 
-    With a `request`, a wait does not count as time of the request, and ends when the client disconnects.
+    If there is a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     run = OperationRun(

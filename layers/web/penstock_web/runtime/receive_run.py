@@ -1,4 +1,4 @@
-"""Runs one receive of the container: a call, and, while the queue is empty, a wait and the next call."""
+"""Runs one receive of the container: makes a call, and repeats a wait and a further call while the queue is empty."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,7 +24,9 @@ EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Holds what all receives of a process share. `call_alone` makes a call that is not merged with others."""
+    """Holds the objects that all receives of a process share. `call_alone` makes a call that is not merged with other
+    calls.
+    """
 
     batcher: Batcher
     long_polls: LongPollDispatcher
@@ -35,10 +37,10 @@ class Receiver:
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     """One receive under way, as a future of its rows: a header and then messages.
 
-    Cancelling it gives later messages to others. The time of `request` does not count during a wait, in which its
-    client may disconnect. `ticket` is the order in which requests wait, and stays the same after an empty call.
-    `missed_wakeups` is the dispatcher's count from before the last call. `woken` says why the last wait ended.
-    `started_at` is the time when the last call began, or None after a wait.
+    After a cancellation, other requests get later messages. A wait does not count as time of `request`, and the client
+    may disconnect during the wait. `ticket` is the place of the request in the order of waiting, and stays the same
+    after an empty call. `missed_wakeups` is the dispatcher's count before the last call. `woken` says why the last wait
+    ended. `started_at` is the time when the last call began, or None after a wait.
     """
 
     __slots__ = (
@@ -73,7 +75,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self._call()
 
     def cancel(self, msg: Any = None) -> bool:
-        """Cancels the current call or wait. Another receive takes over if this one was woken."""
+        """Cancels the current call or wait. Another receive takes over if this receive was woken."""
         if not super().cancel(msg):
             return False
         if self._pending is not None:
@@ -115,13 +117,12 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if there may be messages for them, so that a burst soon reaches all.
+        """Wakes two waiting receives if the queue may have messages for them, so that a burst of messages soon reaches
+        all receives.
 
-        On a FIFO queue the receive does so if this receive got as many messages as it requested. With fewer the
-        receive got
-        all that could be received. With as many, the messages that it left were locked for a moment, and other
-        receives may have
-        skipped them.
+        On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A receive that got
+        fewer messages got all available ones. A receive that got all requested messages locked further messages for a
+        moment, and other receives may have skipped these.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:
@@ -156,7 +157,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.cancel()
             return
         woken = pending.result()
-        if isinstance(woken, list):  # Another call has received them.
+        if isinstance(woken, list):  # Another call has received the messages.
             self._woken = Woken.FOR_ONE
             self._on_rows(cast("ReceivedFuture", pending))
         elif self.done():

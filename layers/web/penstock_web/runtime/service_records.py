@@ -1,4 +1,4 @@
-"""Writes the log records that say when the service started, with which settings, and why and when it stopped."""
+"""Writes the log records about the start of the service, its settings, and the time and the reason of its end."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _log = logging.getLogger(__name__)
 
 
 def log_start(settings: Settings, database: str, postgresql: str, address: str, workers: int) -> None:
-    """Logs that the service answers now. `database` is its address without a password. `postgresql` is the server's
-    version."""
+    """Logs that the service answers now. `database` is the address of the database without a password. `postgresql` is
+    the server's version.
+    """
     _log.info(
         "started",
         extra={
@@ -33,10 +34,8 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
 
 
 def list_chosen_settings(settings: Settings) -> dict[str, Value]:
-    """Returns the settings whose values are not their defaults. For secrets the function returns only that they are
-    set.
-
-    Settings of the database are left out.
+    """Returns the settings whose values differ from their defaults, without the settings of the database. A secret is
+    only reported as set.
     """
     chosen = {setting: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {
@@ -47,13 +46,13 @@ def list_chosen_settings(settings: Settings) -> dict[str, Value]:
 
 
 def stopping_on(number: int) -> None:
-    """Notes that the process was told to stop."""
+    """Notes that the process has to stop."""
     _log.info("stopping", extra={"reason": signal.Signals(number).name, "pid": os.getpid()})
 
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """Logs at the end of the block why the service has stopped, and how long it served."""
+    """Logs why the service has stopped and how long it served, at the end of the block."""
     began = monotonic()
     reason: str | None = None
     try:

@@ -1,4 +1,5 @@
-"""Becomes the test server that listens on this open socket: `python -m penstock_web.testing FOLDER SOCKET`.
+"""Turns this process into the test server, which listens on an open socket: `python -m penstock_web.testing FOLDER
+SOCKET`.
 
 `penstock.testing.servers` starts it. The caller's process continues at once. The server has no parent process.
 """
@@ -9,7 +10,7 @@ from pathlib import Path
 
 
 def main(folder: Path, socket: int) -> None:
-    """Detaches from the caller, and then runs. The service is imported after that."""
+    """Detaches from the caller, then imports the service and runs it."""
     if os.fork():
         os._exit(0)
     os.setsid()

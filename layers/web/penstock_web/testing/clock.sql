@@ -1,5 +1,6 @@
 -- Makes the time of this database one that moves; a superuser runs it before the migrations, which then compile every
--- function and default against it. Only databases of the test server with a clock have it: the service has no such code.
+-- function and default against it. Only databases of the test server with a clock contain these functions: the service
+-- has no such code.
 create schema penstock_clock;
 create table penstock_clock.advanced (by interval not null);
 insert into penstock_clock.advanced values ('0');

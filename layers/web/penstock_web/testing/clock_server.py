@@ -75,7 +75,7 @@ def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connect
 
 
 def follow(connection: psycopg.Connection[Row]) -> None:
-    """Moves the clock as standard input says. At its end this process gets SIGTERM."""
+    """Moves the clock by the numbers on standard input. This process gets SIGTERM at the end of standard input."""
     for line in sys.stdin:
         moved = connection.execute(
             "update penstock_clock.advanced set by = by + make_interval(secs => %s)"
@@ -83,17 +83,17 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             (float(line),),
         ).fetchone()
         remove_expired(connection)
-        # Workers and the long polls of every queue wait for a time, so they check again.
+        # Workers and the long polls of every queue wait for a time, so the move makes them check again.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         answer(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def remove_expired(connection: psycopg.Connection[Row]) -> None:
-    """Does now what the workers would do a moment later: deletes messages that are past their retention.
+    """Deletes messages that are past their retention, as the workers would do a moment later.
 
     The calls skip rows that another transaction has locked, such as a worker that deletes these messages and has not
-    committed. Workers and receives begin by reading queue.queues, so they hold no locks during this time.
+    committed. Workers and receives read queue.queues first, so they hold no locks during this time.
     """
     for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
         with connection.transaction():

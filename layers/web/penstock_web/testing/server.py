@@ -30,7 +30,7 @@ DATABASE_SETTINGS: Final = {
     "max_connections": "500",
     "max_wal_size": "256MB",
 }
-# The environment is not used, because runs with different environments share this server.
+# The server ignores the environment, because runs with different environments share this server.
 SETTINGS: Final = {
     "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128",
     "LOG_LEVEL": "warning",
@@ -63,7 +63,7 @@ def test_settings(dsn: str) -> Settings:
 
 @contextmanager
 def running_database() -> Iterator[Postgres]:
-    """Yields a new PostgreSQL, which leaves nothing at the end."""
+    """Yields a new PostgreSQL, which leaves no files at the end."""
     with ephemeral_state() as state:
         cleaner = subprocess.Popen(
             ["/bin/sh", "-c", _CLEANER, state],

@@ -1,5 +1,6 @@
-"""Counts the users of the test server. Each connection to its socket is a user, and the server ends with the last
-one."""
+"""Counts the users of the test server. Each connection to the server's socket counts as a user, and the server ends
+with the last connection.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from penstock.testing.servers import lock_folder
 
 
 class ServerUsers:
-    """Answers each user with the server's address and the user's number, and waits for the last one to leave."""
+    """Answers each user with the server's address and the user's number, and waits until the last user leaves."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder
@@ -52,7 +53,7 @@ class ServerUsers:
             selector.register(connection, selectors.EVENT_READ)
 
     def _close_unused(self) -> bool:
-        """Closes the socket unless a user has connected in between, who takes the lock."""
+        """Closes the socket, unless a user has connected in between. That user then takes the lock."""
         with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):

@@ -1,3 +1,3 @@
 """Records traces of the container for a collector of OpenTelemetry (docs/guides/tracing.md). The service imports this
-package only with OTLP_ENABLED.
+package only if OTLP_ENABLED is set.
 """

@@ -1,9 +1,10 @@
-"""Traces the operation of a request: records a span for each database call, and names the request after its reports.
+"""Traces the operation of a request: records a span for each database call, and names the request's span after the
+operation's reports.
 
 The name and the attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database calls.
-No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a span
-begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive includes its
-wait for messages.
+Spans contain no arguments of database calls. A call that several requests share becomes a span of each request. Such a
+span begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive
+includes its wait for messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ from .tracing import RecordedSpan, Tracing, span_context
 T = TypeVar("T")
 
 MAX_LINKS: Final = 32
-"""Limits the links of a receive. SQS returns at most ten messages, but the REST API up to 1,000."""
+"""Limits the links of a receive, because the REST API returns up to 1,000 messages. SQS returns at most ten."""
 
 ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
@@ -62,7 +63,7 @@ class OperationRecorder:
         self._tracing = tracing
 
     def __call__(self, operation: Operation[T]) -> Operation[T]:
-        """Returns the same operation, which also records spans if its request is recorded."""
+        """Wraps an operation so that it also records spans, if its request is recorded."""
         span = REQUEST_SPAN.get()
         return operation if span is None else self._record(operation, span)
 
@@ -139,7 +140,7 @@ def set_operation(
 ) -> None:
     """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
 
-    The number of messages becomes an attribute at the end, when it is known whether the action is about batches.
+    The number of messages becomes an attribute at the end, when the code knows whether the action is about batches.
     """
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
@@ -163,13 +164,15 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = row.message_id or text  # the id of an earlier message with the same deduplication id
+        text = (
+            row.message_id or text
+        )  # This may be the id of an earlier message with the same deduplication id.
     if text is not None:
         request.set("messaging.message.id", text)
 
 
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
-    """Links a span that sends to the contexts in its messages (AWSTraceHeader of the client)."""
+    """Links a span of a send to the contexts in the messages (AWSTraceHeader of the client)."""
     for system in systems[:MAX_LINKS]:
         creator = creation_context(system)
         if creator is not None and creator.span_id != request.context.span_id:
@@ -177,7 +180,7 @@ def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> Non
 
 
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
-    """Links to the spans that sent the messages, if they are known."""
+    """Links the span of a receive to the spans that sent the messages, if those spans are known."""
     for message in messages[:MAX_LINKS]:
         sender = creation_context(message.system)
         if sender is not None:

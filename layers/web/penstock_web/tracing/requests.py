@@ -29,7 +29,7 @@ REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", defa
 """Holds the request that this task answers, if it is recorded."""
 
 REQUEST_ID: Final = b"x-amzn-requestid"
-# Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
+# The process records the frequent requests of probes and scrapers only if their caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
 """Maps services to `messaging.system`."""
@@ -49,8 +49,7 @@ MAX_STATE_BYTES: Final = 512
 class CallerTrace(NamedTuple):
     """The caller's trace from the request's headers.
 
-    `by_w3c` says that the header was traceparent. `decided` says that the caller has decided whether the trace is
-    sampled.
+    `by_w3c` says that the header was traceparent. `decided` says whether the caller has made the sampling decision.
     """
 
     context: TraceContext
@@ -60,8 +59,9 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """The trace of one request: with a recorded span, or the caller's trace, of which nothing is recorded
-    here."""
+    """The trace of one request, with a recorded span. Without a span, this is only the caller's trace, and this process
+    records nothing.
+    """
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
@@ -103,11 +103,9 @@ class OpenTelemetryTracer:
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> SpanOfRequest | None:
-        """Returns the trace of a request. None means that it is not recorded, and that its messages have no trace from
-        it.
-
-        If the caller does not record, its messages get a trace header that is not sampled. X-Amzn-Trace-Id is passed on
-        unchanged.
+        """Returns the trace of a request. None means that the request is not recorded and gives its messages no trace.
+        If the caller does not record its trace, the messages get a trace header that is not sampled. X-Amzn- Trace-Id
+        is passed on unchanged.
         """
         caller = read_caller_trace(headers)
         if caller is None:
@@ -136,7 +134,7 @@ class TracedApplication:
         peer, _ = scope.get("client") or ("", 0)
         trace = self._tracer.begin(scope["method"], scope["path"], scope["headers"], peer)
         if trace is None:
-            # The task began in the context of the previous request, if that was answered on the same connection.
+            # The task began in the context of the previous request, if the same connection served that request.
             CURRENT_TRACE.set(None)
             REQUEST_SPAN.set(None)
             await self._application(scope, receive, send)
@@ -169,8 +167,9 @@ class ResponseRecorder:
 
 
 def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | None:
-    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Two traceparent headers are both
-    ignored."""
+    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Ignores both of two traceparent
+    headers.
+    """
     parents, states, amazons = [], [], []
     for name, value in headers:
         if name == b"traceparent":
@@ -185,15 +184,16 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
             found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True
         )
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        # With "Sampled=?", or without Sampled, the next service decides, which is this one.
+        # This service makes the sampling decision for "Sampled=?", or if Sampled is missing.
         decided = b"Sampled=0" in amazons[0] or found.sampled
         return CallerTrace(found, "", False, decided)
     return None
 
 
 def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """Returns the span's name until the operation is known: the action, or else the method. There would be too many
-    paths."""
+    """Returns the span's name until the operation is known: the action, or else the method, because there would be too
+    many paths.
+    """
     for name, value in headers:
         if name == b"x-amz-target":
             return value[:128].decode("latin-1").rpartition(".")[2]
@@ -221,7 +221,7 @@ def request_attributes(
 
 
 def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
-    """Adds the members of an action's request, and names its span if the action has reported nothing."""
+    """Adds the members of an action's request, and names the span if the action has reported nothing."""
     action = notes.action
     if notes.error:
         span.set("error.type", notes.error)
@@ -238,14 +238,16 @@ def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
 
 
 def is_of_batches(action: AnyAction) -> bool:
-    """Returns whether an action is about any number of messages. The number of messages is then recorded, even if it
-    is one.
+    """Returns whether an action can handle several messages. If so, the span contains the number of messages, even if
+    it is one.
     """
     return action.name == "ReceiveMessage" or action.name.endswith("Batch")
 
 
 def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
-    """Names an action about messages that failed `{operation name} {destination}`. Other actions keep their names."""
+    """Names the span of a failed action about messages `{operation name} {destination}`. Other actions keep their
+    names.
+    """
     name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
     span.is_named = True
     span.set("messaging.system", SYSTEMS[action.service])
@@ -260,7 +262,7 @@ def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None
 def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, route: str | None) -> None:
     """Ends the span with the route and the status.
 
-    A 4xx is no error of a server (semantic conventions, "HTTP server spans").
+    A 4xx does not count as an error of a server (semantic conventions, "HTTP server spans").
     """
     if route is not None:
         span.set("http.route", route)

@@ -1,8 +1,8 @@
 """Holds a bounded queue of ended spans, and a thread that sends them to the collector.
 
-Ending a span only appends it to the queue, so a request never waits for the collector. A span that does not fit is
-dropped and counted. OpenTelemetry's BatchSpanProcessor does not report how many spans it dropped, and its shutdown
-waits 30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Ending a span only appends it to the queue, so a request never waits for the collector. The queue drops and counts a
+span that does not fit. OpenTelemetry's BatchSpanProcessor does not report how many spans it dropped, and waits 30 s for
+a hanging collector during shutdown (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging
@@ -21,7 +21,7 @@ BATCH_SPANS: Final = 256
 """Limits the spans in one request to the collector. Encoding them delays the process by about 5 ms, in small steps."""
 PAUSE_SECONDS: Final = 0.25
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""Dropped spans are logged at most once in this time."""
+"""The process logs dropped spans at most once in this time."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class SpanQueue(SpanProcessor):
             self._awake.set()
 
     def close(self, seconds: float) -> None:
-        """Sends queued spans for at most `seconds` and drops the rest. Spans that end later are dropped too."""
+        """Sends queued spans for at most `seconds` and drops the rest. Also drops spans that end later."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
@@ -66,7 +66,7 @@ class SpanQueue(SpanProcessor):
             self._drop(remaining)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - OpenTelemetry's form
-        """Does not send anything; `close` sends queued spans. Returns whether the queue is empty."""
+        """Sends nothing, because `close` sends queued spans. Returns whether the queue is empty."""
         return not self._spans
 
     def _run(self) -> None:

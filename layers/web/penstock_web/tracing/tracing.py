@@ -1,7 +1,6 @@
-"""Records spans with OpenTelemetry. A trace that begins here is sampled at random. For other traces the caller decides.
-
-The decision is made before a span is created. A request that is not recorded costs reading its headers and a random
-number. OpenTelemetry's sampler would cost a span.
+"""Records spans with OpenTelemetry. The process samples traces that begin here at random. The caller decides about
+other traces. The process decides before it creates a span. A request that is not recorded therefore costs only the
+reading of its headers and a random number, while OpenTelemetry's sampler would cost a span.
 """
 
 import random
@@ -42,7 +41,8 @@ FLUSH_SECONDS: Final = 2.0
 class RecordedSpan:
     """A span under way. It implements `penstock.observing.trace_context.Span`.
 
-    `is_named` says that it has its final name. `messages` is their number, or None if it is unknown.
+    `is_named` says whether the span has its final name. `messages` is the number of messages, or None if the number is
+    unknown.
     """
 
     __slots__ = ("context", "is_named", "messages", "span")
@@ -59,7 +59,7 @@ class RecordedSpan:
         self.span.set_attribute(name, value)
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span. `error` is the kind of error, which becomes `error.type`."""
+        """Ends the span. `error` is the kind of the error, which becomes `error.type`."""
         if error is not None:
             self.span.set_attribute("error.type", error)
             self.span.set_status(Status(StatusCode.ERROR))
@@ -72,7 +72,7 @@ class Tracing:
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
-        # The provider's shutdown hook would wait for the collector, so `close` is called instead.
+        # The process calls `close` instead of the provider's shutdown hook, which would wait for the collector.
         self._provider = TracerProvider(ALWAYS_ON, build_resource(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
@@ -135,8 +135,8 @@ class Tracing:
 
 
 def build_resource(settings: Settings) -> Resource:
-    """Returns the resource of spans, from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES (read by the SDK), or else our
-    values.
+    """Returns the resource of spans. The SDK reads OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, and our values fill
+    in missing ones.
 
     OTLP_SERVICE_NAME overrides both, unless it has its default. `service.instance.id` is random, as the semantic
     conventions recommend ("Service").

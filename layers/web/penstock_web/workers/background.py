@@ -1,14 +1,14 @@
 """Runs the background workers of the container. Each worker calls the `run_once` of a scheduled function in a loop, in
-a thread.
-
-`_next_pause` of each worker says how long it sleeps after a run. If LISTEN works, no worker queries without need:
+a thread. `_next_pause` of each worker returns how long the worker sleeps after a run. If LISTEN works, no worker
+queries without need:
 
     deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
     maintain, measure     while something changes, at the intervals of the settings; then until the next change
     measure               also until somebody reads /metrics
 
 The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. The
-check wakes the workers that have something to do. Without LISTEN the workers sleep for the time in the settings.
+check wakes the workers that have something to do. If LISTEN does not work, the workers sleep for the time in the
+settings.
 """
 
 import asyncio
@@ -35,15 +35,16 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends by itself when nothing is due for a minute. Ending it earlier would first wait for the slowest endpoint.
+# A run ends by itself when nothing is due for a minute. An earlier end would have to wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
-# The longest run of a worker that takes turns with others, because the process gets too few connections.
+# The longest run of a worker that takes turns with other workers because the process gets too few connections.
 LONGEST_TURN_SECONDS = 2.0
-# After a stop the deliverer writes the outcomes that it knows. Then its query, if it has one, is cancelled.
+# After a stop the deliverer writes the outcomes that it knows. Then the process cancels the deliverer's query, if one
+# is under way.
 SETTLE_SECONDS = 0.4
-# A worker that notifications wake runs by itself only this often. `maintain` then removes rows that are merely too old:
+# A worker that notifications wake also runs once in this time by itself. `maintain` then removes rows that are too old:
 # of deduplication, of runs and of deleted queues.
 LONGEST_PAUSE_SECONDS = 3600.0
 # After a round that found nothing to clean, the pause is this many times longer.
@@ -57,7 +58,7 @@ REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
-    """Delivers. A publication in this or another process wakes it."""
+    """Delivers. A publication in this or another process wakes the worker."""
 
     reports_progress = True
     call_factor = 1
@@ -106,8 +107,8 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules. The worker sleeps until the next schedule is due. A change that makes one due earlier wakes
-    it.
+    """Fires schedules. The worker sleeps until the next schedule is due. A change that makes a schedule due earlier
+    wakes the worker.
     """
 
     reports_progress = True
@@ -142,9 +143,9 @@ class FiringWorker(Worker):
 
 
 class MoveTaskWorker(Worker):
-    """Runs message move tasks. The start of a task, in this or another process, wakes it after a pause.
+    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause.
 
-    The worker does not start at once, because a small task would end before its caller can list or cancel it.
+    The worker pauses first because otherwise a small task would end before its caller can list or cancel it.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -203,7 +204,9 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""Lists the parts of the worker `measure` by their counts: it goes through all queues, and adds to the minutes."""
+"""Lists the parts of the worker `measure` by their counts. One part measures all queues, and the other adds to the
+minutes.
+"""
 
 
 class MeasurementWorker(Worker):
@@ -212,20 +215,20 @@ class MeasurementWorker(Worker):
     def __init__(
         self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
     ) -> None:
-        # The database stores when a round is due. With two checks in that time, some process starts a round close to
-        # it.
+        # The database stores when a round is due. Two checks in that time ensure that some process starts a round close
+        # to that moment.
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # The last known change before each part. The parts have separate pauses, so a run may do only one.
+        # The last known change before each part. The parts have separate pauses, so a run may do only one of them.
         self._known: dict[str, tuple[int | None, int]] = {}
-        # The last known change before the current round. Many queues take several runs.
+        # The last known change before the current round. A round over many queues takes several runs.
         self._round_known: tuple[int | None, int] | None = None
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
     async def refresh(self) -> None:
-        """Returns when the queues have been measured again, if the worker sleeps, after a second at most."""
+        """Returns when the queues have been measured again, if the worker sleeps. Waits at most a second."""
         if self._activity.end_wait(self.wake):
             self._run_ended.clear()
             self.wake()
@@ -260,8 +263,9 @@ def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
 
 
 def check_webhook_settings(settings: Settings) -> None:
-    """Raises SettingError for networks or secrets that cannot be read. The error occurs at the start and not at the
-    first webhook."""
+    """Raises SettingError for networks or secrets that cannot be read. The error therefore occurs at the start and not
+    at the first webhook.
+    """
     try:
         read_networks(settings.webhook_allow_cidrs)
     except ValueError as error:

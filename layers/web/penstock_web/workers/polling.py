@@ -1,7 +1,7 @@
-"""Runs the worker `poll` of the container. The worker uses penstock.workers.poll with the calls that requests make too.
-
-The worker reads the list of mappings every 5 seconds, or once a minute without mappings. Every second time it reports
-that it lives, because each commit makes the next check of long polls look at every queue that waits. Changes notify it.
+"""Runs the worker `poll` of the container. The worker runs penstock.workers.poll over the calls that requests also
+make. It reads the list of mappings every 5 seconds, or once a minute if there are no mappings. The worker reports only
+every second time that it is alive, because each commit makes the next check of long polls examine every queue with
+waiting requests. Changes notify it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -21,8 +21,9 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""Represents the name of event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and
-others)."""
+"""The name that stands for event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and
+others).
+"""
 
 
 class ContainerService:

@@ -32,7 +32,7 @@ class Worker:
     """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure the thread tries again.
 
     `reports_progress` says that `run_once` itself reports its counts during a run. Otherwise the worker reports them at
-    the end. `call_factor` says how many times longer than a call of a request a call of this worker may take.
+    the end. `call_factor` is the factor by which a call of this worker may take longer than a call of a request.
     """
 
     reports_progress = False
@@ -49,7 +49,7 @@ class Worker:
         self._connection: LimitedConnection | None = None
         self._is_connecting = False
         self.pool: Pool | None = None
-        """The connections of requests, which give one up if the worker gets none."""
+        """The connections of requests. Requests give up a connection if the worker gets none."""
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
@@ -97,7 +97,9 @@ class Worker:
             self._meter.outage.fails(self._name, error)
 
     def close_idle(self) -> bool:
-        """Closes the connection during a pause. Returns whether there was one that the server had not closed."""
+        """Closes the connection during a pause. Returns whether the worker had a connection that the server had not
+        closed.
+        """
         if self._connection is None or not self._resting or is_stale(self._connection):
             return False
         self._connection.close()
@@ -105,12 +107,13 @@ class Worker:
 
     @property
     def takes_turns(self) -> bool:
-        """Returns whether workers share connections, so that a run must be short and closes its connection."""
+        """Returns whether workers share connections. If so, a run must be short and closes its connection."""
         return self.pool is not None and self.pool.is_short
 
     def _log_failure(self, error: Exception) -> None:
-        """Logs the first consecutive failure, the second, the fourth and so on, so that a permanent failure does not
-        fill the disk."""
+        """Logs the first, second, fourth, eighth … consecutive failure, so that a permanent failure does not fill the
+        disk.
+        """
         self._meter.outage.works(self._name)
         self._failures += 1
         if self._failures & (self._failures - 1) == 0:
@@ -128,8 +131,9 @@ class Worker:
         self._wake_event.set()
 
     def confirm_rest(self) -> None:
-        """Notes that the process has asked the database whether to wake this worker. If the worker sleeps, its work is
-        done."""
+        """Notes that the process has asked the database whether to wake this worker. A worker that still sleeps after
+        this has no work.
+        """
         if self._resting:
             self._meter.count_success(self._name)
 
@@ -175,8 +179,8 @@ class Worker:
 def is_outage(error: Exception) -> bool:
     """Returns whether the database could not be used.
 
-    An error that the server would give again, such as a table that refuses a change, is no outage, although psycopg's
-    class for some of these is OperationalError.
+    Some errors would occur again, such as a table that refuses a change. Such errors are not an outage, although
+    psycopg raises OperationalError for some of them.
     """
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False

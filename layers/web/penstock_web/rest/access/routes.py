@@ -53,7 +53,9 @@ async def list_users(runner: Runner) -> list[ShownUser]:
     raises=(AccessIsOff,),
 )
 async def set_user(user: User, runner: Runner) -> None:
-    """Create a user, or replace the policies of a user. Processes apply it within QUEUE_ACCESS_CACHE_SECONDS."""
+    """Create a user, or replace the policies of a user. Processes apply the change within
+    QUEUE_ACCESS_CACHE_SECONDS.
+    """
     wanted = await runner.read(_read_policies)
     await runner.run(access.set_user(user, wanted.policies, runner.context))
 
@@ -109,5 +111,5 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
     raises=(AccessIsOff, KeyNotFound),
 )
 async def revoke_key(key: KeyId, runner: Runner) -> None:
-    """Revoke a key. Processes that have used it refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
+    """Revoke a key. Processes that have used the key refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
     await runner.run(access.revoke_key(key, runner.context))

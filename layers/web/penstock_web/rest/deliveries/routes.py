@@ -26,8 +26,9 @@ class Retried(msgspec.Struct):
 
 
 class RetriedMany(msgspec.Struct):
-    """Counts the deliveries that are tried again. Give `next` as `after` for the following ones. Null means that there
-    are no more."""
+    """Counts the deliveries that are tried again. Give `next` as `after` for the following deliveries. Null means that
+    there are no further deliveries.
+    """
 
     retried: int
     next: int | None
@@ -103,8 +104,9 @@ async def list_attempts(
 # --- endpoints -------------------------------------------------------------------------------------------------------
 @routes.get("/endpoints", right=LOOK, answer=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
-    """List URLs of the account's newest attempts, and paused URLs. There are up to 1,000, and those with most failures
-    are first."""
+    """List the URLs of the account's newest attempts, and paused URLs. The list has up to 1,000 URLs, and begins with
+    the URLs that have the most failures.
+    """
     return await runner.run(endpoints.list_endpoints(runner.context))
 
 

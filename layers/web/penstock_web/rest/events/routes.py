@@ -29,7 +29,7 @@ routes = Routes("events")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
-# Only for the OpenAPI document. The operations check the value and explain the error.
+# This pattern is only for the OpenAPI document. The operations check the value and explain the error.
 RoutingKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
 Pattern = Annotated[str, Path(json_schema_extra={"pattern": f"^{PATTERN}$", "maxLength": MAX_LENGTH})]
 BindingId = Annotated[int, Path(ge=1, lt=2**63)]

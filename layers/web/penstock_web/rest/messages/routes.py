@@ -78,8 +78,9 @@ _read_visibility = build_reader(Visibility)
     raises=(*UNKNOWN, errors.BatchRequestTooLong),
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
-    """Send one message, or a list of messages. Either all are stored or none. With `async_commit`, do not wait for the
-    disk."""
+    """Send one message, or a list of messages. The service stores all messages or none. With `async_commit`, do not
+    wait for the disk.
+    """
     new, is_list = await runner.read(read_messages)
     if any(map(is_for_later, new)):
         queued = [QueuedMessage(**msgspec.structs.asdict(message), queue=name) for message in new]
@@ -117,7 +118,7 @@ async def receive(
     raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
 )
 async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
-    """Delete messages by `ids` or by `receipts`. The answer lists the deleted ones."""
+    """Delete messages by `ids` or by `receipts`. The answer lists the deleted messages."""
     deletion = await runner.read(_read_deletion)
     if (deletion.ids is None) == (deletion.receipts is None):
         raise errors.InvalidParameterValue("body: either ids or receipts")

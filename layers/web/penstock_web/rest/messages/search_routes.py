@@ -33,7 +33,9 @@ LOOK: Final = require_on_queue("sqs:ReceiveMessage")
 
 @routes.post("/messages/search", right=LOOK, body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN)
 async def search(name: str, runner: Runner) -> SearchAnswer:
-    """Find messages that pass a filter without receiving them. A search is bounded, as `looked_at` and `next` show."""
+    """Find messages that pass a filter without receiving them. A search examines a limited number of messages, as
+    `looked_at` and `next` show.
+    """
     request = await runner.read(searching.read_search)
     return await runner.run(searching.find_messages(name, request, runner.context))
 

@@ -85,8 +85,9 @@ async def queue_minutes(
 )
 async def attention(runner: Runner) -> Response:
     """List what needs attention, the worst first: queues by their verdicts, dead letters among them; endpoints to which
-    deliveries were given up; paused endpoints. Of many queues it judges the 200 with the most messages, the oldest
-    messages, or dead letters."""
+    deliveries were given up; paused endpoints. If there are many queues, the list covers only the 200 with the most
+    messages, the oldest messages, or dead letters.
+    """
     return json_response(await runner.run(read_attention(runner.context)))
 
 
@@ -98,9 +99,10 @@ async def lag(
     target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Report how far behind the consumers of each queue are, why, and when they will have caught up. Queues are in the
+    """Report how far the consumers of each queue are behind, why, and when they will have caught up. Queues are in the
     order of their names, `limit` on each page. `next` of one page, or the header `Link` of its CSV, requests the
-    following page. `target_lag_seconds` is the longest wait that `consumers_needed` assumes."""
+    following page. `target_lag_seconds` is the longest wait that `consumers_needed` assumes.
+    """
     page = await runner.run(metrics.read_lag(limit, next, target_lag_seconds, runner.context))
     if format == "json":
         return json_response(page)
@@ -113,5 +115,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """Returns documents as CSV. Without documents, the response is the header of the table."""
+    """Returns documents as CSV. The response is only the header of the table if there are no documents."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

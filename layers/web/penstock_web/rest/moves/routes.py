@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/moves: moves selected messages back to their source queues, or to another queue."""
+"""Serves /v1/queues/{name}/moves, which moves selected messages back to their source queues or to another queue."""
 
 from typing import Final
 from uuid import UUID

@@ -1,5 +1,5 @@
-"""Serves /v1/outbox: messages for phones, mobile apps, e-mail and functions that no carrier takes, and opted-out phone
-numbers.
+"""Serves /v1/outbox: messages for phones, mobile apps, e-mail and functions that are kept because no carrier takes
+them, and opted-out phone numbers.
 """
 
 from typing import Annotated, Literal
@@ -48,6 +48,8 @@ async def list_outbox(
 async def opt_out(
     phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
 ) -> OptedOutNumber:
-    """Record that the holder wants no more text messages, like a reply of STOP. OptInPhoneNumber of SNS ends it."""
+    """Record that the holder wants no more text messages, as after the reply STOP. OptInPhoneNumber of SNS ends this
+    state.
+    """
     await runner.run(outbox.opt_number_out(phone_number, runner.context))
     return OptedOutNumber(phone_number)

@@ -120,6 +120,6 @@ async def pause_queue(name: str, runner: Runner) -> None:
 
 @routes.post("/{name}/resume", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def resume_queue(name: str, runner: Runner) -> None:
-    """Resume a queue: receives get messages again. Resuming a queue that is not paused is no error."""
+    """Resume a queue: receives get messages again. Resuming a queue that is not paused succeeds and changes nothing."""
     operation = queues.set_paused(name, paused=False, context=runner.context)
     await runner.run(operation)

@@ -31,8 +31,8 @@ from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("schedules")
 
-# Only for the OpenAPI document, because the operation checks the name. Other routes know the names that
-# EventBridge Scheduler allows.
+# This pattern is only for the OpenAPI document, because the operation checks the name. Other routes accept the names
+# that EventBridge Scheduler allows.
 NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
 
@@ -118,7 +118,7 @@ async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
 
 @routes.delete("/schedules/{name}", right=right_of(schedules.delete_schedule), status=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
-    """Delete a schedule. It is no error if no schedule has this name."""
+    """Delete a schedule. Deleting a missing schedule succeeds."""
     await runner.run(schedules.delete_schedule(name, runner.context))
 
 
@@ -130,7 +130,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
     raises=(ScheduleNotFound, ScheduleConflict),
 )
 async def run_schedule(name: str, runner: Runner) -> ShownRun:
-    """Fire a schedule now, even if it is paused. Its next time stays unchanged."""
+    """Fire a schedule now, even if it is paused. The next time of the schedule stays unchanged."""
     return await runner.run(schedules.run_schedule(name, runner.context))
 
 

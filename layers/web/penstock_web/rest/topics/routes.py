@@ -47,7 +47,7 @@ _read_subscription = build_reader(NewTopicSubscription)
     raises=(TopicLimitExceeded,),
 )
 async def create_topic(runner: Runner) -> Response:
-    """Create a topic. Creating a topic again with the same attributes and tags is no error."""
+    """Create a topic. Creating a topic again with the same attributes and tags succeeds and changes nothing."""
     new = await runner.read(_read_topic)
     made = await runner.run(topics.create_topic(new, runner.context))
     return json_response(made, 201, f"/v1/topics/{made.name}")
@@ -72,7 +72,7 @@ async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
 
 @routes.delete("/{topic}", right=right_of(topics.delete_topic), status=204)
 async def delete_topic(topic: str, runner: Runner) -> None:
-    """Delete a topic and its subscriptions. Deleting a missing topic is no error."""
+    """Delete a topic and its subscriptions. Deleting a missing topic succeeds."""
     await runner.run(topics.delete_topic(topic, runner.context))
 
 
@@ -121,5 +121,5 @@ async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
 
 @routes.delete("/{topic}/subscriptions/{id}", right=right_of(topics.unsubscribe), status=204)
 async def unsubscribe_from_topic(topic: str, id: SubscriptionId, runner: Runner) -> None:  # noqa: A002
-    """End a subscription. Ending a missing subscription is no error."""
+    """End a subscription. Ending a missing subscription succeeds."""
     await runner.run(topics.unsubscribe(topic, id, runner.context))
