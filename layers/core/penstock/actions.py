@@ -1,7 +1,8 @@
 """The table of actions: every action of every service, its request and result types, and its operation.
 
 From ACTIONS `make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load
-balancer's rules and the alarms. The gateway reads it, and tests compare the documentation with it. An action whose
+balancer's rules and the alarms. The gateway reads the table, and tests compare the documentation with the table. An
+action whose
 result type is None has an answer without a body.
 """
 
@@ -32,9 +33,10 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 
 
 class LazyFunction:
-    """A function by its path, or a part of the path. A call imports its module.
+    """Names a function by its path, or by a part of the path. A call imports its module.
 
-    Therefore a function of one action imports no other operations, and without QUEUE_ACCESS no rules of access.
+    Therefore a function of one action imports no other operations, and imports no rules of access without
+    QUEUE_ACCESS.
     """
 
     __slots__ = ("_path",)
@@ -87,20 +89,21 @@ else:
 
 
 def keep_error(error: AwsError) -> AwsError:
-    """Returns the error itself, for services whose errors have the names in `penstock.errors`."""
+    """Returns the error unchanged, for services whose errors have the names in `penstock.errors`."""
     return error
 
 
 def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
-    """Returns true: every deployment serves the service."""
+    """Returns True, for a service that every deployment serves."""
     return True
 
 
 class Service(Struct, frozen=True):
     """A row of the table of services: how a service differs from the others on the wire.
 
-    `target_prefix` is that of `X-Amz-Target`, `xml_namespace` that of its XML answers, and `version` is the `Version`
-    of its Query API. A REST-JSON service has neither prefix nor namespace, since its actions have routes.
+    `target_prefix` begins its `X-Amz-Target`, `xml_namespace` is the namespace of its XML answers, and `version` is
+    the `Version` of its Query API. A REST-JSON service has neither prefix nor namespace, since its actions have
+    routes.
     """
 
     name: str
@@ -119,8 +122,8 @@ class Service(Struct, frozen=True):
 class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     """A row of the table. `name` is AWS's spelling.
 
-    `resources` lists what QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method and path of a
-    REST-JSON action; `status` is that of its answer.
+    `resources` lists the resources that QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method
+    and path of a REST-JSON action; `status` is the status of its answer.
     """
 
     service: str
@@ -132,14 +135,14 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     route: str = ""
     status: int = 200
     label: str = ""
-    """The name in policies, such as sqs:SendMessage. Computed from `service` and `name`."""
+    """The name in policies, such as sqs:SendMessage. It is computed from `service` and `name`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "label", f"{self.service}:{self.name}")
 
 
 AnyAction: TypeAlias = Action[Struct, Struct | None]
-"""An action. Only its row of the table knows the types of its request and result."""
+"""An action. Only the action's row of the table knows the types of its request and result."""
 
 # fmt: off
 SERVICES = {
@@ -360,7 +363,7 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The request of `/_aws/sqs/messages`. This request is not an action of the service, but is authorized and answered like
+# The request of `/_aws/sqs/messages`. A peek is not an action of SQS, but is authorized and answered like
 # ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip
@@ -395,12 +398,12 @@ REST_SERVICES = {kind: action.service for (_, kind, _), action in BY_ROUTE.items
 
 
 def load_operations() -> None:
-    """Imports the operations of all actions. A process that serves all of them calls it when it starts."""
+    """Imports the operations of all actions. A process that serves all actions calls this function when it starts."""
     for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS, PEEK):
         load_operation(action)
 
 
 def load_operation(action: AnyAction) -> None:
-    """Imports the operation of an action. The row of the table names it from then on."""
+    """Imports the operation of an action. The row of the table then names the imported operation."""
     if isinstance(action.operation, LazyFunction):
         force_setattr(action, "operation", action.operation.load())

@@ -40,7 +40,7 @@ def build_call(
 
 
 def transpose(entries: Sequence[Row], count: int) -> list[list[object]]:
-    """Returns the `count` columns of entries as arrays. Without entries these are empty."""
+    """Returns the `count` columns of entries as arrays. The arrays are empty if there are no entries."""
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 
@@ -54,12 +54,13 @@ def receive_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the call that receives `count` messages for requests, each of which asks for at most `most`.
 
-    `most` messages, or SMALLEST_LEASE if that is more, expire together. On a FIFO queue each merged receive gets a
-    lease: no two receives get messages of one group, and all ask for the same number. `own_transaction`: the receive
+    `most` messages, but at least SMALLEST_LEASE, expire together. Each merged receive on a FIFO queue gets a lease:
+    no two receives get messages of one group, and all receives ask for the same number. `own_transaction`: the
+    receive
     runs alone in a transaction, which does not wait for the disk. A crash may then lose the record of the receive, and
-    the messages are received again. `assume_short`: as `message_lengths` says. The receive then fails with LONG_MESSAGE
-    if `most` messages of the longest one's size may not fit; without it, the receive measures messages that may be too
-    long.
+    the messages are received again. `assume_short`: as `message_lengths` says. The receive then fails with
+    LONG_MESSAGE if `most` messages as long as the longest one may not fit. Otherwise the receive measures messages
+    that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [
@@ -68,11 +69,13 @@ def receive_call(
         lease,
         receive.visibility_seconds,
         receive.in_flight_limit,
-        own_transaction and receive.attempt_id is None,  # the attempt must be known after a crash
+        own_transaction and receive.attempt_id is None,  # the database must know the attempt after a crash
         receive.attempt_id,
     ]
     limit = receive.limit
-    if limit is None or (most == 1 and not limit.way):  # the container hands out any single message
+    if limit is None or (
+        most == 1 and not limit.way
+    ):  # the container hands out a single message of any length
         return receive.statement, [*arguments, None]
     short_bytes = limit.max_bytes // (limit.growth * most) - MESSAGE_HEAD_BYTES
     may_fail = assume_short and own_transaction and receive.attempt_id is None
@@ -82,7 +85,7 @@ def receive_call(
 
 
 def decode_texts(value: str) -> dict[str, str]:
-    """Returns the object of a jsonb whose members are all texts."""
+    """Returns the object in a jsonb value whose members are all texts."""
     return _texts.decode(value)
 
 

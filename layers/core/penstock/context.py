@@ -1,8 +1,8 @@
 """The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
 A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
-policies). This module converts them. The caller must be able to reach the QueueUrl that it gets, so Penstock builds it
-from the Host of the caller's request unless a base URL is configured. Penstock accepts any host on input
+policies). This module converts them. The caller must be able to reach its QueueUrl, so Penstock builds the QueueUrl
+from the Host of the request unless a base URL is configured. Penstock accepts any host on input
 (docs/reference/compatibility.md).
 """
 
@@ -25,7 +25,7 @@ _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
 
 class Interface(Enum):
-    """The API that got the request. CLI is the command line over the REST API."""
+    """The API that received the request. CLI is the command line over the REST API."""
 
     AWS = "aws"
     REST = "rest"
@@ -35,7 +35,7 @@ class Interface(Enum):
 
 
 class Context:
-    """One request: the caller's account and region, the request's id, and the environment of the process.
+    """Holds the caller's account and region, the request's id, and the environment of the process.
 
     `user` is the signer of the request, or None if no signature was required. `protocol` is the answer's protocol.
     `interface` is the API that got the request, and `key_id` the key that admitted it.
@@ -131,8 +131,8 @@ class Context:
         """Returns the base for links in SNS messages. Other users open them, so a caller cannot choose the host alone.
 
         The base is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. The base is also the
-        request's host if that needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe is
-        open to everybody). Otherwise the base is the address on which the process listens.
+        request's host if this host needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe
+        is open to everybody). Otherwise the base is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -151,7 +151,7 @@ class Context:
 
     @property
     def trace_header(self) -> str | None:
-        """Returns the AWSTraceHeader for messages that have none, or None if the request belongs to no trace."""
+        """Returns the AWSTraceHeader for messages without this attribute, or None if the request has no trace."""
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:

@@ -25,7 +25,7 @@ LONGEST_PAUSE_SECONDS = 1.0
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
-# Decides how many of these seconds an operation may wait.
+# Decides for how many of these seconds an operation may wait.
 GrantWait: TypeAlias = Callable[[float], float]
 
 
@@ -87,7 +87,7 @@ def perform(
     if isinstance(effect, Compute | Ask):
         return effect.function()
     if isinstance(effect, Wake):
-        return None  # no other receive waits in a function's process; the database notifies other processes
+        return None  # a function's process has no other receive that waits; the database notifies other processes
     raise TypeError(effect)
 
 
@@ -115,7 +115,9 @@ def receive(
 def receive_now(
     effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """Returns the rows of one call, or of two if the first assumed short messages and found a long one."""
+    """Returns the rows of one call, or of two calls if the first call assumed short messages and found a long
+    message.
+    """
     try:
         return database.call(*build_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:

@@ -1,11 +1,13 @@
 """The effects that an operation may yield.
 
-An operation is a generator: it yields effects, its driver sends it the result of each, and it returns its own result.
+An operation is a generator. It yields effects, its driver sends back the result of each effect, and the operation
+returns its result at the end.
 An operation never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
 and in the container (`penstock_web.runtime.driver`), where effects of concurrent requests are merged.
 
-`Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All but `Call` may share one
-with those of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another server (`Ask`),
+`Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All these effects except
+`Call` may share one call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`),
+ask another server (`Ask`),
 wake receives of this process (`Wake`), or report what the operation has done (`penstock.observing.reports`).
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
@@ -33,7 +35,7 @@ class Effect(Struct, Generic[Result_co], frozen=True):
 
 
 class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """One call of one SQL function with plain arguments. Its result is the function's rows."""
+    """One call of one SQL function with plain arguments. The result consists of the function's rows."""
 
     statement: Statement[RowT_co]
     arguments: tuple[object, ...]
@@ -44,11 +46,11 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
     separate key keeps a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to which
-    all entries are sent. `size_bytes` is the size of their contents, if these may be long. Such a call is merged with
-    fewer others.
+    all entries are sent. `size_bytes` is the size of the entries' contents, if these may be long. Such a call is
+    merged with fewer other calls.
 
-    Its result is the rows of this effect, in the order of the entries. Their `n` counts the entries of the whole call,
-    so only its order means something.
+    The result consists of the rows of this effect, in the order of the entries. The column `n` counts the entries of
+    the whole call, so only the order of its values is useful.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -70,8 +72,9 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
-    `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction. If
-    the function refuses one of them, it changes no rows, and each effect gets its own transaction. `size_bytes` is as
+    `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction.
+    If the function refuses one of the effects, it changes no rows, and each effect then gets its own transaction.
+    `size_bytes` is as
     in a BatchCall. The result is this effect's rows of `queue.transact`.
     """
 
@@ -94,13 +97,14 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
 
-    If the queue is empty it waits for the first one, at most `wait_seconds` (None: the queue's value), and holds no
-    connection meanwhile. The receive does not wait if the header names an error. About `in_flight_limit` messages of
+    A receive on an empty queue waits for the first message, for at most `wait_seconds` (None: the queue's value), and
+    holds no connection meanwhile. The receive does not wait if the header names an error. About `in_flight_limit`
+    messages of
     the queue
     may be in flight (None: any number). `limit` is the maximum length of all messages together (None: no limit). A
-    receive with an `attempt_id` is not merged with others.
+    receive with an `attempt_id` is not merged with other receives.
 
-    Its result is the header row, then at most `count` rows with a message each.
+    The result has the header row, and then at most `count` rows with one message each.
     """
 
     statement: Statement[RowT_co]
@@ -116,14 +120,14 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     def batch_key(self) -> Hashable:
         """Returns a key. Effects with equal keys may share a call.
 
-        On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
+        SQL keeps the shares of requests to a FIFO queue apart, and these shares must have equal counts.
         """
         share = self.count if self.queue.is_fifo else None
         return self.statement, self.queue, self.visibility_seconds, share, self.limit
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds`, without holding a connection. Its result is True, or False when the process ends."""
+    """Waits `seconds`, and holds no connection meanwhile. The result is True, or False when the process ends."""
 
     seconds: float
 
@@ -159,7 +163,7 @@ LONG_DIGEST_BYTES = 131_072
 def compute(
     function: Callable[[], Result_co], size_bytes: int, at_once: int = LONG_COMPUTATION_BYTES
 ) -> "Operation[Result_co]":
-    """Computes a function of a text of `size_bytes` bytes, of which `at_once` cost little."""
+    """Computes a function of a text of `size_bytes` bytes. A text of at most `at_once` bytes costs little."""
     if size_bytes <= at_once:
         return function()
     return (yield from Compute(function))
@@ -169,12 +173,14 @@ class Woken(IntEnum):
     """The reason why a receive's wait ended. The value is true if the receive should query again."""
 
     NOT = 0
-    FOR_ONE = 1  # a message came, and no other receive was woken for it
-    FOR_MORE = 2  # the number of messages is not known, so a receive that finds one wakes others
+    FOR_ONE = 1  # a message came, and this receive alone was woken for it
+    FOR_MORE = (
+        2  # the number of messages is not known, so a receive that finds a message wakes other receives
+    )
 
 
 class Wake(Effect[None], frozen=True):
-    """Says that `count` messages were committed to the queue. The driver wakes this many waiting receives of this
+    """Reports that `count` messages were committed to the queue. The driver wakes this many waiting receives of this
     process.
 
     `woken` is FOR_MORE if the number is a guess.

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class RequestIds:
     """Request ids of one process, in the form of a UUID. All groups are random except the last one, a counter.
 
-    These ids are 20 times cheaper than a random UUID for each request, and unique because every process draws 80
+    Such an id is 20 times cheaper than a random UUID for each request, and is unique because every process draws 80
     random bits.
     """
 
@@ -36,7 +36,7 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The objects that a process creates once (after a fork, not before) and its requests share."""
+    """Objects that a process creates once, after a fork, and that all its requests share."""
 
     settings: Settings
     receipts: ReceiptHandles
@@ -47,7 +47,7 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Created here, so that no entry point can forget them. Raises SettingError.
+        # They are created here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
@@ -61,7 +61,9 @@ class Environment:
 
 
 def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
-    """Returns receipt handles with the installation's key. The first process makes it. Raises the errors of `call`."""
+    """Returns receipt handles with the installation's key. The first process makes the key. Raises the errors of
+    `call`.
+    """
     (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
     return ReceiptHandles(bytes(secret.value))
 

@@ -1,4 +1,4 @@
-"""Every error that the service can answer, as data: class, JSON type, Query code, HTTP status, fault.
+"""Defines every error that the service can answer, as data: class, JSON type, Query code, HTTP status, fault.
 
     AwsError
     ├── sender's fault, 400
@@ -16,8 +16,9 @@
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
-Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last model
-that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge, ResponseTooLarge,
+Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, which is the last model
+that has codes and statuses. Errors that no model names belong to `com.amazon.coral.service`. RequestEntityTooLarge,
+ResponseTooLarge,
 MisdirectedRequest and the texts of Penstock's limits are our choice.
 """
 
@@ -30,11 +31,13 @@ SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
 KMS_KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
-LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, which may be far longer
+LONGEST_MESSAGE = (
+    16_384  # the number of characters; a message quotes parts of the request, which may be far longer
+)
 
 
 class AwsError(Exception):
-    """An error answer. Class attributes are the row of the table.
+    """An error answer. The class attributes form the row of the table.
 
     `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does. `detail`
     appears in the log and in answers of the REST API.
@@ -51,9 +54,9 @@ class AwsError(Exception):
     is_access_error: bool = False
     """Whether metrics count it as a failure of authentication or authorization."""
     more_members: Mapping[str, str] = MappingProxyType({})
-    """Members of the error's shape in AWS's model besides its message."""
+    """Members of the error's shape in AWS's model other than its message."""
     message_member: str = "Message"
-    """The name of the message in REST-JSON."""
+    """The member of the message in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = (
@@ -76,7 +79,7 @@ class AwsError(Exception):
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replaces lone surrogates, which a message may quote from JSON, and which no answer can carry."""
+    """Replaces lone surrogates, which a message may quote from JSON. No answer can carry them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -253,7 +256,7 @@ class ResponseTooLarge(AwsError):
 
     @classmethod
     def of_message(cls, way: str) -> "ResponseTooLarge":
-        """Returns the error for a receive that found only too long messages."""
+        """Returns the error for a receive that found only messages that are too long."""
         return cls(
             f"Every message that can be received now is longer than an answer through {way} may be. None was received, "
             "and receive counts are as before: use the container, or another way with a higher limit."
@@ -267,7 +270,7 @@ class MisdirectedRequest(AwsError):
 
     @classmethod
     def of(cls, host: str) -> "MisdirectedRequest":
-        """Returns the error for a request whose Host is this."""
+        """Returns the error for a request with this Host."""
         return cls(
             f"The host {host[:255]} is not known to be this service's. If it is, name it in the setting "
             "QUEUE_ALLOWED_HOSTS."
@@ -367,6 +370,8 @@ ERRORS: dict[str, type[AwsError]] = {
 
 
 def make_sql_error(code: str, detail: str | None = None) -> AwsError:
-    """Returns the error for the class name in a SQL function's column `error`; InternalFailure for an unknown name."""
+    """Returns the error for the class name in a SQL function's column `error`, or InternalFailure for an unknown
+    name.
+    """
     error = ERRORS.get(code)
     return InternalFailure() if error is None else error(detail)

@@ -9,8 +9,9 @@ requests use the Query protocol, whose parameters are in the query string, a for
 request is `/` or the path of a queue, which is then the QueueUrl; such a path accepts GetQueueUrl and the actions with
 a QueueUrl (recorded at AWS).
 
-A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first verifies
-the signature and then decodes the request. A client that cannot sign does not learn about its other errors.
+A request that must be signed is not decoded here. The look-up of its key is an effect, so `call.operation()` first
+verifies the signature and then decodes the request. A client that cannot sign does not learn about other errors in
+its request.
 """
 
 import logging
@@ -67,16 +68,16 @@ from .settings import Settings
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
-_log.addFilter(AtMost(10))  # it limits records of refused requests
+_log.addFilter(AtMost(10))  # the length limits records of refused requests
 
-LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
+LONGEST_SCOPE_BYTES = 512  # no client sends a longer scope, and scopes are cached
 
 # The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
-    """A request that could not be decoded. The object has the error, and the facts for the answer."""
+    """A request that could not be decoded. The exception holds the error, and the facts for the answer."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -91,7 +92,7 @@ class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the cli
 
 
 class DecodedRequest(NamedTuple):
-    """The action of a request, its typed members, and its credential scope."""
+    """Holds the action of a request, its typed members, and its credential scope."""
 
     action: AnyAction
     request: Struct
@@ -99,7 +100,7 @@ class DecodedRequest(NamedTuple):
 
 
 class ActionCall(Struct, eq=False):
-    """One request for one action, ready to run."""
+    """A decoded request for one action."""
 
     action: AnyAction
     request: Any
@@ -118,16 +119,18 @@ class ActionCall(Struct, eq=False):
 
 
 class GuardedActionCall(ActionCall, eq=False):
-    """A request that is decoded after its signature has been verified. Until then its action is UNDECODED.
+    """A request that is decoded after its signature has been verified. The action is UNDECODED before that.
 
-    `guard` is the operation that verifies. `decoder` decodes action and request, once.
+    `guard` is the operation that verifies the signature. `decoder` decodes action and request, and is called once.
     """
 
     guard: Callable[["GuardedActionCall"], Operation[Struct | None]]
     decoder: Callable[[], DecodedRequest] | None
 
     def read(self) -> DecodedRequest:
-        """Decodes action and request. Raises the AwsError of an invalid request, TypeError if it was read before."""
+        """Decodes action and request. Raises the AwsError of an invalid request, and TypeError if the request was
+        read before.
+        """
         if self.decoder is None:
             raise TypeError("the request was read before")
         decoded = self.decoder()
@@ -137,7 +140,7 @@ class GuardedActionCall(ActionCall, eq=False):
         return decoded
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns an operation that checks QUEUE_ACCESS, then runs the operation of the action."""
+        """Returns an operation that checks QUEUE_ACCESS and then runs the operation of the action."""
         return self.guard(self)
 
     @property
@@ -159,9 +162,9 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """Decodes the action call of a request. With `service` and `action`, any other action is InvalidAction.
+    """Decodes the action call of a request. If `service` and `action` are given, any other action is InvalidAction.
 
-    Raises RejectedRequest for every fault of the request. Refuses bodies beyond 6.25 MiB.
+    Raises RejectedRequest for every fault of the request. Refuses bodies of more than 6.25 MiB.
     """
     request_id = environment.request_ids()
     protocol = detect_protocol(http.headers, http.path)
@@ -217,7 +220,7 @@ def _count_refusal(error: AwsError, http: HttpRequest, environment: Environment,
 def _read_followed_link(
     http: HttpRequest, environment: Environment, request_id: str, read: Callable[[], DecodedRequest]
 ) -> PageCall | None:
-    """Returns the call of a link of an SNS message that a browser opens, or None for every other GET."""
+    """Returns the call for a link in an SNS message that a browser opens, or None for every other GET."""
     if not is_followed_in_browser(http):
         return None
     environment.hosts.check_host(http.headers, http.host_checked)
@@ -306,7 +309,8 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """Returns the most likely service of an undecodable request, since each service has its own form of errors.
+    """Returns the most likely service of an undecodable request, since each service writes errors in a different
+    form.
 
     The target decides, then the scope of the signature, then `Version`.
     """
@@ -326,7 +330,9 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """Returns the action by name, in the service of the signature, in that of the given `Version`, or in any."""
+    """Returns the action by name, in the service of the signature, in the service of the given `Version`, or in any
+    service.
+    """
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -345,7 +351,7 @@ def is_peek(path: str, environment: Environment) -> bool:
 
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    """Decodes a GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
+    """Decodes a GET with parameters, or an SDK's ReceiveMessage, of which only the QueueUrl counts."""
     protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
@@ -438,7 +444,9 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
-        body = b"" if result is None else json.encode(result)  # AWS also answers actions without a result so
+        body = (
+            b"" if result is None else json.encode(result)
+        )  # AWS also answers actions without a result in this way
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
@@ -464,7 +472,8 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
     """Returns an error in the protocol of its request. JSON names the Query code in a header.
 
-    Temporary errors, 503 and throttling, say when to retry. Errors that AWS's text does not explain are logged.
+    The answers to temporary errors (503 and throttling) say when to retry. Logs errors that AWS's text does not
+    explain.
     """
     if error.detail is not None:
         extra = {

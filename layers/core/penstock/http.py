@@ -1,4 +1,4 @@
-"""HTTP requests and responses in the form that all entry points use: server, load balancer, API Gateway."""
+"""HTTP requests and responses in the form that all entry points use (server, load balancer, API Gateway)."""
 
 from collections.abc import Mapping
 
@@ -17,8 +17,9 @@ MOST_PARAMETERS_AT_ONCE = 1_000
 class HttpRequest(Struct, frozen=True):
     """A request as the server or API Gateway passed it. Header names are lower case; `query` is still encoded.
 
-    `peer` is the source address of the connection, which may be a load balancer's, or empty if unknown. `host_checked`
-    means that API Gateway serves the name in `Host`, so it is a name of this service. `response_limit` is the limit
+    `peer` is the source address of the connection, which may be a load balancer's, or empty if unknown.
+    `host_checked` means that API Gateway serves the name in `Host`, so the name belongs to this service.
+    `response_limit` is the limit
     of the Lambda function that answers the request, or None in the container.
     """
 
@@ -33,7 +34,9 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def takes_long(self) -> bool:
-        """Returns whether decoding would delay other requests: the request has over a MiB, or over 1,000 parameters."""
+        """Returns whether the request has more than a MiB or more than 1,000 parameters, so that its decoding would
+        delay other requests.
+        """
         if len(self.body) > MOST_BYTES_AT_ONCE:
             return True
         return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
@@ -54,7 +57,7 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """A response. The headers lack Content-Length, which the server adds."""
+    """A response. The headers have no Content-Length, which the server adds."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

@@ -6,9 +6,9 @@ from ipaddress import IPv6Address, ip_address
 
 @lru_cache(4096)
 def rate_limit_key(address: str) -> str:
-    """Returns the key of a client's address in a limit.
+    """Returns the key under which a limit counts a client's address.
 
-    The key of an IPv6 address is its /64, since one client has all of it (RFC 6177).
+    The key of an IPv6 address is its /64 network, since one client owns the whole network (RFC 6177).
     """
     if ":" not in address:
         return address

@@ -6,7 +6,7 @@
               the key's, and another account's queue is open as far as its policy allows
 
 Credentials are checked in two steps. `check` is pure, and runs before the request is decoded. `check` returns a guard
-for a signature, which becomes part of the operation, so that its look-ups are effects, which every driver performs.
+for a signature. The guard becomes part of the operation, so its look-ups are effects, which every driver performs.
 """
 
 import hmac
@@ -59,7 +59,8 @@ GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 # These prefixes distinguish our keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
-# How long a key counts as unknown. Somebody may create it at any moment.
+# The time for which a missing key counts as unknown. The time is short because a user may create the key at any
+# moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = (
     "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
@@ -69,7 +70,7 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _NAMED_KEY = re.compile(rb"(?:AWS4-HMAC-SHA256 .*?Credential=|(?i:bearer) +)([A-Za-z0-9]{16,128})[/.]").match
 LONGEST_HEADER = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
-"""The name of all callers without a key that the process has found."""
+"""The name that stands for all callers without a known key."""
 _log = logging.getLogger(__name__)
 
 
@@ -116,7 +117,9 @@ class AccessRule(Protocol):
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
     def name_caller(self, headers: Mapping[bytes, bytes]) -> str | None:
-        """Returns whose share of the memory for long bodies a request takes; None: that of its address."""
+        """Returns the name of the caller whose share of the memory for long bodies a request takes, or None for the
+        share of the client's address.
+        """
 
 
 def make_access_rule(settings: Settings) -> AccessRule | None:
@@ -139,7 +142,7 @@ class RequireCredentials:
     """QUEUE_ACCESS=presence: requests must have credentials, and any credentials are accepted."""
 
     def name_caller(self, headers: Mapping[bytes, bytes]) -> None:
-        """Returns None: the address of a request counts."""
+        """Returns None, because the request takes the share of its address."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Reads the Authorization header, or X-Amz-Credential in the query. Raises MissingAuthenticationToken."""
@@ -184,7 +187,7 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def knows(self, key_id: str) -> bool:
-        """Returns whether the process has found this key, and no later look-up has missed it."""
+        """Returns whether the process's last look-up of this key found it."""
         return key_id in self._known
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
@@ -234,7 +237,7 @@ class RequireSignature:
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
-        """Parses the signature. Returns the guard that verifies it."""
+        """Parses the signature. Returns the guard that verifies the signature."""
         if is_public_link(http):
             return run_public_link
         if is_unsigned_token_request(http):
@@ -242,7 +245,7 @@ class RequireSignature:
         return partial(self._verify_and_run, sigv4.parse(http))
 
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedCall") -> AnyOperation:
-        """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
+        """Verifies the signature, decodes the request, evaluates the policies, and runs the operation.
 
         The account is the owner of the key. Before the verification the method reads only the signature of the request.
         Raises RequestThrottled if the account makes too many requests.

@@ -1,7 +1,9 @@
-"""Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
+"""Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller's account perform an action.
 
-An account may do everything with its queues and topics unless their policies deny it, and may always read and change
-these policies. Another account needs an Allow. For such an account a missing resource gives the same error as a
+An account may do everything with its queues and topics that their policies do not deny, and may always read and
+change these policies. Another account needs a policy with an Allow. For such an account a missing resource gives the
+same error as
+a
 resource without a policy. A schedule may send to a target if its account may do so when it sets the schedule; on AWS a
 role decides when the schedule fires.
 """
@@ -63,7 +65,7 @@ class RequestContext(ResourceContext, Protocol):
 
     @property
     def client_address(self) -> str:
-        """Returns the caller's address, which is empty if unknown."""
+        """Returns the caller's address, or an empty text if the address is unknown."""
 
     @property
     def condition_keys(self) -> dict[str, str]:
@@ -109,7 +111,7 @@ class ServiceRules:
 
 
 def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller may perform the action.
+    """Raises AccessDenied (SNS calls this error AuthorizationError) unless the caller may perform the action.
 
     The policies are read for each request. Concurrent requests share one call.
     """
@@ -145,7 +147,7 @@ def deny(
     *,
     explicit: bool = False,
 ) -> AccessDenied:
-    """Returns the error for this caller. The REST API and the console write actions as policies do."""
+    """Returns the error for this caller. The REST API and the console spell actions as policies do."""
     name = build_action_name(service, action, for_policies=context.shows_policy_names)
     return make_denial(name, arn, context.caller.principal, policies, explicit=explicit)
 
@@ -156,12 +158,12 @@ def is_user_allowed(service: str, action: str, arn: str, context: RequestContext
 
 
 def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
-    """Returns the request in the form that policies evaluate. A batch has the name of its single action."""
+    """Returns the request in the form that policies evaluate. A batch action has the name of its single action."""
     return AccessRequest(context.caller.principal, build_action(service, action), arn, context.condition_keys)
 
 
 def build_action(service: str, action: str) -> str:
-    """Returns an action in the form that policies evaluate: in lower case, and that of a batch for a single one."""
+    """Returns an action in the form that policies evaluate: in lower case, and as the single action of a batch."""
     return f"{service}:{action.removesuffix('Batch')}".lower()
 
 
@@ -213,9 +215,9 @@ def check_policies(
 def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:
     """Returns whether the policies of a user and of a queue or topic permit the action.
 
-    With `foreign` the resource belongs to another account, so both policies have to allow the action. Otherwise one of
-    them suffices ("Policy evaluation logic", IAM User Guide). With `grantable` the owner can permit the action to
-    others. A Deny of either policy decides.
+    `foreign` means that the resource belongs to another account, so both policies must allow the action. Otherwise
+    one Allow suffices ("Policy evaluation logic", IAM User Guide). `grantable` means that the owner can permit the
+    action to others. A Deny in either policy decides.
     """
     if Decision.DENIED in (of_user, *of_resource):
         return False

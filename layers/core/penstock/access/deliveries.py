@@ -39,7 +39,7 @@ class DeliveryContext(Protocol):
 
 
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
-"""The ids of the allowed and the refused subscriptions. Both lists are None if policies do not decide."""
+"""The ids of the allowed and the refused subscriptions. Both lists are None if policies do not apply."""
 
 
 def do_policies_decide(context: DeliveryContext) -> bool:

@@ -1,4 +1,4 @@
-"""Makes the error, in AWS's words, for a caller whom policies do not allow an action.
+"""Makes the error, in AWS's words, for an action that policies do not allow.
 
     User: arn:aws:iam::111122223333:user/ann is not authorized to perform: sqs:sendmessage on resource:
     arn:aws:sqs:us-east-1:111122223333:orders because no identity-based policy allows the sqs:sendmessage action
@@ -17,7 +17,7 @@ from .policy.requests import Principal
 
 
 class Policies(Enum):
-    """The kind of policies that refuse."""
+    """The kind of the policies that refuse the action."""
 
     IDENTITY = "identity-based"
     RESOURCE = "resource-based"
@@ -26,9 +26,9 @@ class Policies(Enum):
 def make_denial(
     name: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error. `name` is that of the action.
+    """Returns the error. `name` is the action's name.
 
-    With `explicit` a Deny refuses the action; otherwise no Allow matches.
+    `explicit` means that a Deny refuses the action; otherwise no Allow matches.
     """
     reason = (
         f"with an explicit deny in {_choose_article(policies)} {policies.value} policy"

@@ -21,25 +21,29 @@ class KeysAtRest(NamedTuple):
     """Facts about a QUEUE_ENCRYPTION_KEY and the keys of a database."""
 
     is_installations: bool | None
-    """Whether the installation uses this encryption key. None means that it has not used any yet."""
+    """Whether the installation uses this encryption key. None means that the installation has not used any encryption
+    key yet.
+    """
     readable: int
-    """The number of access keys that it can read."""
+    """The number of access keys that the encryption key can read."""
     unreadable: tuple[str, ...]
-    """Ids of access keys that were encrypted with another encryption key, the newest first."""
+    """The ids of access keys that were encrypted with another encryption key, newest first."""
     signs: bool
-    """Whether it can read the key that signs SNS messages. The answer is true if that key is not encrypted."""
+    """Whether the encryption key can read the key that signs SNS messages. The value is true if the signing key is
+    not encrypted.
+    """
 
     @property
     def unreadable_text(self) -> str:
-        """Returns the first ids, and the number of the others."""
+        """Returns the first ids, and the number of the other ids."""
         shown, more = ", ".join(self.unreadable[:_SHOWN]), len(self.unreadable) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
 
 def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
-    """Decrypts the keys of the database, a few hundred in a millisecond. Changes no data.
+    """Decrypts the keys of the database, at a few hundred keys in a millisecond. Changes no data.
 
-    Raises SettingError for a malformed key, AwsError if the database does not answer.
+    Raises SettingError for a malformed key, and AwsError if the database does not answer.
     """
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))
@@ -57,12 +61,14 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
 
 
 def claim(database: Database, encryption_key: str) -> None:
-    """Records this as the installation's QUEUE_ENCRYPTION_KEY. Raises as `list_keys_at_rest` does."""
+    """Records this key as the installation's QUEUE_ENCRYPTION_KEY. Raises as `list_keys_at_rest` does."""
     database.call(ENCRYPTION_KEY, (compute_fingerprint(encryption_key), True))
 
 
 def compute_fingerprint(encryption_key: str) -> bytes:
-    """Returns 16 bytes that distinguish keys. The hash of a random 32-byte key reveals no more. Raises SettingError."""
+    """Returns 16 bytes that distinguish one key from another. The hash of a random 32-byte key reveals no more.
+    Raises SettingError.
+    """
     return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
 
 

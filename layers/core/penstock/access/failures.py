@@ -1,7 +1,8 @@
 """Counts failed authentications by address, so that guessing keys does not load the database.
 
-An address with too many failures may still use keys that the process knows. For a while the process looks up no unknown
-keys for that address. Therefore other clients behind the address (a company's gateway, a load balancer) keep working.
+An address with too many failures may still use keys that the process knows. The process looks up no unknown keys for
+that address until the window ends. Therefore other clients behind the address (a company's gateway, a load balancer)
+keep working.
 """
 
 from time import monotonic
@@ -14,7 +15,8 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Counts failures by address (IPv6 by /64) in windows of `seconds`. The least recently seen address is forgotten.
+    """Counts failures by address (IPv6 by /64) in windows of `seconds`. A full table drops its least recently seen
+    address.
 
     `most` is the number of failures that an address may have in its window.
     """

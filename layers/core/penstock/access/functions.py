@@ -15,7 +15,9 @@ from penstock.settings.formats import split_list
 def find_function_refusal(
     function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
 ) -> str | None:
-    """Returns why the installation may not invoke the function for the account, or None. `text` is how it was named."""
+    """Returns why the installation may not invoke the function for the account, or None. `text` is the name in the
+    request.
+    """
     if function is None or (function.account_id, function.region) != (account_id, region):
         return f"The function {text} must be in the region {region} and belong to the account {account_id}."
     if not settings.queue_lambda_endpoint:
@@ -26,7 +28,9 @@ def find_function_refusal(
 
 
 def is_listed(function: FunctionArn, settings: Settings) -> bool:
-    """Returns whether QUEUE_LAMBDA_FUNCTIONS allows the function. An empty list allows all without access control."""
+    """Returns whether QUEUE_LAMBDA_FUNCTIONS allows the function. Without access control an empty list allows all
+    functions.
+    """
     listed = split_list(settings.queue_lambda_functions)
     if not listed:
         return settings.queue_access == "off"

@@ -1,14 +1,16 @@
 """Decides which hosts a request may name, and which web pages may send requests.
 
-With QUEUE_ACCESS=off or presence every client that reaches the service may use any host. A page that is open in a
-browser inside the network may also use it if the page's name leads to the service (DNS rebinding). Such a request has
-that name in `Host`. Therefore the service accepts only names that an outsider cannot lead here: IP addresses, names
+With QUEUE_ACCESS=off or presence every client that reaches the service may use any host. A page in a browser inside
+the network may also use the service if the page's name leads to the service (DNS rebinding). The request of such a
+page has the page's name in `Host`. Therefore the service accepts only names that an outsider cannot resolve to the
+service's address: IP
+addresses, names
 without a dot, names of private domains (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for
 Services and Pods", Kubernetes: svc, svc.cluster.local), and the names in the settings. With QUEUE_ACCESS=sigv4 the
 signature covers `Host`, so the service does not check it.
 
 Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight. The
-page sees no answer, but the request takes effect. The browser reports that another site has sent it, in
+page cannot read the answer, but the request takes effect. The browser reports that another site has sent it, in
 `Sec-Fetch-Site` if the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), and in
 `Origin` with every POST ("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
 """
@@ -29,7 +31,7 @@ DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
     "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
 )
-LONGEST_HOST: Final = 261  # the longest name of DNS and a port; longer hosts are not cached
+LONGEST_HOST: Final = 261  # the length of the longest DNS name with a port; longer hosts are not cached
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
@@ -68,9 +70,9 @@ class Hosts:
         self._has_warned = False
 
     def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Raises MisdirectedRequest, and AccessDenied for a request from a page of a site that is not allowed.
+        """Raises MisdirectedRequest for a refused host, and AccessDenied for a request from a page of a refused site.
 
-        A signature or API Gateway (`host_checked`) guarantees any host.
+        Any host is accepted if a signature or API Gateway guarantees it (`host_checked`).
         """
         if not self._decisions.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)
@@ -78,7 +80,7 @@ class Hosts:
             raise AccessDenied(FOREIGN_PAGE)
 
     def check_host(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Checks only the host, whatever page has sent the request."""
+        """Checks only the host, and ignores the page that has sent the request."""
         host = headers.get(b"host", b"")
         if self._asks and not self.allows(host) and not host_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
@@ -100,10 +102,10 @@ class Hosts:
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Returns the host that the client named to a proxy before us, which is empty if unknown.
+        """Returns the host that the client named to a proxy in front of the service, or an empty text.
 
-        AWS does not document that API Gateway or a load balancer sets the header or removes a client's. Therefore the
-        host in it must be allowed, too.
+        AWS does not document that API Gateway or a load balancer sets the header or removes the client's header.
+        Therefore the host in the header must be allowed, too.
         """
         if not self._trusts_forwarded:
             return b""
@@ -136,7 +138,9 @@ class Hosts:
 
 
 def is_private(name: str) -> bool:
-    """Returns whether an outside name server cannot lead this name here. Only HTTP/1.0 clients send an empty host."""
+    """Returns whether no outside name server can resolve this name to the service's address. Only HTTP/1.0 clients
+    send an empty host.
+    """
     return "." not in name or name.endswith(PRIVATE_DOMAINS) or _IP_ADDRESS(name) is not None
 
 
@@ -147,6 +151,6 @@ def parse_host_name(host: bytes) -> str | None:
 
 
 def parse_authority(url: bytes) -> bytes:
-    """Returns host and port of a URL, without the default port of its scheme, which browsers omit in Origin."""
+    """Returns host and port of a URL. The default port of the scheme is left out, as browsers omit it in Origin."""
     scheme, _, rest = url.partition(b"//")
     return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

@@ -1,4 +1,4 @@
-"""The form of keys, users and their policies."""
+"""Checks and makes the forms of keys, user names and users' policies."""
 
 import re
 import secrets
@@ -17,12 +17,12 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 
 
 def make_key_id(prefix: str) -> str:
-    """Returns the prefix and 16 characters of 80 random bits, 20 characters in all like a key id of AWS."""
+    """Returns the prefix and 16 characters from 80 random bits, which is as long as a key id of AWS (20 characters)."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
 class CreatedKey(NamedTuple):
-    """A new key. `stored` is its encrypted secret, or the hash of a bearer key's secret."""
+    """A new key. `stored` is the key's encrypted secret, or the hash of a bearer key's secret."""
 
     key_id: str
     secret: str

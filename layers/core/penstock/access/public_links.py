@@ -1,6 +1,7 @@
 """Links in SNS messages, which all recipients may open unsigned (ConfirmSubscription, Unsubscribe, API reference).
 
-A program that opens one gets AWS's answer. Browsers also open links without a user's intent, for example from other
+A program that opens such a link gets AWS's answer. Browsers also open links without a user's intent, for example from
+other
 pages and mail, so they first get a page with a button.
 """
 
@@ -9,9 +10,9 @@ import re
 from penstock.http import HttpRequest
 
 PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
-# The Accept header of java.net.URL, which is no browser; many endpoints open SubscribeURL with it.
+# The Accept header of java.net.URL, which is not a browser; many endpoints open SubscribeURL with this class.
 JAVA = b"text/html, image/gif, image/jpeg"
-LONGEST_FORM = 4_096  # an ARN, a token and their names need no more
+LONGEST_FORM = 4_096  # an ARN, a token and their names fit in this length
 
 _PUBLIC_LINK = re.compile(
     rb"(?:.*&)?Action=(?:%s)(?:&.*)?"
@@ -20,7 +21,8 @@ _PUBLIC_LINK = re.compile(
 
 
 def is_public_link(http: HttpRequest) -> bool:
-    """Returns whether a request without credentials opens such a link, or does the same by a form, as SDKs do.
+    """Returns whether a request without credentials opens such a link, or sends the same action as a form, as SDKs
+    do.
 
     If the link names several actions, it may still be for another one: `authentication.run_public_link` decides.
     """
@@ -32,7 +34,7 @@ def is_public_link(http: HttpRequest) -> bool:
 
 
 def is_followed_in_browser(http: HttpRequest) -> bool:
-    """Returns whether a browser opens such a link."""
+    """Returns whether a browser opens a public link."""
     if http.method != "GET":
         return False
     accept = http.headers.get(b"accept", b"")

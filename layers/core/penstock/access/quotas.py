@@ -1,7 +1,7 @@
 """Limits the queues, topics, subscriptions, schedules, mappings and deliveries of an account.
 
-Quotas keep an account from filling the installation. `request_rate` limits its requests, queue.claim_schedules the
-firing of its schedules.
+Quotas keep an account from filling the installation. `request_rate` limits an account's requests, and
+queue.claim_schedules limits how often its schedules fire.
 
 Quotas are settings; 0 means no limit. The default is AWS's quota if AWS has one ("Amazon SNS endpoints and quotas",
 "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
@@ -15,8 +15,8 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
-"""The error of SQL functions that publish when queue.find_delivery_excess has found too many deliveries of an account,
-or too many messages for the gateway or the mail server.
+"""The error of SQL functions that publish. They raise it if queue.find_delivery_excess finds too many deliveries of
+an account, or too many messages for the gateway or the mail server.
 """
 
 
@@ -45,10 +45,10 @@ def check_quota(
     group: str | None = None,
     more: int = 1,
 ) -> Operation[None]:
-    """Raises `error` if `more` further items of this kind exceed the quota, and the account has none of this name.
+    """Raises `error` if `more` further items of this kind exceed the quota, and the account has no item of this name.
 
     `kind`: queues, topics, subscriptions, schedules, mappings, platform_applications, opted_out_numbers.
-    `group` is that of a schedule.
+    `group` is a schedule's group.
     """
     if (yield from is_reached(kind, name, context, group, more)):
         raise error(explain_quota(kind, context))
@@ -67,7 +67,7 @@ def read_quota(kind: str, context: QuotaContext) -> int:
 def is_reached(
     kind: str, name: str | None, context: QuotaContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
-    """Returns whether `more` further items of this kind exceed the quota, and the account has none of this name."""
+    """Returns whether `more` further items of this kind exceed the quota, and the account has no item of this name."""
     most = read_quota(kind, context)
     if most == 0:
         return False
@@ -77,5 +77,5 @@ def is_reached(
 
 
 def explain_deliveries_quota(settings: Settings) -> str:
-    """Returns the text of that error."""
+    """Returns the text of the error for an exceeded quota."""
     return f"{settings.quota_deliveries} deliveries of an account can wait."

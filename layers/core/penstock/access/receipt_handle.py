@@ -1,10 +1,11 @@
 """Receipt handles: opaque, new on every receive, and impossible to forge.
 
-A handle is base64url of: version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes) and
-19 bytes of HMAC-SHA256 over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a
-handle of one queue invalid at another; nonce and message id make it invalid for another message that gets the same id
-after a failover or a restore. 66 bytes are exactly 88 characters, without spare bits, so no two texts mean the same
-handle. The key is in the database, so all processes and functions of an installation accept each other's handles.
+A handle is base64url of version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes),
+and 19 bytes of HMAC-SHA256 over the queue's ARN and these fields. The receive count makes the handle new on every
+receive. The ARN makes a handle of one queue invalid at another queue. Nonce and message id make the handle invalid
+for another message that gets the same id after a failover or a restore. 66 bytes are exactly 88 characters, without
+spare bits, so no two texts mean the same handle. The key is in the database, so all processes and functions of an
+installation accept each other's handles.
 """
 
 import hmac
@@ -33,13 +34,14 @@ class ReceiptHandles:
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
-        # HMAC as RFC 2104 defines it, the two padded keys hashed once: 0.6 µs a handle instead of 1.6.
+        # HMAC as RFC 2104 defines it. The two padded keys are hashed only once, so a handle takes 0.6 µs instead of
+        # 1.6 µs.
         block = key.ljust(BLOCK_BYTES, b"\0")
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     def seal(self, queue: ResolvedQueue, handle: HandleFields) -> str:
-        """Returns the text of a handle, 88 characters."""
+        """Returns the text of a handle, which has 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
@@ -58,7 +60,7 @@ class ReceiptHandles:
         fields = _PAYLOAD.unpack(payload)
         if fields[0] != _VERSION:
             return None
-        return tuple.__new__(ReceiptHandle, fields[1:])  # a third of the time of ReceiptHandle(*…)
+        return tuple.__new__(ReceiptHandle, fields[1:])  # takes a third of the time of ReceiptHandle(*…)
 
     def _mac(self, queue: ResolvedQueue, payload: bytes) -> bytes:
         inner = self._inner.copy()

@@ -1,6 +1,7 @@
 """Limits how many requests a second a caller may send to this process (QUOTA_REQUESTS_PER_SECOND).
 
-A caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the client's
+The caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the
+client's
 address. A request counts once for every 64 KiB of its body, rounded up, and once more for each further 64 KiB of the
 answer, as in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
@@ -43,7 +44,7 @@ class RateContext(Protocol):
 
 
 class RequestRate:
-    """Lets each caller make `per_second` requests a second, and a second's worth at once.
+    """Lets each caller make `per_second` requests a second. A caller may make one second's requests at once.
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class keeps one number for each caller: the
     time at which all
@@ -56,7 +57,7 @@ class RequestRate:
         self._lock = Lock()  # a long request is decoded in a thread
 
     def check(self, caller: str, size: int = 0) -> None:
-        """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many.
+        """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many requests.
 
         A long request is accepted like a short one; later requests wait for the whole size of the long
         one.
@@ -66,18 +67,20 @@ class RequestRate:
             self._count(caller, max(1, -(-size // CHUNK_BYTES)))
 
     def check_address(self, address: str, size: int = 0) -> None:
-        """Counts a request of a client with only an address. Raises RequestThrottled."""
+        """Counts a request of a client that is known only by its address. Raises RequestThrottled."""
         self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
-        """Raises RequestThrottled if `check` would, without counting: for use before costly work for a request."""
+        """Raises RequestThrottled if `check` would raise it, but does not count the request. Call this before costly
+        work.
+        """
         now = monotonic()
         # Half an interval is allowed, because fractions are not exact.
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 
     def count_answer(self, caller: str, size: int) -> None:
-        """Counts an answer of `size` bytes, of which the first 64 KiB are free: later requests wait for it."""
+        """Counts an answer of `size` bytes, of which the first 64 KiB are free. Later requests wait for the rest."""
         with self._lock:
             self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty answer returns no credit
 

@@ -1,7 +1,7 @@
 """The resources that a request uses: each row of `penstock.actions` names the function that finds them.
 
-If a request names its resource by a text that is no ARN, the user's policies decide about the account: the operation
-refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
+The user's policies decide about the account if a request names its resource by a text that is not an ARN. The
+operation then refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
 """
 
 from base64 import b64decode
@@ -23,7 +23,7 @@ from penstock.errors import AccessDenied
 from .policy.requests import Principal
 
 LONGEST_TASK_HANDLE = 1_024
-# The resource for a user's policy if a request names none.
+# The resource for a user's policy if a request names no resource.
 ANY = "*"
 NO_TOKENS = (
     "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "
@@ -55,8 +55,8 @@ class ActingService(NamedTuple):
 class Use(NamedTuple):
     """What a request does with one resource: the policies have to allow it.
 
-    `is_owned`: whether the resource's owner and policy decide, too, and not the user's policies alone. `action`:
-    service and name of an action other than the request's. `acting`: the service that will do it for the caller.
+    `is_owned`: whether the resource's owner and policy decide together with the user's policies. `action`:
+    service and name of an action other than the request's. `acting`: the service that will act for the caller.
     """
 
     arn: str
@@ -133,7 +133,7 @@ def use_source(request: _WithSourceArn, _: ResourceContext) -> Uses:
 
 
 def use_source_and_destination(request: _WithDestinationArn, context: ResourceContext) -> Uses:
-    """Finds the source, and the destination if the request names one: the task sends to it."""
+    """Finds the source of a message move task, and the destination if the request names one."""
     uses = list(use_source(request, context))
     destination = request.destination_arn
     if destination and parse_queue_arn(destination) is not None:
@@ -160,7 +160,7 @@ def _use_new(service: str, name: str, context: ResourceContext) -> Use:
 
 
 def build_arn(service: str, name: str, context: ResourceContext) -> str:
-    """Returns the ARN that a queue or topic with this name has or will have, also for a name that none may have."""
+    """Returns the ARN that a queue or topic with this name has or will have, even if the name is invalid."""
     return f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
 
 
@@ -282,17 +282,17 @@ class _WithTarget(_WithScheduleName, Protocol):
 
 
 def use_schedule(request: _WithScheduleName, context: ResourceContext) -> Uses:
-    """Finds a schedule of a group; of the default group if the request names none."""
+    """Finds a schedule of the named group, or of the default group if the request names no group."""
     return (_use_schedule(request.name, request.group_name, context),)
 
 
 def use_schedules(request: _WithGroupName, context: ResourceContext) -> Uses:
-    """Finds all schedules of a group; of the default group if the request names none."""
+    """Finds all schedules of the named group, or of the default group if the request names no group."""
     return (_use_schedule(ANY, request.group_name, context),)
 
 
 def use_schedule_and_target(request: _WithTarget, context: ResourceContext) -> Iterator[Use]:
-    """Finds a schedule, and what it may do with its target and its dead-letter queue.
+    """Finds a schedule, and the actions that it takes on its target and its dead-letter queue.
 
     Raises AccessDenied for a target of another service in another account.
     """

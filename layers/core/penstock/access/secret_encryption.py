@@ -1,6 +1,7 @@
 """Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
 
-An encrypted secret is: version 1, 12 random bytes, ciphertext with its tag. The tag also authenticates key id and
+An encrypted secret consists of the version (1), 12 random bytes, and the ciphertext with its tag. The tag also
+authenticates key id and
 account, so an attacker cannot move a secret to another row. Only this module imports `cryptography`, when it makes a
 cipher.
 """
@@ -13,7 +14,7 @@ from penstock.settings import SettingError
 
 KEY_BYTES = 32
 SIGNING_KEYS = "sns"
-"""Replaces the account for the private keys that sign SNS messages: each is bound to this text."""
+"""Replaces the account for private keys that sign SNS messages: each such key is bound to this text."""
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 
@@ -23,7 +24,7 @@ class DecryptionError(ValueError):
 
 
 class SecretCipher:
-    """Encrypts and decrypts secrets with one key: 32 bytes in base64. Raises SettingError for anything else."""
+    """Encrypts and decrypts secrets with one key of 32 bytes in base64. Raises SettingError for any other key."""
 
     __slots__ = ("_cipher",)
 

@@ -1,9 +1,10 @@
-"""Verifies Signature Version 4: whether a request was signed with a secret, by header or by query string.
+"""Verifies Signature Version 4: checks whether a request was signed with a secret, by header or by query string.
 
     claim = parse(http)                         # the signature that the request claims, or a typed error
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
-The functions are pure: they have no clock and no keys. Sources: "Create a signed AWS API request" and "Troubleshoot
+The functions are pure: they read no clock and know no keys. Sources: "Create a signed AWS API request" and
+"Troubleshoot
 signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are stricter than AWS if
 a lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
 header must be signed (except those that CloudFront adds). The functions refuse UNSIGNED-PAYLOAD and chunked payloads,
@@ -31,10 +32,12 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# The longest header or part of one, in characters; no client sends longer ones. The limit bounds the memory of the
+# The length of the longest header or part of a header, in characters; no client sends a longer header. The limit
+# bounds the memory of the
 # caches.
 LONGEST_CACHED = 2048
-# The only parameter that may be repeated: of EventBridge Scheduler's UntagResource. The order of its values has no
+# The only parameter that may be repeated; it belongs to EventBridge Scheduler's UntagResource. The order of its
+# values has no
 # meaning.
 SET_MEMBER = b"TagKeys"
 
@@ -56,7 +59,7 @@ class CredentialScope(NamedTuple):
 
 
 class SignatureClaim(NamedTuple):
-    """The signature that a request claims. A presigned URL has `expires_seconds`.
+    """The signature that a request claims. Only a presigned URL has `expires_seconds`.
 
     `pairs` are the parameters of the query string, which are signed, too.
     """
@@ -82,7 +85,8 @@ def parse(http: HttpRequest) -> SignatureClaim:
     """Returns the signature that a request claims.
 
     Raises MissingAuthenticationToken if the request has no signature, IncompleteSignature for an incomplete signature
-    or for two, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
+    or for two signatures, InvalidClientTokenId for a session token (Penstock issues no session tokens), and
+    SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
     pairs = query_pairs(http.query) if http.query else []
@@ -227,7 +231,9 @@ def _decode_text(seconds: float) -> str:
 
 @lru_cache(maxsize=1024)
 def derive_signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """Returns the key of a day, region and service; cached, since it takes four of the five HMACs of a verification."""
+    """Returns the key of a day, region and service. The keys are cached, since a key takes four of the five HMACs of
+    a verification.
+    """
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -297,7 +303,8 @@ def build_canonical_query(pairs: Pairs) -> bytes:
 
 
 def _take_single(pairs: Pairs) -> dict[str, str]:
-    """Parameters by name, without SET_MEMBER. The function refuses a repeated name, because the canonical form loses
+    """Returns the parameters by name, without SET_MEMBER. The function refuses a repeated name, because the canonical
+    form loses
     the order of its values.
     """
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
@@ -308,7 +315,9 @@ def _take_single(pairs: Pairs) -> dict[str, str]:
 
 
 def build_canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
-    """Returns a line for each signed header, trimmed. Raises SignatureDoesNotMatch if one is missing or not signed."""
+    """Returns a line for each signed header, trimmed. Raises SignatureDoesNotMatch if a header is missing or not
+    signed.
+    """
     names = _split_names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):

@@ -1,4 +1,4 @@
-"""Users of an account and their permissions: IAM's policies, and three built-in ones.
+"""Users of an account and their permissions, which are IAM's policies, and three built-in ones.
 
     read      see names, attributes, counts and metrics; no messages
     operate   read, and use existing resources; create, change and delete only messages
@@ -27,7 +27,9 @@ OPERATE = (
     "penstock:TestEndpoint",
     "penstock:PauseQueue", "penstock:RunSchedule",
 )  # fmt: skip
-LONGEST_POLICY = 6_144  # characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
+LONGEST_POLICY = (
+    6_144  # the characters that a managed policy may have ("IAM and AWS STS quotas", IAM User Guide)
+)
 
 
 def _build_policy(actions: Iterable[str]) -> str:
@@ -46,7 +48,7 @@ class User(NamedTuple):
     policies: tuple[str, ...]
 
     def decide(self, request: AccessRequest) -> Decision:
-        """Returns the decision of the user's policies: ALLOWED, DENIED or NO_MATCH."""
+        """Returns how the user's policies decide: ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
             return Decision.ALLOWED
         return evaluate_user(self.policies, request)

@@ -1,7 +1,7 @@
 """Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text.
 
-The parsers of `penstock.aws` accept only the partition `aws`, which every ARN that Penstock shows has. So a resource
-has one ARN, and a caller cannot avoid a policy by another spelling.
+The parsers of `penstock.aws` accept only the partition `aws`, which every ARN that Penstock shows has. A resource
+therefore has only one ARN, and a caller cannot avoid a policy by another spelling.
 """
 
 import re
@@ -46,7 +46,9 @@ def read_region(arn: str) -> str:
 
 
 def is_queue_name(name: str) -> bool:
-    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. The `.fifo` of a FIFO name counts towards the length."""
+    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. The suffix `.fifo` counts towards the length of a FIFO
+    name.
+    """
     return _NAME(name) is not None
 
 
@@ -61,7 +63,9 @@ def is_account_id(text: str) -> bool:
 
 
 def is_region(text: str) -> bool:
-    """Returns whether a text has 1-32 of `[a-z0-9-]`. AWS adds regions each year, so any such name is possible."""
+    """Returns whether a text has 1-32 of `[a-z0-9-]`. AWS adds regions each year, so any name of this form is
+    possible.
+    """
     return _REGION(text) is not None
 
 

@@ -28,7 +28,7 @@ class FunctionArn(NamedTuple):
 
 
 def parse_function(text: str, account_id: str, region: str) -> FunctionArn | None:
-    """Returns the function of a name, a partial ARN or an ARN; None for any other text."""
+    """Returns the function of a name, a partial ARN or an ARN, or None for any other text."""
     match = _NAME(text)
     if match is None:
         return None
@@ -38,5 +38,5 @@ def parse_function(text: str, account_id: str, region: str) -> FunctionArn | Non
 
 
 def parse_function_arn(text: str) -> FunctionArn | None:
-    """Returns the function of a whole ARN; None for any other text."""
+    """Returns the function of a whole ARN, or None for any other text."""
     return parse_function(text, "", "") if _ARN(text) else None

@@ -1,7 +1,7 @@
 r"""JSON of clients, as far as RFC 8259 allows it.
 
-msgspec decodes every text first. This module refuses three kinds of legal texts: an escaped surrogate without its
-other half (`"\ud83d"`, which programs write that cut a text in the middle of an emoji), a number beyond the range of
+msgspec decodes every text first. msgspec refuses three kinds of legal texts: an escaped surrogate without its other
+half (`"\ud83d"`; a program that cuts a text in the middle of an emoji writes one), a number beyond the range of
 doubles (`1e400`), and deep nesting. Python's decoder then decides about the first two. A surrogate becomes U+FFFD,
 since UTF-8 cannot carry it; a number beyond the range becomes 10^400 or -10^400. A text that is nested too deeply
 raises RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC 8259, section 9).
@@ -17,8 +17,8 @@ import msgspec
 T = TypeVar("T")
 
 _BEYOND: Final = 10**400
-"""Replaces numbers that no double can hold. msgspec and jsonb write and compare it."""
-_LONGEST_INTEGER: Final = 4_300  # the digits that Python converts
+"""Replaces numbers that no double can hold. msgspec and jsonb can write and compare the replacement."""
+_LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
 
 # A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash begins none of them.
 _ESCAPE = re.compile(
@@ -29,7 +29,9 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Decodes a text. Raises ValueError for a text that is not JSON, and RecursionError for one that is too deep."""
+    """Decodes a text. Raises ValueError for a text that is not JSON, and RecursionError for a text that is nested too
+    deeply.
+    """
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError):

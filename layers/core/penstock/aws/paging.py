@@ -9,9 +9,9 @@ def make_token(last: str) -> str:
 
 
 def read_name(token: str) -> str | None:
-    """Returns the name in a token; None for a text that `make_token` cannot have made."""
+    """Returns the name in a token, or None for a text that `make_token` cannot have made."""
     try:
         named = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
-    except ValueError:  # raised by base64 and by both encodings
+    except ValueError:  # base64 and both encodings raise it
         return None
     return named if named.isprintable() and make_token(named) == token else None

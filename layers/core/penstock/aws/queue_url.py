@@ -1,14 +1,15 @@
 """QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` for regions other than the default
 region.
 
-So the URLs of two regions differ, as on AWS, where the host names the region, and a URL leads to its region's queue,
-whatever region the signature of a request names. The place of the region is our choice, since the installation has its
+The URLs of two regions therefore differ, as on AWS, where the host names the region. A URL leads to its region's
+queue, whatever region the signature of a request names. The place of the region is our choice, since the installation
+has its
 own hosts.
 
 On input Penstock accepts any host, any path before these segments, and slashes at the end (as in the examples of AWS's
-API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, those for
-FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
-General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, the hosts
+for FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas",
+AWS General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
 caller's account and region.
 """
 
@@ -20,7 +21,9 @@ from penstock.aws.resolved_queue import ResolvedQueue
 from .arn import is_account_id, resolve_queue
 
 LONGEST_URL = 2_048
-"""Characters of a QueueUrl; a name has 80 at most, the rest is host and path. Our choice, so that caches stay small."""
+"""Characters of a QueueUrl; a name has 80 at most, the rest is host and path. The limit is our choice and keeps
+caches small.
+"""
 
 _HOST = re.compile(
     r"https?://(?:(?:[a-z0-9-]+\.)?sqs(?:-fips)?\.([a-z0-9-]+)\.|([a-z0-9-]+)\.queue\.amazonaws\.)"
@@ -46,10 +49,11 @@ def resolve(
 ) -> ResolvedQueue | None:
     """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
-    `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. Cached: every request on a queue needs it.
+    `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. The result is cached, since every request on a
+    queue needs it.
     """
     head, slash, name = url.rstrip("/").rpartition("/")
-    if head == "":  # a name, also as a path
+    if head == "":  # a name, or a name as a path
         return resolve_queue(region, account_id, name)
     before, _, account = head.rpartition("/")
     if not slash or not is_account_id(account):

@@ -14,10 +14,12 @@ class ResolvedQueue:
 
     @cached_property
     def is_fifo(self) -> bool:
-        """Whether the queue is FIFO: messages of one group must not go to two receives at once."""
+        """Whether the queue is FIFO. Messages of one group must not go to two receives at once."""
         return is_fifo_name(self.arn)
 
     @cached_property
     def merge_key(self) -> str:
-        """The key for merging its calls: unique for a FIFO queue, which may wait for a lock; empty for all others."""
+        """The key for merging the queue's calls. It is unique for a FIFO queue, which may wait for a lock, and empty
+        for all other queues.
+        """
         return self.arn if self.is_fifo else ""

@@ -55,7 +55,9 @@ def parse_topic_arn(text: str) -> TopicArn | None:
 
 
 def parse_topic_of_subscription(text: str) -> TopicArn | None:
-    """Returns the topic of a subscription's ARN, which is the topic's ARN and an id; None for any other text."""
+    """Returns the topic of a subscription's ARN, which consists of the topic's ARN and an id. Returns None for any
+    other text.
+    """
     topic, _, subscription_id = text.rpartition(":")
     return parse_topic_arn(topic) if is_subscription_id(subscription_id) else None
 
@@ -67,7 +69,7 @@ def is_subscription_id(text: str) -> bool:
 
 # --- mobile apps -----------------------------------------------------------------------------------------------------
 class PlatformArn(NamedTuple):
-    """The parts of an application's ARN, or of an endpoint's, which has an id."""
+    """The parts of an application's ARN, or of an endpoint's ARN, which also has an id."""
 
     region: str
     account_id: str

@@ -8,8 +8,8 @@
     traces.py     attempts as spans
     http/ mail/ functions/   the carriers
 
-The worker that uses them all is `penstock.workers.deliver`. Only the worker names the carriers; the modules here import
-none.
+The worker `penstock.workers.deliver` uses all these modules. Only the worker names the carriers; the modules of this
+folder import no carrier.
 """
 
 from typing import Final

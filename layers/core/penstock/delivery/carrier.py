@@ -15,9 +15,9 @@ from .delivery import Delivery
 from .outcome import NOT_ATTEMPTED, SHOWS_NOTHING, Outcome
 
 ATTEMPT_SECONDS: Final = 15.0
-"""The longest time of an attempt, including the connection. This time is half of the lease of a delivery.
+"""The longest time of an attempt, including the connection. It is half of the lease of a delivery.
 
-An endpoint of a topic has the same time on AWS ("the connection will time out in 15 seconds").
+AWS gives an endpoint of a topic the same time ("the connection will time out in 15 seconds").
 """
 
 
@@ -25,21 +25,21 @@ class Carrier(Protocol):
     """Carries deliveries of one or several kinds."""
 
     async def carry(self, delivery: Delivery, /) -> Outcome:
-        """Makes one attempt. The method raises nothing: an error is an outcome."""
+        """Makes one attempt. The method raises no errors: an error is an outcome."""
 
     def find_server(self, delivery: Delivery, /) -> tuple[str, int] | None:
         """Returns host and port of the endpoint for the span, or None if the endpoint is not a URL."""
 
 
 class NoCarrier:
-    """Leaves deliveries to processes that have their carrier. Those deliveries lose no attempt."""
+    """Leaves deliveries to processes that have the right carrier. The deliveries lose no attempt."""
 
     async def carry(self, _delivery: Delivery, /) -> Outcome:
         """Sends no request. The delivery is due again after a minute."""
         return Outcome(NOT_ATTEMPTED, "no carrier is set for it", 60_000, SHOWS_NOTHING)
 
     def find_server(self, _delivery: Delivery, /) -> None:
-        """Returns None, since the delivery has no endpoint here."""
+        """Returns None, since this process cannot carry the delivery."""
 
 
 NO_CARRIER: Final = NoCarrier()

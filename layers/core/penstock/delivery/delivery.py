@@ -24,7 +24,7 @@ SCHEDULE: Final = "schedule"
 class Delivery(NamedTuple):
     """A leased delivery. `policy` is the effective policy; None means the defaults. `attempts` counts known outcomes.
 
-    `password` is that of the endpoint's URL, which shows `****` in its place."""
+    `password` is the password of the endpoint's URL, in which `****` replaces it."""
 
     delivery_id: int
     account_id: str
@@ -52,7 +52,7 @@ def _parse_policy(kind: str, own: str | None, topic: str | None) -> Policy | Non
 
 
 def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
-    """Returns a delivery from its row, which has the policies of subscription and topic."""
+    """Makes a delivery from its row, which has the policies of subscription and topic."""
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
         delivery_id=row.delivery_id,

@@ -1,7 +1,8 @@
-"""The outcome of an attempt, and the pause until the next one.
+"""The outcome of an attempt, and the pause until the next attempt.
 
 On SNS ("Amazon SNS message delivery retries") the delivery policy determines the retries of a URL. Text messages,
-mobile push and e-mail (SMTP) are customer managed endpoints, which are retried 50 times over 6 hours. Events of the
+mobile push and e-mail (SMTP) have customer managed endpoints, for which SNS retries 50 times over 6 hours. Events of
+the
 REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
 """
 
@@ -36,10 +37,10 @@ SHOWS_NOTHING: Final = 0
 
 
 class Outcome(NamedTuple):
-    """The values that the worker writes to the delivery's row. `error` is None if it was delivered.
+    """The values that the worker writes to the delivery's row. `error` is None if the message was delivered.
 
-    `status` is None without an answer, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None if
-    there is no further attempt. `health` belongs to the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
+    `status` is None if no answer came, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None if
+    there is no further attempt. `health` describes the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
     `sent_bytes` is the size of the request with its head, or None if unknown. `answer` is the beginning of the answer.
     """
 
@@ -60,7 +61,7 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt with its unwritten outcome. `duration_ms` includes the time to connect."""
+    """An attempt whose outcome is not written yet. `duration_ms` includes the time to connect."""
 
     claimed: Claimed
     outcome: Outcome
@@ -68,7 +69,7 @@ class Finished(NamedTuple):
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
-    """Returns the milliseconds until the next attempt after a failed one, or None after the last attempt."""
+    """Returns the milliseconds until the next attempt after a failed attempt, or None after the last attempt."""
     delays = _FIXED_DELAYS.get(delivery.kind) or retry_delays(
         (delivery.policy or {}).get("healthyRetryPolicy") or {}
     )

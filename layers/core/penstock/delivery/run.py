@@ -1,4 +1,6 @@
-"""One run of the worker that delivers. It claims, has carriers send, and settles while endpoints answer."""
+"""One run of the worker that delivers. The run claims deliveries, has carriers send them, and settles deliveries
+while endpoints answer.
+"""
 
 import asyncio
 from collections import Counter
@@ -19,11 +21,11 @@ from .traces import begin_span, end_span
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits for a delivery that is due within this time. Otherwise the run ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
-"""The run collects outcomes for this time, and writes them in one call."""
+"""The run collects outcomes for this time, and then writes all collected outcomes in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
 """The pause between two claims while requests are open and no delivery is due."""
 STOP_SECONDS: Final = 0.3
-"""How long a run waits for open requests after a stop."""
+"""The time for which a run waits for open requests after a stop."""
 
 
 class DeliveryRun:
@@ -65,7 +67,8 @@ class DeliveryRun:
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
         """Returns when no delivery is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        After `deadline`, a time of `monotonic`, the run claims no deliveries; it waits for open attempts. Raises
+        After `deadline` (a time of `monotonic`) the run claims no deliveries, and only waits for open attempts.
+        Raises
         psycopg.Error.
         """
         try:
@@ -96,7 +99,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """Runs in a thread, so that requests go on. An outcome that it cannot write stays in `unwritten`."""
+        """The calls run in a thread, so that requests go on. An outcome that cannot be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -160,7 +163,9 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for open requests and writes outcomes. Abandons slow ones, which are due after their lease."""
+        """Waits for open requests and writes outcomes. Abandons slow requests, whose deliveries are due again after
+        their lease.
+        """
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):

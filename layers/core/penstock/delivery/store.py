@@ -1,4 +1,4 @@
-"""Deliveries in the database, for one worker. The store claims them under a lease and settles them."""
+"""Deliveries in the database, for one worker. The store claims deliveries under a lease and settles them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -28,12 +28,12 @@ LEASE_MS: Final = 30_000
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
 SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != "paused")
-"""The outcomes that are counted."""
+"""The outcomes that the worker counts."""
 
 
 class HandOver(NamedTuple):
-    """How many mails an hour may request confirmations of an account, and how many text messages of an account go to
-    the gateway on a day. 0 means no limit.
+    """The number of mails an hour that may request confirmations for an account, and the number of text messages a
+    day that an account may send to the gateway. 0 means no limit.
     """
 
     confirmations: int = 0
@@ -46,8 +46,8 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    With `traced`, deliveries have the spans that published them. Outgoing messages of `protocols` become deliveries,
-    which costs one more call and has the limits of `hand_over`.
+    `traced` means that deliveries have the spans that published them. Outgoing messages of `protocols` become
+    deliveries. This costs one more call and has the limits of `hand_over`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class DeliveryStore:
         return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Claims up to `limit` due deliveries, the number of free places.
+        """Claims at most `limit` due deliveries, since this many places are free.
 
         `busy` counts requests under way by endpoint.
         """
@@ -102,9 +102,8 @@ class DeliveryStore:
         return parse_trace_header(header) if self._carry_traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
-        """Writes outcomes. Returns the number of each kind.
-
-        Logs deliveries that were given up, and endpoints whose pauses begin.
+        """Writes outcomes. Returns the number of deliveries with each outcome. Logs deliveries that were given up,
+        and endpoints whose pauses begin.
         """
         entries = [
             (
@@ -124,7 +123,9 @@ class DeliveryStore:
         return {name: getattr(settled, name) for name in SETTLED}
 
     def expire(self) -> dict[str, int]:
-        """Gives up deliveries that waited too long for paused endpoints. Returns the number of each kind."""
+        """Gives up deliveries that waited too long for paused endpoints. Returns the number of deliveries of each
+        kind.
+        """
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
         if number := expired.exhausted + expired.dead_lettered:
             log_expired(number)

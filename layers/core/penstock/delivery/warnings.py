@@ -1,4 +1,4 @@
-"""Logs deliveries that were given up, and endpoints that were paused, so that neither needs a graph to be seen."""
+"""Logs deliveries that were given up, and endpoints that were paused, so that an operator without graphs sees both."""
 
 import logging
 from collections import Counter
@@ -60,7 +60,9 @@ def log_expired(number: int) -> None:
 
 
 def log_failed_redrives(number: int) -> None:
-    """Logs given up deliveries whose dead-letter queue could not take them: one warning a minute."""
+    """Logs at most one warning a minute about deliveries that were given up and that their dead-letter queue could
+    not take.
+    """
     if number:
         _redrives.warning("dead-letter queues could not take deliveries", extra={"deliveries": number})
 

@@ -1,1 +1,1 @@
-"""Parts that the documents of the management plane share: decoding, queue names, routing keys and times."""
+"""Code that the documents of the management plane share: decoding, queue names, routing keys and times."""

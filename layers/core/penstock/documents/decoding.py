@@ -11,7 +11,7 @@ from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.sqs import validation
 
 MAX_MESSAGES = 1_000
-MAX_BLANK_RATIO = 3  # how many times the longest body the JSON of a message may be
+MAX_BLANK_RATIO = 3  # how many times as long as the longest body the JSON of a message may be
 MAX_HEADERS_BYTES = 1_310_720  # for one message; its attributes may not be longer than 1 MiB
 MAX_DOCUMENT_BYTES = 262_144  # for a body without messages
 MAX_HEADERS = 1_000  # for one message in a long body; decoding 100,000 takes 100 ms
@@ -24,8 +24,8 @@ T = TypeVar("T")
 class CountedMessage(msgspec.Struct):
     """Counts the messages of a long body before they are decoded.
 
-    Decoding a million empty messages, or a million headers, at once would take a second. Therefore the messages of long
-    bodies are decoded one at a time.
+    It takes a second to decode a million empty messages, or a million headers, in one step. Therefore messages of
+    long bodies are decoded one by one.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
@@ -37,7 +37,7 @@ class CountedMessage(msgspec.Struct):
             raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
         if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
-        quotes = bytes(self.headers).count(b'":')  # one after each name, and perhaps some within texts
+        quotes = bytes(self.headers).count(b'":')  # a colon follows each name, and texts may contain more
         if quotes > 10 * MAX_HEADERS:
             raise ValueError(f"a message of a long body has at most {MAX_HEADERS} headers")
 
@@ -77,10 +77,11 @@ def decode_body(
 ) -> T:
     """Decodes a request's body. Raises InvalidParameterValue.
 
-    `counter` first counts the messages of a long body, `most` at most, so that no body blocks the event loop.
+    `counter` first counts the messages of a long body, of which `most` are allowed, so that no body blocks the event
+    loop.
     """
     try:
-        text = body.decode()  # refuses invalid bytes in raw parts, as read_messages does
+        text = body.decode()  # this refuses invalid bytes in raw parts, as read_messages does
         if len(body) > LONG_COMPUTATION_BYTES:
             count_messages(counter, text, most)
         return decode_typed(decoder.decode, text)
@@ -89,7 +90,7 @@ def decode_body(
 
 
 def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = MAX_MESSAGES) -> None:
-    """Raises ValueError for more messages, and for too many headers of one."""
+    """Raises ValueError for too many messages, and for a message with too many headers."""
 
     def count(text: str) -> None:
         CountedMessage.count = MAX_MESSAGES - most

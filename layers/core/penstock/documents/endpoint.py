@@ -1,7 +1,8 @@
 """The URL of an endpoint, parsed once. The worker checks, resolves, connects to and sends only these parts.
 
 An attacker reaches forbidden hosts when two parsers disagree about a URL (`http://good\\@bad/`, `http://good#@bad/`).
-Therefore there is one strict parser, which refuses every URL that it does not understand. An international name must be
+Therefore Penstock has one strict parser, which refuses every URL that it does not understand. An international name
+must be
 in its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
 """
 
@@ -69,7 +70,7 @@ class Endpoint(NamedTuple):
 
 
 def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
-    """Returns why no worker could post to the URL, or None. Every API asks this before it stores a URL.
+    """Returns why no worker could post to the URL, or None. Every API calls this function before it stores a URL.
 
     URLs of subscriptions and event bindings may have a user and a password.
     """

@@ -1,4 +1,6 @@
-"""Routing keys of events and their patterns, as in AMQP topic exchanges: `*` is one segment, `#` any number of them."""
+"""Routing keys of events and their patterns, as in AMQP topic exchanges: `*` stands for one segment, and `#` for any
+number of segments.
+"""
 
 import re
 
@@ -11,7 +13,9 @@ _is_pattern = re.compile(PATTERN).fullmatch
 
 
 def is_routing_key(text: str) -> bool:
-    """Returns whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
+    """Returns whether the text has 1 to 255 characters of `[A-Za-z0-9._-]`, without a leading, trailing or double
+    dot.
+    """
     return len(text) <= MAX_LENGTH and _is_key(text) is not None
 
 

@@ -2,8 +2,8 @@
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
 ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. We chose that an
-unknown identifier fails the whole batch. We also chose that on a FIFO queue the messages behind a failed message of
-their group fail with it, whatever the answer says: AWS asks the function to stop there.
+unknown identifier fails the whole batch. We also chose that a failed message of a FIFO queue makes all later messages
+of its group fail, whatever the answer says, since AWS asks the function to stop at the failed message.
 """
 
 from collections.abc import Sequence

@@ -29,9 +29,9 @@ from .types import Options
 
 MOST_A_RECEIVE = 10
 CONCURRENCY = 5
-"""How many concurrent invocations a mapping has without ScalingConfig.
+"""The number of concurrent invocations of a mapping without ScalingConfig.
 
-AWS begins with as many ("Configuring scaling behavior",
+AWS begins with the same number ("Configuring scaling behavior",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html).
 """
 
@@ -69,7 +69,7 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def window_seconds(self) -> int:
-        """Returns how many seconds a batch gathers messages after the first ones."""
+        """Returns how many seconds a batch gathers messages after its first message."""
         return self.options.maximum_batching_window_in_seconds or 0
 
     @property

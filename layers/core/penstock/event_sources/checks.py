@@ -3,7 +3,7 @@
 Sources: "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and configuring an Amazon SQS event source
 mapping", https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html; "Control which events Lambda sends
 to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a mapping).
-The text of an error is ours if AWS publishes none.
+The text of an error is ours if AWS publishes no text.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,9 @@ _OFFERED = frozenset(
 
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
-    """Returns whether the deployment polls for mappings. The container always does; for Lambda a setting decides."""
+    """Returns whether the deployment polls for mappings. The container always polls; a setting decides whether Lambda
+    polls.
+    """
     return http.response_limit is None or settings.queue_lambda_mappings
 
 
@@ -109,10 +111,11 @@ def check_options(options: Options, *, fifo: bool) -> None:
 
 
 def check_pollers(config: ProvisionedPollerConfig) -> None:
-    """Raises InvalidParameterValueException for a provisioned mode that queues cannot have.
+    """Raises InvalidParameterValueException for a provisioned mode that a queue's mapping cannot have.
 
     Source: "ProvisionedPollerConfig" (AWS Lambda API reference),
-    https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html. Model and reference have the maxima.
+    https://docs.aws.amazon.com/lambda/latest/api/API_ProvisionedPollerConfig.html. The model and the reference state
+    the maxima.
     """
     least, most = config.minimum_pollers, config.maximum_pollers
     for name, number in (("MinimumPollers", least), ("MaximumPollers", most)):

@@ -33,7 +33,7 @@ class NoSuchQueue(InvalidParameterValueException):
 
 
 class TooManyMappings(InvalidParameterValueException):
-    """QUOTA_MAPPINGS is reached. AWS has no such quota; we chose one of its errors."""
+    """QUOTA_MAPPINGS is reached. AWS has no such quota, so we chose one of AWS's errors."""
 
 
 class ResourceConflictException(LambdaError):
@@ -66,7 +66,7 @@ class ServiceException(LambdaError):
 
 
 class LambdaValidationException(LambdaError):
-    """A member breaks a limit of the model. AWS gives it no Type."""
+    """A member breaks a limit of the model. AWS's answer has no Type for this error."""
 
     json_type = query_code = "ValidationException"
     message_member = "message"

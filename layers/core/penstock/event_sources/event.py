@@ -39,7 +39,8 @@ def build_record(
 ) -> JsonObject:
     """Builds the message's record of the event.
 
-    `gathered`: the mapping has a batching window. AWS then writes a digest of no attributes, too (recorded there).
+    `gathered`: the mapping has a batching window. AWS then also writes the digest of an empty list of attributes
+    (recorded at AWS).
     """
     message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {

@@ -1,4 +1,4 @@
-"""FilterCriteria. The engine of filter policies compiles them, and SQL compares them.
+"""FilterCriteria. The engine of filter policies compiles the filters, and SQL compares them.
 
 A pattern applies to the record that the function would get. The body of a record is JSON if it is a JSON object, and
 text otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches.
@@ -44,7 +44,7 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:
     """Returns the facts for the patterns in JSON, one entry for each record. An entry is UNJUDGED for a record that
-    is too complicated, which every pattern lets pass. The conversion takes up to 0.4 s per MiB.
+    is too complicated; every pattern lets such a record pass. The conversion takes up to 0.4 s per MiB.
     """
     return [_encode_facts(record) for record in records]
 

@@ -1,4 +1,4 @@
-"""Calls the target of a mapping with an event: a function by Lambda's Invoke, a URL by a POST like a webhook."""
+"""Calls the target of a mapping with an event: a function by Lambda's Invoke, and a URL by a POST like a webhook."""
 
 from time import time
 from typing import Final
@@ -21,7 +21,7 @@ KEPT_BYTES: Final = 1_048_576
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not accept the batch. The last result of the mapping shows the text."""
+    """The target did not accept the batch. The mapping's last result shows the text of this error."""
 
 
 class FunctionThrottled(Failure):
@@ -61,7 +61,7 @@ class Invoker:
                 raise FunctionThrottled("the target cannot be reached") from error
             raise Failure(f"no answer within {seconds:.0f} s") from error
         except EndpointRefused as error:
-            if not is_url(target):  # an account must not see the name of QUEUE_LAMBDA_ENDPOINT
+            if not is_url(target):  # an account must not see the host name in QUEUE_LAMBDA_ENDPOINT
                 raise FunctionThrottled("the target cannot be reached") from error
             raise Failure(str(error)) from error
         except OSError as error:
@@ -84,11 +84,13 @@ class Invoker:
 
 
 def _check_answer(answer: Answer) -> bytes:
-    """Returns the body of a successful answer. Raises Failure if it is truncated: it may name failed messages."""
+    """Returns the body of a successful answer. Raises Failure for a truncated body, since the missing part may name
+    failed messages.
+    """
     if answer.status == THROTTLED:
         raise FunctionThrottled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:
         raise Failure(f"the target has answered {answer.status}")
     if not answer.is_complete:
-        raise Failure("the answer of the target broke off")
+        raise Failure("the target's answer broke off")
     return answer.start or b""

@@ -1,6 +1,7 @@
-"""Event source mappings: create, get, list, update, delete, tags.
+"""Creates, gets, lists, updates, deletes and tags event source mappings.
 
-Source: "CreateEventSourceMapping" and its neighbours (AWS Lambda API reference). A change takes effect at once, so a
+Source: "CreateEventSourceMapping" and the pages of the other actions (AWS Lambda API reference). A change takes
+effect at once, so a
 read shows a mapping as Enabled or Disabled. The answers to changes say Creating, Updating and Deleting, as on AWS.
 """
 
@@ -57,7 +58,7 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     )
 )
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Creates a mapping. The worker polls for it from now on.
+    """Creates a mapping. The worker begins to poll for the mapping.
 
     Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
@@ -107,14 +108,14 @@ def page(
 ) -> Operation[tuple[list[StoredMapping], str | None]]:
     """Lists the account's mappings in the region, 100 on a page. A request may name a queue or a function.
 
-    Returns them with the marker of the next page. Raises InvalidParameterValueException.
+    Returns the mappings with the marker of the next page. Raises InvalidParameterValueException.
     """
     most = min(request.max_items or PAGE, PAGE)
     function = request.function_name
     target = None if function is None else targets.parse_target(function, context.account_id, context.region)
     after = None if request.marker is None else parse_uuid(request.marker)
     if request.marker is not None and after is None:
-        raise InvalidParameterValueException("Marker is not one of an earlier answer.")
+        raise InvalidParameterValueException("Marker does not come from an earlier answer.")
     rows = yield from Call(
         LIST_MAPPINGS,
         (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),
@@ -141,9 +142,9 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
 ) -> Operation[tuple[StoredMapping, StoredMapping]]:
-    """Changes the members that the request has. From now on the mapping uses the caller's rights.
+    """Changes the members that the request has. Afterwards the mapping uses the caller's rights.
 
-    Returns the old and the new mapping. Raises ResourceNotFoundException, InvalidParameterValueException,
+    Returns the mapping before and after the change. Raises ResourceNotFoundException, InvalidParameterValueException,
     ResourceConflictException, AccessDenied.
     """
     checks.check_members(request)
@@ -183,7 +184,7 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
     )
 )
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Deletes a mapping. Current invocations end; messages that they do not delete become visible again.
+    """Deletes a mapping. Current invocations may finish; messages that remain become visible again.
 
     Raises ResourceNotFoundException.
     """
@@ -232,7 +233,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """Returns the mapping's id in an ARN. Raises ResourceNotFoundException: only mappings have tags here."""
+    """Returns the id of the mapping from its ARN. Raises ResourceNotFoundException: only mappings have tags here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise make_tagged_error(resource)
@@ -240,13 +241,13 @@ def read_tagged_id(resource: str, context: Context) -> str:
 
 
 def make_tagged_error(resource: str) -> ResourceNotFoundException:
-    """Returns the error for an ARN of no mapping, in AWS's words."""
+    """Returns the error, in AWS's words, for an ARN that names no mapping."""
     return ResourceNotFoundException(f"Event source mapping not found: {resource}")
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may receive from the queue and delete there."""
+    """Raises AccessDenied unless the caller may receive and delete messages of the queue."""
     if context.user is not None:
         for action in ("ReceiveMessage", "DeleteMessage"):
             yield from authorize_one("sqs", action, queue_arn, context)
@@ -270,8 +271,8 @@ def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. The function accepts only the form that policies use, since other spellings would
-    evade them.
+    """Returns the id, or None. The function accepts only the spelling that policies use, since other spellings would
+    evade the policies.
     """
     try:
         mapping_id = UUID(text)
@@ -286,7 +287,7 @@ def read_options(request: mappings.ChangeRequest) -> Options:
 
 
 def merge_options(old: Options, new: Options) -> Options:
-    """Returns the old options, replaced by the given new options."""
+    """Returns the old options, updated with the new options."""
     given = {name: value for name, value in asdict(new).items() if value is not None}
     return Options(**{**asdict(old), **given})
 
@@ -303,7 +304,7 @@ def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappin
     """
     options = asdict(mapping.options)
     if mapping.options.provisioned_poller_config == mappings.ProvisionedPollerConfig():
-        options["provisioned_poller_config"] = None  # an empty one ends the provisioned mode
+        options["provisioned_poller_config"] = None  # an empty config ends the provisioned mode
     options["kms_key_arn"] = options["kms_key_arn"] or None
     options["batch_size"] = mapping.batch_size
     options["maximum_batching_window_in_seconds"] = mapping.window_seconds

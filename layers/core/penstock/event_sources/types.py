@@ -1,7 +1,7 @@
 """Requests and results of event source mappings: the members of botocore's model `lambda/2015-03-31`.
 
-A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks them, and
-answers violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
+A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits,
+and answers violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
 """
 
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ Resource = Annotated[
     Meta(
         min_length=1,
         max_length=10_000,
-        pattern=(  # as AWS's answer quotes it
+        pattern=(  # the expression as AWS's answer quotes it
             r"arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
             r"(function:[a-zA-Z0-9-_]+(:(\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)"
             r"|code-signing-config:csc-[a-z0-9]{17}"

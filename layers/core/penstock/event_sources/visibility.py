@@ -14,10 +14,11 @@ from .targets import is_url
 
 
 def read_function_timeout(target: str, context: Context) -> Operation[int | None]:
-    """Returns the timeout of a target in seconds. The timeout is None for a URL, and if Lambda does not report it.
+    """Returns the timeout of a target in seconds. The timeout is None for a URL, and for a function whose timeout
+    Lambda does not report.
 
-    Raises InvalidParameterValueException if Lambda says that the function does not exist. AWS says that before anything
-    about the queue.
+    Raises InvalidParameterValueException if Lambda says that the function does not exist. AWS reports a missing
+    function before it checks the queue.
     """
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)
     if function is None:
@@ -33,7 +34,8 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
 def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
     """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
 
-    The check leaves out an unknown timeout, and a URL, whose messages stay invisible during the request. Source:
+    The check is skipped for an unknown timeout, and for a URL, whose messages stay invisible during the request.
+    Source:
     "Creating and configuring an Amazon SQS event source mapping",
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     """

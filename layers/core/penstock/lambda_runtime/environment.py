@@ -34,8 +34,8 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    The parts are created at their first use, since an import must not fail; `start` reads the secret, but does not
-    fail either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
+    Each part is created at its first use, since an import must not fail. `start` reads the secret, and does not fail
+    either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
     actions.
     """
 
@@ -50,9 +50,9 @@ class ExecutionEnvironment:
     def start(cls, *, bounds_waits: bool = False) -> "ExecutionEnvironment":
         """Returns the environment of a new function, which has read its secret if it has one.
 
-        The first invocation then need not wait for it ("Init phase" in "Understanding the Lambda execution environment
-        lifecycle", AWS Lambda Developer Guide). A secret that cannot be read or used is an error of the first
-        invocation, which reads it again.
+        The first invocation then need not wait for the secret ("Init phase" in "Understanding the Lambda execution
+        environment lifecycle", AWS Lambda Developer Guide). If the secret cannot be read or used, the first
+        invocation reads it again and reports the error.
         """
         environment = cls(bounds_waits=bounds_waits)
         if environment.variables.get("QUEUE_SECRET"):
@@ -64,7 +64,8 @@ class ExecutionEnvironment:
     def settings(self) -> Settings:
         """Reads the settings from the environment variables and from the secret that they name. The secret wins.
 
-        Raises SettingError, also if DATABASE_URL is missing, and ServiceUnavailable without the secret.
+        Raises SettingError for an invalid setting or a missing DATABASE_URL, and ServiceUnavailable if the secret
+        cannot be read.
         """
         if self._secret is None:
             settings = self._given_settings
@@ -77,7 +78,9 @@ class ExecutionEnvironment:
 
     @cached_property
     def _given_settings(self) -> Settings:
-        """Reads settings from the environment variables, which exist even without the secret. Raises SettingError."""
+        """Reads settings from the environment variables, which are available even without the secret. Raises
+        SettingError.
+        """
         return Settings.read(self.variables)
 
     @cached_property
@@ -87,8 +90,8 @@ class ExecutionEnvironment:
 
     @cached_property
     def environment(self) -> Environment:
-        """Returns settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use
-        retries.
+        """Returns the settings and the key of receipt handles. Raises ServiceUnavailable and InternalFailure; the
+        next use tries again.
 
         Logs problems with the session settings of the database's role.
         """
@@ -99,7 +102,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """Returns the logger. The first call imports powertools, which cold starts avoid."""
+        """Returns the logger. The first call imports powertools, so that cold starts avoid this import."""
         try:
             return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
@@ -111,7 +114,7 @@ class ExecutionEnvironment:
         return Metrics(self._known_settings.queue_account_id, self._known_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
-        """Runs the operation. With QUEUE_USAGE_METRICS, writes metrics of the queues that it used."""
+        """Runs the operation. If QUEUE_USAGE_METRICS is on, also writes metrics of the queues that the request used."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
         from .usage import Usage  # noqa: PLC0415 - most functions do not need it
@@ -145,7 +148,7 @@ class ExecutionEnvironment:
 
     @property
     def _known_settings(self) -> Settings:
-        """Returns the settings; until the secret has been read, they come from the variables alone. Raises
+        """Returns the settings, which come from the variables alone until the secret has been read. Raises
         SettingError.
         """
         return self.settings if "settings" in self.__dict__ else self._given_settings
@@ -176,7 +179,9 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """Returns the database's address after a rotation; None if it is unchanged or was read a moment ago."""
+        """Returns the database's address after a rotation, or None if the address is unchanged or was read a moment
+        ago.
+        """
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

@@ -1,4 +1,4 @@
-"""The forms in which an HTTP request reaches a function, and in which its answer leaves.
+"""Reads an HTTP request from a function's event, and writes the answer in the form of the event's source.
 
     form            known by                    headers               query                            answer
     HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers
@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 from penstock.http import HttpRequest, HttpResponse
 from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
-Event = Mapping[str, Any]  # JSON, whose form depends on its source
+Event = Mapping[str, Any]  # a JSON document, whose form depends on its source
 Answer = dict[str, Any]
 
 
@@ -33,7 +33,9 @@ class UnknownEvent(ValueError):  # noqa: N818 - named for the event
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
-    """Returns the request in an event. Raises UnknownEvent; ValueError for a body that is falsely marked as base64."""
+    """Returns the request in an event. Raises UnknownEvent, and ValueError for a body that is falsely marked as
+    base64.
+    """
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -68,7 +70,7 @@ def is_host_checked(event: Event) -> bool:
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
 
 
-LONGEST_ESCAPE = 12  # bytes of a character in a function's result: two of \uXXXX
+LONGEST_ESCAPE = 12  # the most bytes of a character in a function's result: two escapes \uXXXX
 
 _UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 14))
 
@@ -84,7 +86,7 @@ FUNCTION = ResponseLimit("a Lambda function (6 MB)", FUNCTION_BYTES, _IS_ASCII)
 
 
 def find_response_limit(event: Event) -> ResponseLimit:
-    """Returns the longest result of the function."""
+    """Returns the limit of the function's result."""
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
@@ -122,7 +124,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Returns pairs of name and value. A repeated name has a pair for each value that the event has."""
+    """Returns pairs of name and value. A repeated name has a pair for each of its values."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -144,7 +146,7 @@ def _decode_body(event: Event) -> bytes:
 
 
 def _encode_text(text: str) -> bytes:
-    # JSON can write a lone surrogate; the codecs refuse it.
+    # JSON can write a lone surrogate, which the codecs refuse.
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -165,7 +167,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
 
 
 def is_within_limit(result: Answer, limit: ResponseLimit) -> bool:
-    """Returns whether the result, written as JSON by the runtime, keeps AWS's limit."""
+    """Returns whether the result keeps AWS's limit after the runtime has written it as JSON."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

@@ -1,4 +1,5 @@
-"""Functions of Lambda: one for each action, and the gateway for requests that name their action only in the body.
+"""The handlers of Lambda functions: one function for each action, and the gateway for requests that name their action
+only in the body.
 
     handler = make_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
     handler = make_gateway_handler()                     # functions/gateway.py
@@ -22,7 +23,7 @@ from .environment import ExecutionEnvironment
 
 
 class Handler:
-    """The handler of a Lambda function. With `service` and `action`, the handler answers other actions with
+    """The handler of a Lambda function. If `service` and `action` are given, the handler answers other actions with
     InvalidAction.
     """
 
@@ -32,7 +33,9 @@ class Handler:
         self.environment = environment
 
     def __call__(self, event: events.Event, lambda_context: object) -> events.Answer:
-        """The answer to an HTTP event, in the form of its source. Raises events.UnknownEvent for any other event."""
+        """Returns the answer to an HTTP event, in the form of its source. Raises events.UnknownEvent for any other
+        event.
+        """
         return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
     def _answer(self, event: events.Event, lambda_context: object) -> events.Answer:
@@ -45,7 +48,7 @@ class Handler:
         return events.answer(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
-        """Returns the answer to a request. Every error becomes an answer; errors of the service are logged."""
+        """Returns the answer to a request. Every error becomes an answer. Errors of the service are logged."""
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
@@ -86,7 +89,9 @@ class Handler:
             "aws_request_id": getattr(lambda_context, "aws_request_id", None),
             "action": call.action.name if call else self.action,
         }
-        if isinstance(error, ServiceUnavailable):  # the database failed, not the code: its message is enough
+        if isinstance(
+            error, ServiceUnavailable
+        ):  # the database failed, not the code, so its message is enough
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

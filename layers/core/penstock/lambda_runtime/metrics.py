@@ -1,7 +1,8 @@
-"""Metrics of functions: log lines in CloudWatch's Embedded Metric Format, which need no API call.
+"""Writes metrics of functions as log lines in CloudWatch's Embedded Metric Format, which need no API call.
 
-The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. The first metric imports powertools: a request without an
-error writes none, since Lambda itself counts invocations, durations and errors. Sources: CloudWatch User Guide,
+The namespace is POWERTOOLS_METRICS_NAMESPACE, or Penstock if that is not set. The first metric imports powertools. A
+request without an error writes no metric, since Lambda itself counts invocations, durations and errors. Sources:
+CloudWatch User Guide,
 "Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS", for
 names and dimension.
 """
@@ -32,9 +33,11 @@ class Value(NamedTuple):
 
 
 def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
-    """Returns a line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
+    """Returns a line of the Embedded Metric Format. powertools could write this line, too, but its import takes 20
+    ms.
 
-    values: unit and at most 100 numbers by name; the dimensions have the names and values of queues' dimensions.
+    `values` has a unit and numbers, at most 100, by name. The dimensions have the names and values of queues'
+    dimensions.
     """
     directive = {
         "Namespace": read_namespace(),
@@ -69,7 +72,7 @@ class Metrics:
         line.flush_metrics()
 
     def count(self, dimensions: Mapping[str, str], counts: Mapping[str, int]) -> None:
-        """Writes counts that are not 0, by their names in Python: `busy_queues` becomes BusyQueues."""
+        """Writes counts that are not 0. Their names are in Python's style: `busy_queues` becomes BusyQueues."""
         values = [
             Value(name.title().replace("_", ""), "Count", number) for name, number in counts.items() if number
         ]
@@ -92,14 +95,16 @@ class Metrics:
                 print(build_emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """Returns the dimensions of a queue; they include account and region if these are not the installation's."""
+        """Returns the dimensions of a queue. They include account and region if these differ from the installation's
+        account and region.
+        """
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}
         return dimensions
 
     def count_error(self, service: str, action: str, error: AwsError) -> None:
-        """Counts errors of the service and throttling errors, no others."""
+        """Counts only errors of the service and throttling errors."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:

@@ -1,10 +1,12 @@
-"""The function that migrates (infra/migrate): invoke it by hand or in a pipeline, before you deploy the functions.
+"""The function that migrates the database (infra/migrate). Invoke it by hand or in a pipeline before you deploy the
+functions.
 
     event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
     error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
 
-The function's package is the folder sql/, so no other function carries that folder; the handler is in the core layer.
+The function's package is the folder sql/, so other functions do not carry this folder. The handler is in the core
+layer.
 """
 
 import os
@@ -20,7 +22,7 @@ from .environment import ExecutionEnvironment
 
 
 class InvalidEventError(Exception):
-    """The event has other members than `tune_role`, a text."""
+    """The event has a member other than `tune_role`, or this member is not a text."""
 
 
 class SecretUnavailableError(Exception):
@@ -35,7 +37,7 @@ def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, ob
 def migrate(
     event: Mapping[str, object], directory: Path, environment: ExecutionEnvironment
 ) -> dict[str, object]:
-    """Brings the database of DATABASE_DIRECT_URL, else of DATABASE_URL, to the SQL of `directory`.
+    """Migrates the database to the SQL in `directory`. Its address is DATABASE_DIRECT_URL, or otherwise DATABASE_URL.
 
     Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print.
     Raises MigrationError, SettingError, InvalidEventError, SecretUnavailableError.

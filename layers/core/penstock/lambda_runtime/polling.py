@@ -1,14 +1,15 @@
-"""The worker `poll` as a function of Lambda, for the mappings of a serverless deployment.
+"""Runs the worker `poll` as a Lambda function, for the mappings of a serverless deployment.
 
-A schedule invokes it every minute. An invocation receives for QUEUE_LAMBDA_WORKER_SECONDS, then hands the mappings to
-the next invocation and waits, up to its timeout, for the functions that it invoked. Messages of unfinished functions or
+A schedule invokes it every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. It then hands the
+mappings to the next invocation, and waits until its timeout for the functions that it invoked. Messages of unfinished
+functions or
 of a killed invocation become visible again after the visibility timeout of their queue.
 
     receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │
        └──── may have a message ───┘
 
-The poller has only the connection of its environment, so it calls the database serially, in a thread.
+The poller has only the connection of its environment, so it makes one database call at a time, in a thread.
 """
 
 import asyncio
@@ -42,9 +43,9 @@ RowT = TypeVar("RowT", bound=Row)
 
 LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
-"""An invocation stops waiting for functions this long before its timeout, and ends."""
+"""This long before its timeout an invocation stops waiting for functions and ends."""
 OWN_MB: Final = 128
-"""Memory that the function takes without invocations."""
+"""The memory that the function takes without invocations."""
 
 
 class FunctionCounts:
@@ -60,7 +61,7 @@ class FunctionCounts:
     def count_invocation(
         self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
     ) -> None:
-        """Counts an invocation of a function. `failed` is its number of failed messages."""
+        """Counts an invocation of a function. `failed` is the number of messages that failed."""
         self.totals.update(invocations=1, failed=failed)
 
     def count_handled(self, _arn: str, messages: int, /) -> None:
@@ -88,7 +89,7 @@ class FunctionService:
     async def close(self) -> None:
         """Waits until returned messages are visible, including messages of cancelled receives."""
         self._look_task.cancel()
-        await self._in_thread(lambda: None)  # every call before it has ended
+        await self._in_thread(lambda: None)  # every earlier call has ended
         await asyncio.sleep(0)
         await asyncio.gather(self._look_task, *self._returning, return_exceptions=True)
         self._thread.shutdown()
@@ -115,7 +116,7 @@ class FunctionService:
 
     async def _show(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
         handles = [ReceiptHandle._make(row.handle) for row in messages]
-        with suppress(AwsError):  # they are visible after their timeout
+        with suppress(AwsError):  # the messages are visible after their timeout
             await self.run(change(queue, handles, [0] * len(handles)))
 
     # --- effects -----------------------------------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class FunctionService:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _receive(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """Returns the rows of a receive, which waits for the time that it names."""
+        """Returns the rows of a receive, which waits for its `wait_seconds`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (effect.wait_seconds or 0)
         at_once = replace(effect, wait_seconds=0)
@@ -145,7 +146,7 @@ class FunctionService:
             await self._until_ready(effect.queue.arn, left)
 
     async def _receive_now(self, effect: Receive[ReceivedRow]) -> list[ReceivedRow]:
-        """Receives; if the receive is cancelled meanwhile, returns its messages to the queue."""
+        """Receives messages, and returns them to the queue if the receive is cancelled meanwhile."""
         receiving = asyncio.ensure_future(
             self._in_thread(
                 lambda: cast(
@@ -202,7 +203,9 @@ class MappingsHandler:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: LambdaContext) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """Returns the counts. Raises ServiceUnavailable without a database, so that the invocation counts as failed."""
+        """Returns the counts. Raises ServiceUnavailable if the database does not answer, so that the invocation
+        counts as failed.
+        """
         return self.environment.traced(lambda: self._work(lambda_context), lambda_context)
 
     def _work(self, lambda_context: LambdaContext) -> dict[str, int]:

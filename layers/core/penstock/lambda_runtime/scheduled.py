@@ -1,4 +1,4 @@
-"""Functions that a schedule invokes: each runs one worker and writes the worker's counts as metrics.
+"""Functions that a schedule invokes. Each function runs one worker and writes the worker's counts as metrics.
 
 handler = make_polling_handler(deliver)                # functions/deliver.py
 handler = make_statement_handler(maintain)             # functions/maintain.py
@@ -31,8 +31,8 @@ Run = Callable[[ExecutionEnvironment], Counts]
 class PollingWorker(Protocol):
     """A module of `penstock.workers` whose work must not wait for the next invocation.
 
-    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends if no work is due for a
-    while.
+    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends when no work is due for
+    a while.
     """
 
     LONGEST_RUN_SECONDS: float
@@ -77,7 +77,7 @@ class ScheduledHandler:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: object) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """The sums of the counts of all runs. Raises the error of a run, so that the invocation counts as failed."""
+        """Sums the counts of all runs. Raises the error of a run, so that the invocation counts as failed."""
         return self.environment.traced(self._work, lambda_context)
 
     def _work(self) -> dict[str, int]:
@@ -96,9 +96,8 @@ class ScheduledHandler:
 class PollingHandler(ScheduledHandler):
     """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, since an ended function gets no notifications.
 
-    The time is a little longer than a minute, until the next invocation starts: for some seconds two invocations run,
-    which
-    share the work like other workers. Reserved concurrency prevents a third one.
+    The time is a little longer than a minute and lasts until the next invocation starts. Two invocations overlap for
+    some seconds and share the work like other workers. Reserved concurrency prevents a third invocation.
     """
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
@@ -119,7 +118,7 @@ class PollingHandler(ScheduledHandler):
             while (left := ends - monotonic()) > 0:
                 totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
                 sleep(max(0.0, min(pause, ends - monotonic())))
-        finally:  # committed work counts, even if a later run fails
+        finally:  # committed work counts even if a later run fails
             self.environment.metrics.count({"Worker": self.name}, totals)
         return totals
 

@@ -1,10 +1,11 @@
-"""Settings of a function in a secret of AWS Secrets Manager instead of the function's environment.
+"""Reads settings of a function from a secret of AWS Secrets Manager instead of the function's environment.
 
 The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
-function reads it when it starts, and again when the database refuses a connection, since its password may be new. So a
-rotation needs no deployment, and other requests do not wait for the secret.
+function reads the secret when it starts, and again when the database refuses a connection, since the password may
+have changed. A rotation therefore needs no deployment, and other requests do not wait for the secret.
 
-The request is signed and sent here: the imports of boto3 take more CPU than all other imports of a function. Sources:
+This module signs and sends the request, because the import of boto3 takes more CPU time than all other imports of a
+function. Sources:
 "GetSecretValue" (AWS Secrets Manager API Reference), "Create a signed AWS API request" (IAM User Guide), "Defined
 runtime environment variables" (AWS Lambda Developer Guide: the credentials), "Service-specific endpoints" (AWS SDKs and
 Tools Reference Guide: AWS_ENDPOINT_URL_SECRETS_MANAGER).
@@ -25,20 +26,22 @@ from penstock.errors import ServiceUnavailable
 from penstock.settings import SETTINGS, SettingError
 
 SECONDS_BETWEEN_READS: Final = 5.0
-"""Shortest time between two reads; otherwise each request would read the secret while the database is down."""
+"""The shortest time between two reads. Otherwise each request would read the secret while the database is down."""
 _TIMEOUT_SECONDS: Final = 2
-"""For connecting and for reading, twice at most: less than the 10 seconds that Lambda gives the start of a function."""
+"""The time limit for the connection and for the read. Two attempts take less than the 10 seconds that Lambda gives
+the start of a function.
+"""
 _TARGET: Final = "secretsmanager.GetSecretValue"
 _DOMAINS: Final = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
-"""Domains of AWS by the beginning of the region; the others are in amazonaws.com."""
+"""The domains of AWS by the beginning of the region's name. All other regions are in amazonaws.com."""
 
 
 class SecretError(Exception):
-    """Secrets Manager refused the request, or its answer is not one. The text has no part of the secret."""
+    """Secrets Manager refused the request, or sent a malformed answer. The text shows no part of the secret."""
 
 
 class Credentials(NamedTuple):
-    """Credentials of the function's role. `token` is empty if they are of a user."""
+    """Credentials of the function's role. `token` is empty if the credentials belong to a user."""
 
     key_id: str
     secret: str
@@ -54,7 +57,7 @@ class _Refusal(msgspec.Struct):
 
 
 class Secret:
-    """The secret of this name or ARN."""
+    """The secret with this name or ARN."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -73,14 +76,15 @@ class Secret:
             return check_members(None)
 
     def may_be_read(self) -> bool:
-        """Returns whether the last read is long enough ago."""
+        """Returns whether enough time has passed since the last read."""
         return monotonic() - self._read_at > SECONDS_BETWEEN_READS
 
 
 def check_members(members: object) -> dict[str, str]:
-    """Returns the members of a secret that are not empty. All must be texts with names of settings.
+    """Returns the settings of a secret that are not empty. Every member must be a text and have the name of a
+    setting.
 
-    Raises SettingError, without their values.
+    Raises SettingError, whose text does not show the values.
     """
     if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):
         raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")
@@ -93,9 +97,9 @@ def check_members(members: object) -> dict[str, str]:
 
 # --- the request -----------------------------------------------------------------------------------------------------
 def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
-    """Returns the text of a secret, None if it is binary. Raises SecretError, OSError.
+    """Returns the text of a secret, or None if the secret is binary. Raises SecretError, OSError.
 
-    `variables`: the environment, for the region, the credentials and the endpoint.
+    `variables` is the environment, which names the region, the credentials and the endpoint.
     """
     region = find_region(name, variables)
     url = find_endpoint(region, variables)
@@ -134,9 +138,10 @@ def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
 
 
 def find_credentials(variables: Mapping[str, str]) -> Credentials:
-    """Returns the credentials in the environment, otherwise those that botocore finds. Raises SecretError.
+    """Returns the credentials in the environment, or otherwise the credentials that botocore finds. Raises
+    SecretError.
 
-    Lambda sets the variables, except for functions with SnapStart.
+    Lambda sets these variables, except for functions with SnapStart.
     """
     if key_id := variables.get("AWS_ACCESS_KEY_ID"):
         secret, token = variables.get("AWS_SECRET_ACCESS_KEY", ""), variables.get("AWS_SESSION_TOKEN", "")
@@ -183,7 +188,7 @@ def sign_request(
 
 
 def send_request(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Returns status and body of the answer. Raises OSError."""
+    """Returns the status and the body of the answer. Raises OSError."""
     from http.client import HTTPConnection, HTTPException, HTTPSConnection  # noqa: PLC0415 - only with a secret
 
     endpoint = urlsplit(url)
@@ -207,7 +212,7 @@ def _decode_answer(answer: bytes) -> str | None:
 
 
 def _read_kind(answer: bytes) -> str:
-    """Returns the name of an error, such as AccessDeniedException."""
+    """Returns the name of the error in an answer, such as AccessDeniedException."""
     try:
         return msgspec.json.decode(answer, type=_Refusal).kind.rpartition("#")[2]
     except msgspec.DecodeError:

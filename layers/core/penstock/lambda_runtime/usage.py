@@ -9,7 +9,9 @@ from penstock.observing.reports import Deleted, Received, Report, Sent
 
 
 class QueueUsage(Struct):
-    """The usage of one queue. `sizes` are those of added messages. `empty` means that the last receive found none."""
+    """The usage of one queue. `sizes` has the sizes of added messages. `empty` means that the last receive found no
+    message.
+    """
 
     sizes: list[int] = field(default_factory=list)
     received: int = 0
@@ -24,7 +26,7 @@ class Usage:
         self.queues: dict[str, QueueUsage] = {}
 
     def count(self, report: Report) -> None:
-        """Counts what the operation reports; calls that changed nothing use nothing."""
+        """Counts the reports of the operation. A call that changed nothing does not count."""
         match report:
             case Sent(queue_arn=arn, count=count, sizes=sizes) if count:
                 self._of(arn).sizes += sizes

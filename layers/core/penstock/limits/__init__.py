@@ -1,1 +1,1 @@
-"""Limits of an answer's length, and the estimate of messages' lengths that keeps within them."""
+"""Limits of an answer's length, and the estimate of messages' lengths that keeps answers within these limits."""

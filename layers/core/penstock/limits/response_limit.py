@@ -1,4 +1,4 @@
-"""How long an answer may be, by the way its request came.
+"""Limits the length of an answer, which depends on the way its request came.
 
     way                          limit                                         a message that is too long alone
     container                    4.2 MB, 4 MiB of bodies and what stands       is handed out alone
@@ -10,7 +10,8 @@
 Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for request
 and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
 (https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html: 1 MB for the body of a
-request, and for the JSON of a response). A MB is taken for 10^6 bytes: an answer is short enough whatever is meant.
+request, and for the JSON of a response). A MB counts as 10^6 bytes here, so an answer is short enough even if AWS
+means 2^20 bytes.
 """
 
 import json
@@ -18,24 +19,24 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# 4 MiB: four of the longest messages, without escapes, and what stands around them.
+# 4 MiB: four of the longest messages without escapes, and the bytes around them.
 CONTAINER_BYTES = 4_200_000
 FUNCTION_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
 HEAD_BYTES = 2_000
-"""Of a function's result, for everything but the messages: status, headers, the outermost elements."""
+"""The part of a function's result that does not hold messages: status, headers, the outermost elements."""
 
 
 MESSAGE_HEAD_BYTES = 2_000
-"""Of a message: the most that stands around body and attributes."""
+"""The most bytes around the body and the attributes of a message."""
 
 
 class ReceiveLimit(NamedTuple):
-    """What the messages of one answer may take: `max_bytes` in a `format` of queue.answer_bytes.
+    """The limit for the messages of one answer: `max_bytes` in a `format` of queue.answer_bytes.
 
-    `growth`: how many times as long escapes make a text at most. `way`: by which the request came, for the error; empty
-    for the container, which refuses no message.
+    `growth`: the largest factor by which escapes lengthen a text. `way`: the way by which the request came, as the
+    error names it; empty for the container, which refuses no message.
     """
 
     max_bytes: int
@@ -45,7 +46,7 @@ class ReceiveLimit(NamedTuple):
 
 
 class ResponseLimit(NamedTuple):
-    """The limit of a Lambda function's result. `way`: by which the request came, as an error names it.
+    """The limit of a Lambda function's result. `way`: the way by which the request came, as an error names it.
 
     `is_ascii`: the runtime writes the result in ASCII, with escapes for all other characters.
     """
@@ -55,12 +56,12 @@ class ResponseLimit(NamedTuple):
     is_ascii: bool
 
     def count_bytes(self, value: object) -> int:
-        """Returns how many bytes the runtime writes for a value. In ASCII the runtime also escapes U+007F."""
+        """Returns the number of bytes that the runtime writes for a value. In ASCII the runtime also escapes U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 
     def count_fitting(self, texts: Sequence[str]) -> int:
-        """Returns how many of these texts, from the first, fit into one body."""
+        """Returns how many of these texts, counted from the first, fit into one body."""
         size = HEAD_BYTES
         for count, text in enumerate(texts):
             size += self.count_bytes(text)

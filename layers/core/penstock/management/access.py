@@ -1,7 +1,7 @@
 """Users and keys of the caller's account.
 
-A user who may create users or keys can obtain every right, as with IAM. Of the built-in policies only `admin` allows
-it. A key of the account itself may do everything, and only such a key can create another one.
+A user who may create users or keys can obtain every right, as with IAM. Only `admin` of the built-in policies allows
+this. A key of the account itself may do everything, and only such a key can create another key of the account.
 """
 
 from datetime import UTC, datetime
@@ -44,7 +44,7 @@ class ShownUser(msgspec.Struct):
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
-    """The request for a new key. A `bearer` key is for the REST API, other keys are for the AWS APIs.
+    """The request for a new key. A `bearer` key is for the REST API; other keys are for the AWS APIs.
 
     Without `user`, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null is
     never.
@@ -91,7 +91,9 @@ def show_key(row: KeyRow) -> ShownKey:
 
 
 def check_access_is_on(context: Context) -> None:
-    """Raises AccessIsOff. Otherwise keys that anyone created would stay valid after access control is switched on."""
+    """Raises AccessIsOff without access control. Otherwise keys that anyone created would stay
+    valid after access control is switched on.
+    """
     if context.environment.settings.queue_access != "sigv4":
         raise AccessIsOff
 
@@ -109,7 +111,7 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
     )
 )
 def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
-    """Creates a user, or replaces its policies; returns whether it is new. Raises InvalidParameterValue."""
+    """Creates a user, or replaces its policies. Returns whether the user is new. Raises InvalidParameterValue."""
     check_access_is_on(context)
     if not is_user_name(name):
         raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
@@ -131,7 +133,7 @@ def end_user(name: str, context: Context) -> Operation[None]:
 
 
 def list_keys(context: Context) -> Operation[list[ShownKey]]:
-    """Returns the keys, the oldest first."""
+    """Returns the keys, oldest first."""
     rows = yield from _read_keys(context)
     return [show_key(row) for row in rows]
 
@@ -143,7 +145,7 @@ def list_keys(context: Context) -> Operation[list[ShownKey]]:
     )
 )
 def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
-    """Creates a key. A user has up to two of each kind.
+    """Creates a key. A user has up to two keys of each kind.
 
     Raises AccessDenied, InvalidParameterValue, UserNotFound, OverLimit.
     """

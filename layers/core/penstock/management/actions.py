@@ -1,4 +1,4 @@
-"""The names of actions for policies: those of AWS, and Penstock's with the prefix `penstock:`."""
+"""The names of actions for policies: AWS's names, and Penstock's names with the prefix `penstock:`."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """The queues and endpoints that need attention, for `penstock status`, the console, the report, and the REST API.
 
-A queue needs attention by its verdict, dead letters among them; an endpoint because deliveries to it were given up, or
-because it is paused. The alerts of Prometheus have one for each kind.
+A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention because deliveries
+to it were given up, or because it is paused. Prometheus has an alert for each kind of concern.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,21 +29,21 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
     Kind.FALLING_BEHIND: "warn",
     Kind.DEAD_LETTERS: "warn",
 }
-"""The verdicts that need attention. Dead letters that still arrive are bad."""
+"""The verdicts that need attention. A queue whose dead letters still arrive counts as bad."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 MOST_COUNTED: Final = 10_000
-"""The number of given-up deliveries, newest first, that are counted."""
+"""The largest number of given-up deliveries that are counted, newest first."""
 MOST_QUEUES: Final = 200
-"""The number of queues that are judged: those with the most messages, the oldest messages, and dead letters."""
+"""The number of queues that are judged: the queues with the most messages, the oldest messages, and dead letters."""
 
 
 class Concern(Struct):
     """Something that needs attention.
 
     `kind` is the kind of the queue's verdict, or `given_up` or `endpoint_paused` for the endpoint `name`. `number`
-    counts messages that can be received, or deliveries that were given up and are kept. `since` is null if it is not
-    known; with `since_or_before` it began then or earlier. `text` says why.
+    counts messages that can be received, or deliveries that were given up and are kept. `since` is null if the
+    beginning is not known. `since_or_before` means that the concern began at that time or earlier. `text` says why.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Concern(Struct):
 
 
 class Attention(Struct):
-    """The queues and endpoints that need attention in one region, the worst first, and the number of all queues."""
+    """The queues and endpoints that need attention in one region, worst first, and the number of all queues."""
 
     queues: int
     concerns: list[Concern]
@@ -82,7 +82,7 @@ def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointR
 def find_concerns(
     queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]
 ) -> list[Concern]:
-    """Returns what needs attention among these queues, by name, and endpoints; the worst first."""
+    """Returns the concerns about these queues (by name) and endpoints, worst first."""
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
     found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
     found += [concern for row in endpoints for concern in describe_endpoint(row)]
@@ -112,7 +112,7 @@ def describe_queue(name: str, verdict: Verdict) -> Concern:
 
 
 def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
-    """Yields what needs attention about an endpoint. A pause by a user is only a reminder."""
+    """Yields the concerns about an endpoint. A pause by a user is only a reminder."""
     name = hide_secrets(row.endpoint)
     if row.given_up:
         noun = "delivery was" if row.given_up == 1 else "deliveries were"

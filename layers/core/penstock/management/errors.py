@@ -40,13 +40,15 @@ class StaleReceipt(ManagementError):  # noqa: N818 - called as the answer is
 
 
 class DeliveryNotFound(ObjectNotFound):
-    """No delivery has this id: it was delivered or moved to a dead-letter queue, or it never existed."""
+    """No delivery has this id: the delivery has been made or moved to a dead-letter queue, or never existed."""
 
     default_message = "The delivery does not exist."
 
 
 class EndpointNotFound(ObjectNotFound):
-    """No subscription, binding or recent attempt of the account has this URL. A resume found no pause."""
+    """No subscription, binding or recent attempt of the account has this URL. A resume raises this, too, if the
+    endpoint is not paused.
+    """
 
     default_message = "The account delivers nothing to this endpoint."
 

@@ -25,7 +25,7 @@ from .messages.types import Headers
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
-    """An event to publish. Queues show it after `delay` seconds; URLs get it at once."""
+    """An event to publish. Queues show the event after `delay` seconds; URLs get it at once."""
 
     message: msgspec.Raw
     headers: Headers = {}
@@ -45,7 +45,7 @@ class EventMessage(msgspec.Struct):
 class PublishedEvent(msgspec.Struct, kw_only=True):
     """The targets that an event reached.
 
-    In a transaction, which may have several events, it also has its routing key.
+    In a transaction, which may have several events, each result also has its routing key.
     """
 
     routing_key: str | msgspec.UnsetType = msgspec.UNSET
@@ -65,12 +65,12 @@ def read_event(body: bytes) -> NewEvent:
 
 _encode = msgspec.json.encode
 IS_UNJUDGED: Final = filter_facts.UNJUDGED.decode()
-# Matches NUL as JSON writes it, with a backslash that is not escaped.
+# Matches NUL as JSON writes it, with an unescaped backslash.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
 
 
 class OutgoingEvent(NamedTuple):
-    """A checked event: the parameters of `queue.publish_events` that differ by event, in their order.
+    """A checked event: the parameters of `queue.publish_events` that differ by event, in the function's order.
 
     `attributes`, `headers` and `facts` are JSON. Filter policies are compared with `facts`.
     """
@@ -85,7 +85,7 @@ class OutgoingEvent(NamedTuple):
 
 @needs("account", "penstock:PublishEvent")
 def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
-    """Publishes an event and returns the queues it reached.
+    """Publishes an event and returns the queues that it reached.
 
     Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_DELIVERIES.
     """

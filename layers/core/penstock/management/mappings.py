@@ -28,10 +28,11 @@ State = Literal["enabled", "disabled"]
 
 
 class NewMapping(Struct, forbid_unknown_fields=True):
-    """A new mapping. The mapping names the function or URL that gets the messages of a queue of the account.
+    """A new mapping. Names the function or URL that gets the messages of a queue of the account.
 
-    `window_secs` is how long a batch gathers messages. `max_concurrency` is the maximum number of concurrent
-    invocations; null is 5. A message has to match one of the patterns in `filters`. With `report_failures` the
+    `window_secs` is the time for which a batch gathers messages. `max_concurrency` is the maximum number of
+    concurrent
+    invocations; null is 5. A message must match one of the patterns in `filters`. `report_failures` means that the
     function's answer names the messages that failed.
     """
 
@@ -62,9 +63,9 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 class ShownMapping(Struct):
     """A mapping. `reason` explains its state. `last_result` is the result of the last batch: `OK` or `PROBLEM: …`.
 
-    `function` is an ARN or a URL. The rights of `user` count, or the account's rights if `user` is null.
-    `invocations` is
-    the total up to 20 seconds ago. `failing_since` is the time of the first failure after the last success.
+    `function` is an ARN or a URL. The mapping has the rights of `user`, or of the account if `user` is null.
+    `invocations` is the total, which may lag by 20 seconds. `failing_since` is the time of the first failure after
+    the last success.
     """
 
     id: str
@@ -131,7 +132,7 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
 
 @needs("mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource")
 def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
-    """Changes the given members. From now on the rights of the caller count, unless only tags change.
+    """Changes the given members. Afterwards the mapping has the caller's rights, unless only tags change.
 
     Raises the errors of UpdateEventSourceMapping.
     """

@@ -41,8 +41,9 @@ PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MOST_PER_SECOND)]
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Selects messages by `ids` or by `filter`; an empty filter selects all. Only messages that can be received move.
 
-    `to` is the name of the destination; without it each message returns to its source queue. `per_second` limits the
-    rate. After `canary` messages the task waits until a request continues it.
+    `to` is the name of the destination; if it is absent, each message returns to its source queue. `per_second`
+    limits the
+    rate. The task waits after `canary` messages until a request continues it.
     """
 
     ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
@@ -53,7 +54,8 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ShownMoveTask(msgspec.Struct):
-    """A move. `of` counts the selected ids, or the messages that could be received when a filter began to examine them.
+    """A move. `of` counts the selected ids, or the messages that could be received when the task began to filter
+    them.
 
     `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or without
     a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue. `state` is
@@ -87,7 +89,7 @@ def read_move_task(body: bytes) -> NewMoveTask:
 
 
 class MoveTaskNotFound(errors.AwsError):
-    """The queue has no task of this id. A queue keeps its last ten tasks."""
+    """The queue has no task with this id. A queue keeps its last ten tasks."""
 
     json_type = query_code = "MoveTaskNotFound"
     status = 404
@@ -95,7 +97,7 @@ class MoveTaskNotFound(errors.AwsError):
 
 
 class MoveTaskConflict(errors.AwsError):
-    """The queue already has a task, or the task has ended, so a request can neither continue nor cancel it."""
+    """The queue already has a task, or a request cannot continue or cancel the task because the task has ended."""
 
     json_type = query_code = "MoveTaskConflict"
     status = 409
@@ -141,7 +143,7 @@ def _authorize_and_start(
         yield from authorize_queues("SendMessage", [to], context)
     (row,) = yield from Call(START_MOVE_TASK, arguments)
     if row.error == "MoveTaskRunning":
-        raise MoveTaskConflict("A move of this queue is running already, or waits to be continued")
+        raise MoveTaskConflict("A move of this queue is already running, or waits to be continued")
     if row.error == "ResourceNotFoundException":
         raise errors.QueueDoesNotExist
     if row.error is not None or row.task_id is None:
@@ -150,7 +152,9 @@ def _authorize_and_start(
 
 
 def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]:
-    """Returns the queue's last ten tasks, newest first, StartMessageMoveTask included. Raises QueueDoesNotExist."""
+    """Returns the queue's last ten tasks, newest first, including tasks of StartMessageMoveTask. Raises
+    QueueDoesNotExist.
+    """
     source = build_queue_arn(name, context)
     rows = yield from Call(DESCRIBE_MOVE_TASKS, (source, None))
     if not rows:

@@ -16,10 +16,12 @@ from penstock.postgres.statements.sns.phone_numbers import OPT_OUT
 
 
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A message for a phone, a mobile app, e-mail or a function.
+    """A message for a phone, a mobile app, an e-mail address or a function.
 
-    The state is `kept` if nothing carries the message, and `waiting` if the gateway has not accepted it yet. `error` is
-    the reason of a failure. `attributes` are by name, each with its DataType and StringValue or BinaryValue (base64).
+    The state is `kept` if the installation cannot carry the message, and `waiting` if the gateway has not accepted
+    the message yet. `error` is
+    the reason of a failure. `attributes` has each attribute by name, with its DataType and StringValue or BinaryValue
+    (base64).
     """
 
     id: int
@@ -39,14 +41,16 @@ class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=Tru
 
 
 MOST_TEXT_BYTES = 524_288
-"""The longest text of a page. Even escaped to six times its length, it fits into a container's or function's answer."""
+"""The longest text of a page. Such a text fits into the answer of a container or function even if escapes make it six
+times as long.
+"""
 _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
 def list_outgoing(
     protocol: str | None, destination: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[list[OutgoingMessageDescription]]:
-    """Returns a page of the account's outgoing messages. The page of a destination with NUL is empty."""
+    """Returns a page of the account's outgoing messages. The page is empty for a destination with NUL."""
     if destination is not None and "\0" in destination:
         return []
     rows = yield from Call(

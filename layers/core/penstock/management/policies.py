@@ -1,4 +1,6 @@
-"""Checks policies of users before they are stored. A misspelt policy would allow no action, without any error."""
+"""Checks policies of users before they are stored. Without this check a misspelt policy would silently allow no
+action.
+"""
 
 from typing import Final
 
@@ -13,7 +15,8 @@ _SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
 
 
 def find_policy_problem(text: str) -> str | None:
-    """Returns why a text is not a policy of a user, or which of its actions do not exist. None means it is valid.
+    """Returns why a text is not a policy of a user, or which of its actions do not exist. None means that the policy
+    is valid.
 
     Actions of services that Penstock does not have are allowed, since the policy may come from AWS.
     """

@@ -20,7 +20,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
 
-# As on AWS every attribute is a text. A client may also send numbers, booleans and policies as JSON values.
+# Every attribute is a text, as on AWS. A client may also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[
     dict[str, str | bool | int | dict[str, Any]],
     msgspec.Meta(
@@ -32,7 +32,7 @@ Attributes = Annotated[
 
 
 class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """A queue to create. The name of a FIFO queue ends in `.fifo`. With `fifo` the service adds the suffix."""
+    """A queue to create. The name of a FIFO queue ends in `.fifo`. The service adds this suffix if `fifo` is true."""
 
     name: str
     fifo: bool = False
@@ -56,7 +56,7 @@ class QueuePage(msgspec.Struct, omit_defaults=True):
 
 
 class QueueDescription(QueueName):
-    """A queue with its counts. Ages are in seconds; they are null if the queue is empty."""
+    """A queue with its counts. Ages are in seconds, and are null if the queue is empty."""
 
     arn: str
     queue_length: int
@@ -74,8 +74,8 @@ class QueueDescription(QueueName):
 class ReceiverDescription(msgspec.Struct):
     """A receiver. `messages` counts since `first_received_at`. `last_received_at` includes empty receives.
 
-    `caller` is the ARN of the user. `caller` contains the key id that the request names if the service requires no
-    keys.
+    `caller` is the ARN of the user. If the service requires no keys, `caller` contains the key id that the request
+    names.
     """
 
     caller: str
@@ -110,7 +110,7 @@ MOST_RECEIVERS = 100
 
 
 def convert_attributes(values: Attributes) -> dict[str, str]:
-    """Converts attributes to texts, as in AWS's API: true to "true", 60 to "60", a policy to its JSON text."""
+    """Converts attributes to texts, as in AWS's API: true to "true", 60 to "60", and a policy to its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()
@@ -164,7 +164,7 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     )
 )
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
-    """Changes attributes and returns the queue. One database call writes the attributes, and another one counts the
+    """Changes attributes and returns the queue. One database call writes the attributes, and another call counts the
     messages.
     """
     arn = build_queue_arn(name, context)

@@ -42,8 +42,8 @@ RIGHT: Final = "penstock_right"
 
 
 class Right(NamedTuple):
-    """A right. The caller's policies must allow all `actions`. Without actions every key and every session has the
-    right.
+    """A right. The caller's policies must allow all `actions`. Every key and every session has a right without
+    actions.
 
     `scope` says what the policies must allow them on: `*`, or the resource that the request names. The policy of a
     queue or topic counts, too. With `operation`, only the operation knows the resource. `is_public` means that the

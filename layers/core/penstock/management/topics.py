@@ -56,7 +56,7 @@ class TopicList(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to publish. The message is a text, or any JSON, which is published as it is written, but without
+    """A message to publish. The message is a text or any JSON. JSON is published as it is written, but without
     blanks.
 
     `headers` become message attributes. Texts and numbers keep their type; any other value becomes a String of JSON.
@@ -77,7 +77,8 @@ class PublishedMessage(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A subscription to create, either of a `queue` of the account (or an ARN), or of a `url`, which has to confirm it.
+    """A subscription to create, either for a `queue` of the account (or an ARN), or for a `url`, which must confirm
+    the subscription.
 
     `filter` is a filter policy, which is compared with the message's attributes or with its body. `raw` omits the
     envelope. The queue `dead_letters` gets the messages that a URL does not accept.
@@ -92,7 +93,7 @@ class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ShownTopicSubscription(msgspec.Struct):
-    """A subscription. `arn` is null until its endpoint has confirmed it."""
+    """A subscription. `arn` is null until the endpoint has confirmed the subscription."""
 
     arn: str | None
     topic: str
@@ -109,7 +110,7 @@ class TopicSubscriptionList(msgspec.Struct, omit_defaults=True):
 
 
 class MadeSubscription(msgspec.Struct):
-    """A new subscription. `arn` is null while its endpoint has not confirmed it."""
+    """A new subscription. `arn` is null until the endpoint has confirmed the subscription."""
 
     arn: str | None
 
@@ -119,7 +120,7 @@ _json = msgspec.json.Encoder()
 
 @needs("operation", "sns:CreateTopic")
 def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
-    """Creates a topic, or returns an existing one that has every given attribute and tag. Raises AccessDenied."""
+    """Creates a topic, or returns an existing topic that has every given attribute and tag. Raises AccessDenied."""
     check_user("sns", "CreateTopic", build_arn("sns", new.name, context), context)
     fifo = {"FifoTopic": "true"} if is_fifo_name(new.name) else {}
     made = yield from topics.create_topic(

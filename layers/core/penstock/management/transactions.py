@@ -74,7 +74,7 @@ class SentMessage(msgspec.Struct, omit_defaults=True):
 
 
 class TransactionResult(msgspec.Struct):
-    """The result: the number of acknowledged messages, the sent messages, and the targets of events."""
+    """The result has the number of acknowledged messages, the sent messages, and the targets of events."""
 
     acked: int
     sent: list[SentMessage]
@@ -93,7 +93,8 @@ def read_transaction(body: bytes) -> Transaction:
 def run_transaction(transaction: Transaction, context: Context) -> Operation[TransactionResult]:
     """Runs the transaction and returns its result.
 
-    Raises AccessDenied, or the error of the first part that the database refuses. The transaction then changes nothing.
+    Raises AccessDenied, or the error of the first part that the database refuses. An error leaves the database
+    unchanged.
     """
     yield from authorize_queues("DeleteMessage", (ack.queue for ack in transaction.ack), context)
     yield from authorize_queues("SendMessage", (message.queue for message in transaction.send), context)
@@ -146,7 +147,9 @@ def check_parts(
 
 
 def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> None:
-    """Raises the error of the first row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
+    """Raises the error of the first row, if there is one: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and
+    others.
+    """
     for row in rows:
         if row.error == "StaleReceipt":
             queue = transaction.ack[row.n - 1].queue
@@ -160,7 +163,9 @@ def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> No
 
 
 def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:
-    """Returns the response: the ids of sent messages, in order, and the queues and webhooks that each event reached."""
+    """Returns the response, with the ids of sent messages in order, and the queues and webhooks that each event
+    reached.
+    """
     sent = {
         row.n: (None, row.detail) if row.kind == "schedule" else (row.id, None)
         for row in rows

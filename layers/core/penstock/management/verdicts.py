@@ -15,11 +15,13 @@ from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_fo
 RECENT: Final = timedelta(hours=2)
 """The length of history that suffices for most verdicts."""
 KEPT: Final = timedelta(hours=25)
-"""How long the database keeps minutes."""
+"""The time for which the database keeps minutes."""
 QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
-"""How many queues one read covers, by length of history."""
+"""The number of queues that one read covers, by length of history."""
 MOST_HISTORIES: Final = 20
-"""The number of queues, worst first, whose complete history is read. These histories have 30,000 rows."""
+"""The number of queues, worst first, of which the operation reads the complete history. These histories have 30,000
+rows.
+"""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The kinds in the order of lists, worst first."""
 QUEUES_A_PAGE: Final = 200
@@ -62,14 +64,14 @@ def _read_part(
 
 
 def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
-    """Yields groups of queues to read together. A group has some 7,000 rows, which take ten milliseconds to decode."""
+    """Yields groups of queues to read together. A group has about 7,000 rows, which take ten milliseconds to decode."""
     size = QUEUES_A_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
 
 
 def find_span_before(now: datetime, length: timedelta) -> tuple[datetime, datetime]:
-    """Returns the start and the end of the minutes before now, including the current one."""
+    """Returns the start and the end of the minutes before now, including the current minute."""
     minute = now.replace(second=0, microsecond=0)
     return minute - length, minute + timedelta(minutes=1)
 
@@ -87,7 +89,7 @@ def compute_verdicts(
 def compute_each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
-    """Yields the ARN of each queue and its verdict. A verdict takes a few milliseconds at most."""
+    """Yields the ARN of each queue and its verdict. A verdict takes at most a few milliseconds."""
     for row in facts:
         known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
@@ -102,7 +104,7 @@ def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
 
 
 def read_minute(row: MinuteRow) -> Minute:
-    """Returns the minute, without the number of its queue."""
+    """Returns a minute without the number of its queue."""
     return Minute(
         row.starts_at,
         row.sent,

@@ -32,7 +32,9 @@ from penstock.sqs.types import (
 )
 
 MOST_RESULTS = 10
-LONGEST_HANDLE = 1_024  # characters; the service truncates a longer text, which makes it invalid
+LONGEST_HANDLE = (
+    1_024  # the limit in characters; the service truncates a longer handle and so makes it invalid
+)
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
@@ -55,7 +57,7 @@ class TaskHandle(msgspec.Struct, rename="camel"):
 def start_message_move_task(
     request: StartMessageMoveTaskRequest, context: Context
 ) -> Operation[StartMessageMoveTaskResult]:
-    """Starts to move a dead-letter queue's messages. A queue has one task at a time."""
+    """Starts to move a dead-letter queue's messages. A queue can have one task at a time."""
     validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
     source = check_arn("SourceArn", request.source_arn, context)
     destination = request.destination_arn or None
@@ -71,7 +73,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Operation[ListMessageMoveTasksResult]:
-    """Returns the last tasks of a queue, newest first. Returns one task if the request gives no maximum."""
+    """Returns the last tasks of a queue, newest first. Returns only one task if the request gives no maximum."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -127,5 +129,5 @@ def read_handle(text: str) -> TaskHandle:
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
     except (ValueError, msgspec.DecodeError, RecursionError):
-        # The text is not ASCII, not base64, not JSON, or has other members.
+        # The text is not ASCII, base64 or JSON, or has other members.
         raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

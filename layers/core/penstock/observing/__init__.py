@@ -1,1 +1,1 @@
-"""What a process tells of its work: reports of operations, counts of workers, log records, trace contexts."""
+"""Reports of operations, counts of workers, log records and trace contexts."""

@@ -1,13 +1,15 @@
-"""The interface for a worker's progress reports: a run may last an hour, and returns its counts only at its end."""
+"""The interface for a worker's progress reports. A run may last an hour, and returns its counts only at its end."""
 
 from collections.abc import Mapping
 
 
 class Observer:
-    """Ignores all reports: for Lambda functions, whose counts go to CloudWatch. Workers call it in any thread."""
+    """Ignores all reports. Lambda functions use this class, because their counts go to CloudWatch. Workers may call
+    the methods in any thread.
+    """
 
     def counted(self, counts: Mapping[str, int]) -> None:
-        """Reports further work; names as in the counts of the run."""
+        """Reports further work. The names are the names in the run's counts."""
 
     def attempted(self, delivered: bool, seconds: float) -> None:
         """Reports that an endpoint took or refused a delivery after `seconds`."""

@@ -1,10 +1,10 @@
-"""What operations report: messages that were sent, received, deleted, published.
+"""The reports of operations on messages that were sent, received, deleted or published.
 
     yield Sent(arn, 1, (len(body),))
 
-A report is an effect without a result. Drivers hand it on to those who count: the metrics of the container and of
-CloudWatch, and traces. Counters and traces read neither the arguments nor the rows of database calls. An operation that
-fails reports nothing that did not happen; one whose client has disconnected reports what it did.
+A report is an effect without a result. Drivers pass a report to the metrics of the container, to CloudWatch's
+metrics, and to traces. Counters and traces read neither the arguments nor the rows of database calls. A failed
+operation reports only the changes that happened. An operation whose client has disconnected also reports its changes.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 
 class Client(Protocol):
-    """The sender of a request: a part of `Context`."""
+    """The sender of a request, as a part of `Context`."""
 
     @property
     def http(self) -> HttpRequest: ...
@@ -29,13 +29,14 @@ class Client(Protocol):
 
 
 class Report(Effect[None], frozen=True):
-    """Something that an operation has done."""
+    """Base class of reports about the work of an operation."""
 
 
 class Sent(Report, frozen=True):
-    """`count` messages were added to a queue: none if all of them had been sent before.
+    """`count` messages were added to a queue. The count is 0 if all messages had been sent before.
 
-    `sizes`: bytes of each, as SQS counts them, with attributes; empty where the operation does not know them.
+    `sizes` has the bytes of each message with its attributes, as SQS counts them. It is empty if the operation does
+    not know the sizes.
     """
 
     queue_arn: str
@@ -44,7 +45,7 @@ class Sent(Report, frozen=True):
 
 
 class Received(Report, frozen=True):
-    """A receive ended with these messages, or with none."""
+    """A receive ended with these messages, or without messages."""
 
     queue_arn: str
     messages: Sequence[ReceivedRow]
@@ -59,7 +60,7 @@ class ReceivedBy(Report, frozen=True):
 
 
 class Deleted(Report, frozen=True):
-    """`count` messages were deleted: fewer than the request named, if some were gone."""
+    """`count` messages were deleted. The request may have named more, because some were already gone."""
 
     queue_arn: str
     count: int
@@ -87,7 +88,9 @@ class EventPublished(Report, frozen=True):
 
 
 class Unjudged(Report, frozen=True):
-    """`count` messages were too complicated for filters, and passed them. `by`: publish, event or mapping."""
+    """`count` messages were too complicated for filters, and passed the filters unchecked. `by`: publish, event or
+    mapping.
+    """
 
     by: str
     count: int

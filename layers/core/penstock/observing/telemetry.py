@@ -1,16 +1,16 @@
 """Structured logs, and traces of functions.
 
-Logs: one JSON object a line, with the same keys in the container and on Lambda.
+A log line is one JSON object, with the same keys in the container and on Lambda.
 
-`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, inside a trace `trace_id` and `span_id`, then `request_id`
-and the other fields that the caller gives:
+The keys are `timestamp` (RFC 3339, UTC), `level`, `message`, `service`, `trace_id` and `span_id` (inside a trace),
+and then `request_id` and the other fields that the caller gives:
 
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
-The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form. No code
-logs every request at `info`: metrics count requests, logs report what is unusual. The container's access log
-(`penstock_web.access_log`) has every request, if it is switched on.
+The container uses the standard library. Lambda uses the Logger of powertools, whose keys are converted to this form.
+The code does not log every request at `info`. Metrics count requests, and logs report unusual events. The container's
+access log (`penstock_web.access_log`) has every request if the operator switches it on.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ T = TypeVar("T")
 SERVICE: Final = "penstock"
 _TRACER: ContextVar[Tracer | None] = ContextVar("penstock_tracer", default=None)
 """The tracer of the invocation, if the invocation has a segment."""
-# What the standard library puts on every record; anything else came from `extra=`.
+# The attributes that the standard library puts on every record. All other attributes come from `extra=`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON. A value that JSON has no form for is written as its text."""
+    """Formats a record as one line of JSON. A value without a form in JSON is written as its text."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line, without a newline."""
@@ -60,12 +60,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def as_timestamp(seconds: float) -> str:
-    """Seconds since 1970 as a time of log lines."""
+    """Formats seconds since 1970 as a time for log lines."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
-    """Sends all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
+    """Sends all records with `level` or higher to `stream` (default: standard error). Each entry point calls this
+    function once.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -74,7 +76,9 @@ def configure_logging(level: str, stream: TextIO | None = None) -> None:
 
 
 class AtMost(logging.Filter):
-    """Lets so many records of a logger through in a second, for what clients cause as often as they like."""
+    """Lets only a number of a logger's records a second pass, for events that clients can cause as often as they
+    like.
+    """
 
     def __init__(self, records_a_second: int) -> None:
         super().__init__()
@@ -90,8 +94,8 @@ class AtMost(logging.Filter):
 
 
 class OnceAMinute(logging.Filter):
-    """Lets one record of a logger through in a minute. `records` of that record counts the records since the last
-    one, itself included.
+    """Lets one record of a logger a minute pass. The field `records` counts the records since the last one that
+    passed, including the present record.
     """
 
     def __init__(self) -> None:
@@ -124,7 +128,7 @@ def make_lambda_logger(level: str) -> Logger:
         logger_formatter=Formatter(log_record_order=order, serialize_stacktrace=False),
     )
     logger.append_keys(location=None)
-    # Where Lambda has a level for what it lets through (AWS_LAMBDA_LOG_LEVEL), powertools takes that one.
+    # If Lambda filters records by a level (AWS_LAMBDA_LOG_LEVEL), powertools uses this level.
     logging.getLogger(SERVICE).setLevel(level.upper())
     return logger
 
@@ -132,8 +136,8 @@ def make_lambda_logger(level: str) -> Logger:
 def trace_call(work: Callable[[], T], lambda_context: object) -> T:
     """Calls `work` and returns its result. X-Ray gets a segment with its time and exception, without the result.
 
-    Raises what `work` raises, and ModuleNotFoundError without the package aws-xray-sdk, which a layer has to bring: it
-    needs botocore, and imports for 0.1 seconds.
+    Raises the errors of `work`, and ModuleNotFoundError without the package aws-xray-sdk. A layer must provide this
+    package, which needs botocore and takes 0.1 seconds to import.
     """
     from aws_lambda_powertools import Tracer  # noqa: PLC0415
 
@@ -152,7 +156,7 @@ def trace_call(work: Callable[[], T], lambda_context: object) -> T:
 
 
 def annotate(**values: str) -> None:
-    """Gives the segment of this invocation annotations, by which X-Ray finds traces. Without one nothing happens."""
+    """Adds annotations, by which X-Ray finds traces, to the segment of this invocation. Without one nothing happens."""
     tracer = _TRACER.get()
     if tracer is not None:
         for name, value in values.items():

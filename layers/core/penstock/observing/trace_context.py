@@ -1,11 +1,12 @@
-"""The trace context of a request, a message or a delivery: read, stored and passed on in the forms of W3C and X-Ray.
+"""Reads, stores and passes on the trace context of a request, a message or a delivery, in the forms of W3C and X-Ray.
 
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both headers say the same: an X-Ray trace id is W3C's trace id with a version before it and a dash in it. Messages carry
-the form of X-Ray, since SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer Guide,
-"Tracing header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: a `Tracer` records spans.
+Both headers contain the same facts. An X-Ray trace id is W3C's trace id with a version in front and a dash inside.
+Messages carry the form of X-Ray, since SQS has an attribute for this form. Sources: W3C Trace Context, level 1; X-Ray
+Developer Guide,
+"Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer` records spans.
 """
 
 import re
@@ -14,10 +15,10 @@ from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol
 
 LONGEST_HEADER_BYTES: Final = 1_024
-"""A longer X-Amzn-Trace-Id is not passed on (our choice; X-Ray's have about 100)."""
+"""A longer X-Amzn-Trace-Id is not passed on (our choice; headers of X-Ray have about 100 characters)."""
 
-# Compiled at their first use: every function imports this module, and few requests have a trace. Later versions may be
-# longer ("Versioning of traceparent").
+# The patterns are compiled at their first use, since every function imports this module, and few requests have a
+# trace. Headers of later versions may be longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
 _PARENT = r"[0-9a-f]{16}"
@@ -25,7 +26,9 @@ _PRINTABLE = r"[ -~]+"
 
 
 class TraceContext(NamedTuple):
-    """A span of a trace, wherever it was recorded. `trace_id` has 32 hexadecimal digits, `span_id` 16."""
+    """A span of a trace. Any service may have recorded the span. `trace_id` has 32 hexadecimal digits, and `span_id`
+    has 16.
+    """
 
     trace_id: str
     span_id: str
@@ -36,7 +39,7 @@ Value = str | int | float | bool
 
 
 class Span(Protocol):
-    """A span that has begun and not ended."""
+    """A span that has begun and has not ended yet."""
 
     @property
     def context(self) -> TraceContext:
@@ -48,7 +51,7 @@ class Span(Protocol):
         ...
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span. `error` is a word for the failure."""
+        """Ends the span. `error` is a word that names the failure."""
         ...
 
 
@@ -56,20 +59,22 @@ class Tracer(Protocol):
     """Records spans."""
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Begins the first span of a trace. None: the trace is not sampled."""
+        """Begins the first span of a trace. Returns None if the trace is not sampled."""
         ...
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Begins the span of a request that a message caused. None: the trace is not recorded."""
+        """Begins the span of a request that a message caused. Returns None if the trace is not recorded."""
         ...
 
 
 CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
-"""The trace context of the current task; None where nothing is traced."""
+"""The trace context of the current task, or None if the task is not traced."""
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """Returns the trace context of a W3C header; None for any other text: the request then begins a new trace."""
+    """Returns the trace context of a W3C header. Returns None for any other text; the request then begins a new
+    trace.
+    """
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
@@ -82,7 +87,9 @@ def as_traceparent(context: TraceContext) -> str:
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
-    """Returns the context of an X-Ray header; None if it names no span, like the headers of load balancers."""
+    """Returns the context of an X-Ray header, or None if the header names no span, like the headers of load
+    balancers.
+    """
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -98,14 +105,16 @@ def as_trace_header(context: TraceContext) -> str:
 
 
 def _check_ids(context: TraceContext) -> TraceContext | None:
-    """None when an id is all zeros, which is invalid (W3C, "trace-id", "parent-id")."""
+    """Returns None if an id has only zeros, which is invalid (W3C, "trace-id", "parent-id")."""
     return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
 
 
 def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
-    """AWSTraceHeader for messages of a request that have none: from the request's span, else its X-Amzn-Trace-Id.
+    """Returns the AWSTraceHeader for a request's messages without this attribute. It comes from the request's span,
+    or otherwise from its X-Amzn-Trace-Id.
 
-    A header without Parent= is not passed on: load balancers and gateways add one to every request (our choice).
+    A header without Parent= is not passed on, since load balancers and gateways add such a header to every request
+    (our choice).
     """
     current = CURRENT_TRACE.get()
     if current is not None:

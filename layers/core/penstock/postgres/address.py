@@ -1,4 +1,5 @@
-"""Parses both forms of libpq's addresses for pg8000, which supports neither. A test compares the result with libpq's
+"""Parses both forms of libpq's addresses for pg8000, which supports neither form. A test compares the result with
+libpq's
 result.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
@@ -22,7 +23,7 @@ IGNORED: Final = {
     "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
     "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
 }  # fmt: skip
-"""Ignored parameters. Time limits are ours (`network`), texts are UTF-8, hosts are tried in their order."""
+"""Ignored parameters. `network` sets the time limits, texts are UTF-8, and hosts are tried in their order."""
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -31,7 +32,8 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 def parse_address(text: str) -> dict[str, str]:
     """Returns the parameters of an address by libpq's names. Several hosts and ports are separated by commas.
 
-    Raises SettingError for a parameter that pg8000 lacks, since a connection without it could be less safe.
+    Raises SettingError for a parameter that pg8000 lacks, since a connection without this parameter could be less
+    safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
     parameters = parse_url(text) if is_url else parse_pairs(text)
@@ -43,7 +45,7 @@ def parse_address(text: str) -> dict[str, str]:
 
 
 def parse_url(text: str) -> dict[str, str]:
-    """Returns the parameters of a URL. Parameters in the query win."""
+    """Returns the parameters of a URL. Parameters in the query take precedence."""
     address = urlsplit(text)
     login, _, places = address.netloc.rpartition("@")
     user, _, password = login.partition(":")
@@ -72,7 +74,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 
 
 def split_port(place: str) -> tuple[str, str]:
-    """Returns host and port, which is empty if the text has no port. `[::1]:5433` gives `[::1]` and 5433."""
+    """Returns the host and the port. The port is empty if the text has no port. `[::1]:5433` gives `[::1]` and 5433."""
     name, _, port = place.rpartition(":")
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 

@@ -1,7 +1,7 @@
 """Writes PostgreSQL's binary array format in one pass.
 
-The frequently used SQL functions take arrays of hundreds of elements. psycopg's list dumper creates an object for each
-element; this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The frequently used SQL functions take arrays of hundreds of elements. The list dumper of psycopg creates an object
+for each element, but this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ _EMPTY = Struct(">iiI").pack
 
 
 class PgArray(bytes):
-    """The bytes of an array. Each element type has a subclass, since psycopg picks the oid by class."""
+    """Holds the bytes of an array. Each element type has a subclass, since psycopg chooses the oid by class."""
 
     element_oid = 0
     array_oid = 0
@@ -84,10 +84,10 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """Returns the array of these values; None when all of them are None, which our functions read as "null for all".
+    """Returns the array of these values, or None if all values are None; our functions read None as "null for all".
 
-    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, timestamptz[] aware datetimes, int…[] int; any
-    element may be None. Raises KeyError for another type.
+    Elements of text[] are str or UTF-8 bytes, of uuid[] 16 bytes, of jsonb[] JSON text, of timestamptz[] aware
+    datetimes, and of int…[] int. Any element may be None. Raises KeyError for another type.
     """
     kind, to_bytes, size = _KINDS[type_name]
     count = len(values)
@@ -97,7 +97,8 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         values = [value.encode() if isinstance(value, str) else value for value in values]
     first = values[0]
     nulls = 0
-    if values.count(first) == count:  # the values are often equal: the queue of a batch, an absent attribute
+    # the values are often equal, such as the queue of a batch or an absent attribute
+    if values.count(first) == count:
         if first is None:
             return None
         data = to_bytes(first)
@@ -117,7 +118,7 @@ def _encode_element(data: bytes) -> bytes:
 
 
 def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
-    """Joins the elements, each after its length, without a loop in Python."""
+    """Joins the elements, with its length before each element, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)
@@ -125,7 +126,7 @@ def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes the arguments of a call: arrays in binary format, all others as psycopg accepts them."""
+    """Encodes the arguments of a call: arrays in binary format, and all others as psycopg accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

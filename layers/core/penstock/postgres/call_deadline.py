@@ -1,4 +1,4 @@
-"""Parameters and deadlines of psycopg's connections, blocking and asynchronous. `network` explains the deadlines."""
+"""Parameters and deadlines of blocking and asynchronous psycopg connections. `network` explains the deadlines."""
 
 from collections.abc import Generator
 from time import monotonic
@@ -19,18 +19,18 @@ class CallOverdue(psycopg.OperationalError):
 
 
 def build_connection_parameters(url: str) -> dict[str, Any]:
-    """Returns the parameters of an address, with default limits for those that it does not set.
+    """Returns the parameters of an address, with defaults for the limits that the address does not set.
 
-    The client's encoding is UTF8, whatever the address, PGCLIENTENCODING, the role and the database say: libpq sends it
-    when it connects, and PgBouncer keeps it for the client.
+    The client's encoding is UTF8, whatever the address, PGCLIENTENCODING, the role and the database say. libpq sends
+    the encoding when it connects, and PgBouncer keeps the encoding for the client.
     """
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url), "client_encoding": "UTF8"}
 
 
 def limit_call(steps: Generator[Any, Any, Any], seconds: float, pgconn: PGconn) -> Generator[Any, Any, Any]:
-    """Yields the steps of a call, for a connection's `wait`, which resumes them ten times a second at least.
+    """Yields the steps of a call to a connection's `wait`, which resumes this generator at least ten times a second.
 
-    After `seconds` they close the connection and raise CallOverdue.
+    Closes the connection and raises CallOverdue after `seconds`.
     """
     deadline = monotonic() + seconds
     try:

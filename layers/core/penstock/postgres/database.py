@@ -1,4 +1,5 @@
-"""The one connection of a function's execution environment: kept between invocations, replaced when it breaks.
+"""Keeps the one connection of a function's execution environment between invocations, and replaces the connection
+when it breaks.
 
     found closed before a call              the call is made on a new connection
     idle for over a minute, and a question  the same: a network or a pooler drops connections silently
@@ -12,8 +13,9 @@
     connection lost during the call         it is unknown whether the call took effect: ServiceUnavailable; the next
                                             call gets a new connection
 
-Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. There are two drivers,
-see docs/decisions/0008-two-drivers.md; the process imports only the one that it uses. `sqlstates` says what each error
+Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. Penstock has two
+drivers (docs/decisions/0008-two-drivers.md). The process imports only the driver that it uses. `sqlstates` says what
+each error
 means.
 """
 
@@ -34,11 +36,11 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class LongMessageFound(Exception):  # noqa: N818 - nothing failed
-    """A receive that assumes short messages found a long one, and was undone."""
+    """The database undid a receive that assumed short messages, because it found a long message."""
 
 
 class DriverError(Exception):
-    """A call failed. The text comes from the driver.
+    """A call failed. An error of a driver, with the driver's text.
 
     `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
     certainly took no effect, for example because the database undid it. `wrong_settings` names the settings of a
@@ -91,8 +93,8 @@ class DriverConnection(Protocol):
 
 
 def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
-    """Returns the function that opens connections of `psycopg` or `pg8000`, from address and deadline of calls in
-    seconds.
+    """Returns the function that opens connections of `psycopg` or `pg8000`. It takes the address and the deadline of
+    calls in seconds.
 
     The function raises DriverError.
     """
@@ -103,15 +105,17 @@ def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnect
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver (psycopg for an unknown name) during the start, when a function has more processor time."""
+    """Imports a driver (psycopg for an unknown name) during the start, because a function has more processor time
+    then.
+    """
     find_connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
     """Makes calls one after the other on one connection. `driver` is psycopg or pg8000.
 
-    A call that takes longer than `call_seconds` ends its connection, and it is unknown whether it took effect. If
-    connecting fails, `new_address` returns the address with a changed password, or None.
+    A call that takes longer than `call_seconds` ends its connection, and the caller cannot know whether the call took
+    effect. If the connection fails, `new_address` returns the address with a changed password, or None.
     """
 
     def __init__(
@@ -126,7 +130,7 @@ class Database:
         self._call_seconds = call_seconds
         self._driver = driver
         self._connection: DriverConnection | None = None
-        self._used_at = 0.0  # wall clock: other clocks stop while Lambda freezes the process
+        self._used_at = 0.0  # the wall clock, since other clocks stop while Lambda freezes the process
         self._checked_at = 0.0
 
     def connection(self) -> DriverConnection:
@@ -135,7 +139,7 @@ class Database:
             connection = self._live_connection()
         except DriverError as error:
             raise error.client_error() from error
-        self._used_at = time()  # the caller counts it, since workers use the connection directly
+        self._used_at = time()  # the caller counts the call, since workers use the connection directly
         return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:

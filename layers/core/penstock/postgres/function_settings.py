@@ -1,8 +1,8 @@
 """Attaches planner settings to the functions that clients call, so that every caller gets the same plans.
 
-The settings hold while the function and the functions it calls run; the caller's session keeps its settings. Measured
-on PostgreSQL 15 and 18: six settings cost a call 2 µs. Functions in SQL get none, since PostgreSQL could then no longer
-inline them.
+The settings apply while the function and the functions that it calls run. The caller's session keeps its settings.
+Six settings cost a call 2 µs (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, since PostgreSQL
+could then no longer inline them.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ _SET: Final = " ".join(f"set {name} = {value}" for name, value in PLANNER_SETTIN
 
 
 def list_statement_modules() -> list[str]:
-    """Returns the names of the modules of statements, also of those in subfolders."""
+    """Returns the names of the modules of statements, including modules in subfolders."""
     folder = Path(*statements.__path__)
     files = (file.relative_to(folder).with_suffix("") for file in folder.rglob("*.py"))
     return sorted(".".join((statements.__name__, *file.parts)) for file in files if file.name != "__init__")
@@ -48,6 +48,6 @@ def compute_fingerprint(directory: Path) -> bytes:
 
 
 def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
-    """Sets them on the functions that exist. The connection's role owns the functions."""
+    """Attaches the settings to the functions that exist. The connection's role must own the functions."""
     for (signature,) in connection.execute(_FIND, (list_called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

@@ -1,8 +1,11 @@
-"""Tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
+"""Uses tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
-Settings put IAM_TOKEN in the place of the address's password, and this module replaces it for each new connection. A
-token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for 15 minutes, and
-making one takes no request. An open connection goes on after that. The client sends the token unencrypted inside TLS,
+The settings put IAM_TOKEN in place of the address's password, and this module replaces IAM_TOKEN for each new
+connection. A
+token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for 15 minutes,
+and Penstock can make a token without a request. An open connection stays open after the 15 minutes. The client sends
+the token
+unencrypted inside TLS,
 so an attacker who redirects the connection could use it unless the client verifies the server's certificate.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
@@ -52,7 +55,7 @@ def needs_token(parameters: Mapping[str, object]) -> bool:
 
 
 def make_token(host: str, port: int, user: str) -> str:
-    """Returns a token for this user of the database. `host` is the endpoint's own name. Raises TokenError."""
+    """Returns a token for this user of the database. `host` is the endpoint's real name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:

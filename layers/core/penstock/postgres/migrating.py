@@ -1,10 +1,10 @@
-"""Migrates a database for an operator. Prints a line for each step, or one line with the reason of a failure.
+"""Migrates a database for an operator. Reports a line for each step, or one line with the reason of a failure.
 
 MigrationError              see `migrations` ├── InvalidAddressError     the address is not one of PostgreSQL ├──
 UnreachableError        no connection to the database, or no IAM token for one └── MissingRightsError      the role
 lacks a right
 
-`penstock migrate` and the function of infra/migrate share it.
+`penstock migrate` and the function of infra/migrate share this module.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .migrations import Applied, MigrationError, migrate
 
 
 class InvalidAddressError(MigrationError):
-    """The address is not valid. The text does not repeat it, since it contains a password."""
+    """The address is not valid. The error's text does not repeat the address, which contains a password."""
 
 
 class UnreachableError(MigrationError):
-    """No server answers. The text is libpq's, which names host, port, user and database."""
+    """No server answers. The text comes from libpq, and names host, port, user and database."""
 
 
 class MissingRightsError(MigrationError):
@@ -32,16 +32,17 @@ class MissingRightsError(MigrationError):
 
 
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:
-    """Brings the database up to date, as `migrate` does.
+    """Brings the database up to date like `migrate`.
 
-    Raises MigrationError for foreseen reasons, and SettingError.
+    Raises MigrationError for expected failures, and SettingError.
     """
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
         # The text of psycopg's error would repeat the address with its password.
         raise InvalidAddressError(
-            "DATABASE_URL is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
+            "DATABASE_URL is not the address of a PostgreSQL database. "
+            "An example is postgresql://user:password@host:5432/name"
         ) from None
     try:
         return migrate(dsn, directory, role)

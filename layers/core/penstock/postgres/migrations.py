@@ -1,4 +1,5 @@
-"""Brings a database to the schema of this release: tables by numbered migrations, functions whole.
+"""Brings a database to the schema of this release. Numbered migrations change the tables, and all functions are
+replaced.
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
     sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
@@ -6,15 +7,17 @@
     sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 at each run; the roles before everything else, where that is allowed (roles.py)
 
-Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find nothing
-to do. A migration first inserts its number, in its own transaction, so it is either applied and recorded, or neither. A
-migration waits only briefly for a table lock and then tries again, so that the service's statements never queue up
-behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+Every runner takes the same advisory lock, so any number of runners may start at once. The first runner works, and the
+others wait and find nothing to do. A migration first inserts its number in the transaction of its changes, so it is
+either both applied and recorded, or neither. A migration waits only briefly for a table lock and then tries again, so
+that the service's statements never queue up behind the migration. The connection must be direct: a pooler in
+transaction mode does not keep the lock.
 
-The record of the functions names their release. An older release leaves the functions of a newer one alone and reports
-it, for example when a task of the old image starts in the middle of a rollout: its code can call them.
+The record of the functions names their release. An older release keeps the functions of a newer release and reports
+this, for example when a task of the old image starts in the middle of a rollout. The older code can call the newer
+functions.
 
-Until release 0.1.0 the baseline changes in place. `migrate` refuses a database of another baseline.
+Until release 0.1.0 the baseline changes in place. `migrate` refuses a database with another baseline.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ from .session_settings import FIND_WRONG_SETTINGS, PINNED_SETTINGS, POOLED_SETTI
 
 Connection = psycopg.Connection[Row]
 
-# Any number works if every release has the same. Bytes of "penstock".
+# Any number works if every release has the same number. Bytes of "penstock".
 _LOCK_KEY: Final = 0x70656E73746F636B
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
@@ -69,7 +72,7 @@ create table if not exists queue.migration (
 comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
 """
 
-# An object of the schema that the bootstrap below does not make.
+# Finds an object of the schema that the bootstrap below does not make.
 _FOREIGN_OBJECT: Final = """
 select case when c.kind = 'r' then 'the table ' else 'the object ' end || c.name from (
     select relname, relkind::text from pg_class where relnamespace = to_regnamespace('queue')
@@ -83,7 +86,7 @@ order by 1 desc limit 1
 """
 _USUAL_PATH: Final = sql.SQL('"$user", public')
 
-# The service's role prefers index scans at any price (see tune_role). A migration needs the planner's normal choice.
+# The service's role always prefers index scans (see tune_role). A migration needs the planner's default choice.
 _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
 set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
@@ -119,13 +122,13 @@ class Script:
 
 @dataclass(slots=True)
 class Applied:
-    """The result of a run: names of the applied migrations, and whether functions and grants were applied.
+    """The result of a run has the names of the applied migrations, and whether functions and grants were applied.
 
-    `role_settings` are the names of settings that the migrating role got in this database, since its sessions had other
+    `role_settings` has the names of settings that the migrating role got in this database. Its sessions had other
     values, with which the service does not work behind a pooler.
 
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
-    is the reason if the run did not apply the functions of this release, though they differ. `missing_roles` are
+    is the reason why the run did not apply the functions of this release, although they differ. `missing_roles` are
     commands that the migrating role may not run. Until an administrator runs them, applications have no role for the
     SQL interface.
     """
@@ -140,10 +143,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The scripts that `migrate` would apply. `release` is that of the functions in the database, or "" without
-    functions.
+    """The scripts that `migrate` would apply. `release` is the release of the functions in the database, or "" if
+    there are no functions.
 
-    `warning` is the reason why `migrate` would leave the functions alone, though they differ.
+    `warning` is the reason why `migrate` would keep the functions of the database, although they differ.
     """
 
     migrations: list[str]
@@ -190,7 +193,9 @@ def _connect(dsn: str) -> Connection:
 
 
 def _pin_settings(connection: Connection) -> list[str]:
-    """Gives the session PINNED_SETTINGS. Returns the names that a session behind a pooler would have otherwise."""
+    """Gives the session PINNED_SETTINGS. Returns the names of the settings that would have other values in a session
+    behind a pooler.
+    """
     wrong = [name for (name,) in connection.execute(FIND_WRONG_SETTINGS.encode()).fetchall()]
     for name, value in PINNED_SETTINGS.items():
         connection.execute("select set_config(%s, %s, false)", (name, value))
@@ -216,7 +221,9 @@ def find_missing(connection: Connection) -> Missing:
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Raises MigrationError unless the encoding is UTF8. Others refuse some messages, and SQL_ASCII returns bytes."""
+    """Raises MigrationError unless the encoding is UTF8. Other encodings refuse some messages, and SQL_ASCII returns
+    bytes.
+    """
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -226,7 +233,7 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def _check_schema(connection: Connection) -> None:
-    """Raises MigrationError if the schema `queue` has objects of somebody else. An empty schema may be used."""
+    """Raises MigrationError if the schema `queue` has objects of another application. An empty schema may be used."""
     row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
     if row is None:
         return
@@ -251,10 +258,10 @@ def _is_ours(connection: Connection) -> bool:
 def tune_role(connection: Connection, role: str) -> None:
     """Gives a login role the settings that the service's sessions need; they also hold through a pooler.
 
-    Those that the role needs behind a pooler, POOLED_SETTINGS, hold in this database only.
+    The settings that the role needs behind a pooler (POOLED_SETTINGS) apply only in this database.
 
-    A role may do this for itself; for another role it needs CREATEROLE. Do not use it for a role that other
-    applications use. Raises MigrationError if the role does not exist or may not be changed.
+    A role may change its settings, but needs CREATEROLE to change another role. Do not use this function for a role
+    that other applications use. Raises MigrationError if the role does not exist or may not be changed.
     """
     try:
         _set_for_role(connection, role)
@@ -304,7 +311,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _find_newer_functions(connection: Connection, has_older_tables: bool) -> str:
-    """Returns why the database has the functions of a newer release, or "" if it does not."""
+    """Returns a warning if the database has functions or migrations of a newer release, and "" otherwise."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
     release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):
@@ -390,7 +397,9 @@ def _read_all_functions(directory: Path, scripts: list[Script]) -> Script:
 
 
 def _apply_grants(connection: Connection, script: Script) -> bool:
-    """Applies the grants, which a dump does not restore if the roles do not exist. Returns whether any was missing."""
+    """Applies the grants, which a dump does not restore if the roles do not exist. Returns whether any grant was
+    missing.
+    """
     before = connection.execute(_GRANTS).fetchone()
 
     def grant() -> None:
@@ -406,8 +415,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are in the order of their names, and a function may call a later function: the first pass makes all of them,
-    # the second pass checks their bodies.
+    # Files are in the order of their names, and a function may call a later function. The first pass makes all
+    # functions, and the second pass checks their bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:
@@ -421,7 +430,7 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
-    """Runs `work` in a transaction that waits only briefly for locks, and retries it a moment later."""
+    """Runs `work` in a transaction that waits only briefly for locks, and retries the transaction after a moment."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:
             with connection.transaction():

@@ -1,4 +1,4 @@
-"""Time limits for connections to the database, so that no wait for a host or a server is endless.
+"""Time limits for connections to the database, so that every wait for a host or a server ends.
 
     a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
     a host that has vanished           TCP gives up on unacknowledged data after 4 s, on silence after 7 s
@@ -14,19 +14,19 @@ CONNECT_SECONDS: Final = 5
 CALL_SECONDS: Final = 8.0
 """The default deadline of a call."""
 WORKER_CALL_FACTOR: Final = 3
-"""The factor for calls that clean, measure or move, which concern thousands of messages."""
+"""The factor for calls that clean, measure or move thousands of messages."""
 KEEPALIVE_IDLE_SECONDS: Final = 5
 KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
 USER_TIMEOUT_SECONDS: Final = 4
 IDLE_SECONDS: Final = 60
-"""After a longer idle time a function tests its connection.
+"""A function tests its connection after a longer idle time.
 
 A frozen process sends no keepalives, and a Network Load Balancer drops a connection after 350 s, or after 60 s if so
 configured. Source: "Update the TCP idle timeout for your Network Load Balancer listener", Elastic Load Balancing.
 """
 PING_SECONDS: Final = 2.0
-"""The deadline of that test."""
+"""The deadline of the test of an idle connection."""
 
 LIBPQ_LIMITS: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_SECONDS,

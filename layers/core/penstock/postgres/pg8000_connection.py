@@ -1,8 +1,8 @@
-"""Connections of pg8000, a driver in pure Python with a smaller import, see docs/decisions/0008-two-drivers.md.
+"""Connections of pg8000, a driver in pure Python whose import is smaller (docs/decisions/0008-two-drivers.md).
 
 pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
 transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it.
-Nothing takes effect before COMMIT is sent, so a call that was lost before may be repeated.
+A call takes no effect before COMMIT is sent, so a call that was lost before COMMIT may be repeated.
 """
 
 import select
@@ -37,9 +37,9 @@ _TCP_LIMITS = {
     "TCP_KEEPCNT": KEEPALIVE_COUNT,
     "TCP_USER_TIMEOUT": USER_TIMEOUT_SECONDS * 1000,
 }
-# A session behind a pooler has the default of its role, and an address of a read-only database is refused.
+# A session behind a pooler has its role's default. The service refuses the address of a read-only database.
 _BEGIN = "begin isolation level read committed"
-# PgBouncer keeps both for each client.
+# PgBouncer keeps both settings for each client.
 _STARTUP = {"client_encoding": "UTF8", "DateStyle": PINNED_SETTINGS["DateStyle"]}
 
 RowT = TypeVar("RowT", bound=Row)
@@ -55,7 +55,7 @@ class Pg8000Connection:
         self._close_unused = False
 
     def apply_settings(self) -> None:
-        """Gives the new session its settings. Raises DriverError, and closes the connection then."""
+        """Gives the new session its settings. Raises DriverError after it has closed the connection."""
         self.session = SessionState(*self._read(apply_settings_query(find_process_id(self._connection))))
         self._refuse_wrong_settings()
 
@@ -104,7 +104,9 @@ class Pg8000Connection:
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`. If not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`. The connection is unusable if the server does not
+        answer.
+        """
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
@@ -144,7 +146,7 @@ def make_driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
 
 
 def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
-    """Connects to the first host of the address that accepts. Raises DriverError, SettingError."""
+    """Connects to the first host of the address that accepts the connection. Raises DriverError, SettingError."""
     failures = []
     try:
         address = add_token(parse_address(url))
@@ -171,7 +173,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
 
 
 def limit_socket(connected: socket.socket, call_seconds: float) -> None:
-    """Ends each wait for the server after `call_seconds`, or sooner if its host vanishes (`network`)."""
+    """Ends each wait for the server after `call_seconds`, or sooner if the server's host vanishes (`network`)."""
     connected.settimeout(call_seconds)
     if connected.family == socket.AF_UNIX:
         return
@@ -182,7 +184,7 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
 
 
 def build_host_parameters(name: str, port: int) -> dict[str, Any]:
-    """Returns the parameters of a host, or of a socket's folder, as pg8000 names them."""
+    """Returns the parameters of a host, or of a socket's folder, under the names of pg8000."""
     return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
@@ -199,7 +201,7 @@ def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
 
 
 def make_tls_context(mode: str, authorities: str | None) -> Any:
-    """Returns pg8000's value for a libpq `sslmode`: False is no TLS, None is TLS if the server has it."""
+    """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server supports it."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return False if mode == "disable" else None
     import ssl  # noqa: PLC0415 - not needed without TLS
@@ -218,7 +220,8 @@ def find_socket(connection: CoreConnection) -> socket.socket:
 
 
 def find_process_id(connection: CoreConnection) -> int:
-    """Returns the process id that the server, or a pooler, reported at the start. pg8000 keeps it only for cancelling.
+    """Returns the process id that the server, or a pooler, reported at the start. pg8000 keeps the id only to cancel
+    calls.
 
     The id is the first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
     """

@@ -1,4 +1,4 @@
-"""Connections by psycopg for Lambda functions and for workers.
+"""Connections of psycopg for Lambda functions and for workers.
 
 Such connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """
@@ -24,7 +24,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class WrongSettingsError(psycopg.OperationalError):
-    """A session has other values of PINNED_SETTINGS and cannot set them. The text names them."""
+    """A session has other values of PINNED_SETTINGS and cannot change them. The text names them."""
 
     def __init__(self, session: SessionState) -> None:
         super().__init__(session.problem)
@@ -32,7 +32,9 @@ class WrongSettingsError(psycopg.OperationalError):
 
 
 class LimitedConnection(psycopg.Connection[Row]):
-    """A connection whose calls have a deadline of `call_seconds`. A call that misses it closes the connection."""
+    """A connection whose calls have a deadline of `call_seconds`. A call that misses the deadline closes the
+    connection.
+    """
 
     call_seconds = CALL_SECONDS
     session = SessionState()
@@ -50,7 +52,9 @@ class LimitedConnection(psycopg.Connection[Row]):
         self._use_checked()
 
     def pin_settings(self) -> None:
-        """Gives a session PINNED_SETTINGS, and checks them. Raises WrongSettingsError on a closed connection."""
+        """Gives a session PINNED_SETTINGS, and checks them. Closes the connection and raises WrongSettingsError if a
+        value stays wrong.
+        """
         query = pin_settings_query(self.info.backend_pid)
         ((is_direct, role, wrong),) = self.execute(query.encode()).fetchall()
         self.session = self.session._replace(is_direct=is_direct, role=role, wrong=wrong)
@@ -121,14 +125,16 @@ class PsycopgConnection(TransactionExecutor):
             raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
-        """Returns whether either side has closed the connection: an idle server sends nothing else."""
+        """Returns whether either side has closed the connection. An idle server sends no other data."""
         if self.connection.closed:
             return True
         readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`. If not, the connection is unusable."""
+        """Returns whether the server answers within `seconds`. The connection is unusable if the server does not
+        answer.
+        """
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.pin_settings()

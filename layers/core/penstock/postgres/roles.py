@@ -1,10 +1,11 @@
-"""The group roles that sql/grants.sql gives rights to: `penstock migrate` creates them if its role has the right.
+"""The group roles to which sql/grants.sql gives rights. `penstock migrate` creates them if its role has the right.
 
-Roles belong to the whole cluster. A superuser may make them, and a role with CREATEROLE, as the master user of RDS.
-From PostgreSQL 16 on a role with CREATEROLE may only grant roles that it has created, or has received with the right to
-grant them (PostgreSQL's manual, "Role Attributes"). A role without the right, such as a plain owner of the database,
-gets the commands for an administrator; until then everything works but the SQL interface for applications with separate
-roles.
+Roles belong to the whole cluster. A superuser may make roles, and so may a role with CREATEROLE, such as the master
+user of RDS.
+Since PostgreSQL 16 a role with CREATEROLE may only grant roles that it has created, or that it has received with the
+right to grant them (PostgreSQL's manual, "Role Attributes"). A role without this right, such as a plain owner of the
+database, gets the commands for an administrator. Until an administrator runs them, only the SQL interface for
+applications with separate roles does not work.
 """
 
 from contextlib import suppress
@@ -18,8 +19,9 @@ Connection = psycopg.Connection[Row]
 
 ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
 
-# The commands, in order, that the migrating role lacks. To own functions of penstock_owner it needs that role's rights
-# and SET ROLE, which superusers have. Before version 16 the member decides whether it inherits rights.
+# The commands, in order, that the migrating role lacks. The role needs the rights of penstock_owner and SET ROLE to
+# make functions of penstock_owner. Superusers have both. The member decides whether it inherits rights before version
+# 16.
 _MISSING: Final = """
 with migrating as (
     select m.rolname, m.rolinherit, to_regrole('penstock_owner') as owner,
@@ -53,14 +55,16 @@ where pronamespace = to_regnamespace('queue') and proowner = to_regrole('penstoc
 _REFUSALS: Final = (
     psycopg.errors.InsufficientPrivilege,
     psycopg.errors.UndefinedObject,  # the role that could not be created
-    psycopg.errors.DuplicateObject,  # another runner migrates a database of the cluster at the same moment
+    psycopg.errors.DuplicateObject,  # another runner is migrating a database of the cluster at the same moment
     psycopg.errors.UniqueViolation,
     psycopg.errors.InternalError_,  # the same: "tuple concurrently updated"
 )
 
 
 def list_missing_commands(connection: Connection, role: str | None = None) -> list[str]:
-    """Returns the commands, in order, that `role` lacks for migrating a database. None is the connection's role."""
+    """Returns the commands, in order, that `role` lacks before it can migrate a database. None means the connection's
+    role.
+    """
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 

@@ -1,7 +1,8 @@
 """Writes the schema `queue` as text, read from the catalogues: `penstock migrate --ephemeral --dump FILE`.
 
-pg_dump's output differs between versions; this text is the same from PostgreSQL 15 to 18. The text is for reading and
-for comparing, not for loading. Partitions other than the default partition are left out: they come and go with time.
+pg_dump's output differs between versions; this text is the same from PostgreSQL 15 to 18. The text is for readers and
+for comparisons. PostgreSQL cannot load it. The text omits all partitions except the default partition, because they
+come and go with time.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p', 'v', 'c
 order by c.relname
 """
 
-# Without compression, which depends on the server's build (the end of 0001_baseline.sql).
+# The text omits compression, which depends on the server's build (the end of 0001_baseline.sql).
 _COLUMNS: Final = """
 select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
     case when a.attnotnull then ' not null' else '' end,
@@ -90,8 +91,8 @@ where p.pronamespace = 'queue'::regnamespace
 order by p.proname, pg_get_function_identity_arguments(p.oid)
 """
 
-# Without the owner's rights, without MAINTAIN, which versions before 17 lack, and without those of grants.sql, which
-# depend on the existing roles.
+# The text omits the owner's rights, MAINTAIN (which versions before 17 lack), and the rights of grants.sql (which
+# depend on the existing roles).
 _GRANTS: Final = """
 select format('grant %s on %s %s to %s;', string_agg(lower(g.privilege_type), ', ' order by g.privilege_type),
     o.kind, o.name, case when g.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(g.grantee)) end)
@@ -130,7 +131,8 @@ def _read_tables(connection: psycopg.Connection[Row]) -> list[tuple[Any, ...]]:
 
 def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> Iterator[str]:
     oid, name, kind, persistence, partition_of, partition_by, options = row
-    if kind in ("type", "view"):  # the text of a view differs between versions: its file in sql/views has it
+    # the text of a view differs between versions; the view's file in sql/views has its text
+    if kind in ("type", "view"):
         yield (
             f"create {kind} queue.{name} as (\n" + ",\n".join(_read_texts(connection, _COLUMNS, oid)) + "\n);"
         )
@@ -144,6 +146,6 @@ def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> It
 
 
 def _read_texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
-    # The oid is inserted as text: with a placeholder psycopg would interpret the % of format().
+    # The oid is inserted as text, since psycopg would interpret the % of format() if the query had a placeholder.
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

@@ -1,5 +1,5 @@
-"""Checks whether Penstock can work on a server, which must be new enough and accept writes, and whether two addresses
-lead to one database.
+"""Checks whether Penstock can work on a server, and whether two addresses lead to one database. The server must be
+new enough and accept writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .psycopg_connection import connect
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
-"""True on a standby, and if the database, the role or the server is set to read-only."""
+"""Is true on a standby, and if the database, the role or the server is read-only."""
 
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
 # The lock ends with the transaction, since a pooler may give the next statement to another session.
@@ -26,9 +26,10 @@ select pg_is_in_recovery() or exists (
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
         and l.classid::bigint << 32 | l.objid::bigint = $1::bigint)"""
-"""Returns whether a session of this database holds the lock. Every database has its own keys.
+"""Returns whether a session of this database holds the lock. Every database has separate keys of advisory locks.
 
-A standby returns true: it accepts no messages, so it divides none, and calls find out that it cannot be written to.
+A standby counts as true. It accepts no messages, so messages cannot be divided between two databases, and later calls
+find out that it accepts no writes.
 """
 IN_RECOVERY: Final = "select pg_is_in_recovery()"
 
@@ -39,8 +40,8 @@ def choose_key() -> int:
 
 
 def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection[Row]) -> bool:
-    """Returns whether a lock that the first connection holds is seen by the other connection, or either leads to a
-    standby.
+    """Returns whether the other connection sees a lock that the first connection holds, or either connection leads to
+    a standby.
 
     Raises psycopg's errors.
     """
@@ -55,8 +56,8 @@ def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection
 def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str) -> str:
     """Returns why the service must not start if the addresses lead to different databases, or "".
 
-    `connection` leads to `url`. An address that does not answer is no reason: the service proves each of its
-    connections when it opens them. Raises psycopg's errors of `connection`.
+    `connection` leads to `url`. The service may start if an address does not answer, since it checks each connection
+    when it opens the connection. Raises psycopg's errors of `connection`.
     """
     if direct_url == url:
         return ""
@@ -70,7 +71,7 @@ def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str
 
 
 def find_version_problem(server_version: int) -> str:
-    """Returns the problem of a version in libpq's form, 140012 for 14.12, or "" if it is new enough."""
+    """Returns the problem of a version in libpq's form (140012 for 14.12), or "" if the version is new enough."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return (
@@ -79,7 +80,7 @@ def find_version_problem(server_version: int) -> str:
 
 
 def format_version(server_version: int) -> str:
-    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two of them."""
+    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers, of which the text shows two."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 

@@ -3,9 +3,9 @@
 PINNED_SETTINGS decide what a text or a time means, and whether calls see each other's rows. Every connection of
 Penstock has these values, whatever the role, the database, the server or libpq's environment says:
 
-    without a pooler     the connection sets them when it is opened, in one call (`apply_settings_query`)
-    through PgBouncer    the connection sets those that PgBouncer keeps for each client (TRACKED); the role has the
-                         others in this database, by `penstock migrate`. A connection that finds another value is
+    without a pooler the connection sets them when it is opened, in one call (`apply_settings_query`) through
+    PgBouncer the connection sets the settings that PgBouncer keeps for each client (TRACKED); the role has the others
+    in this database, by `penstock migrate`. A connection that finds another value is
                          refused (`SessionState.problem`)
 
 SESSION_SETTINGS make calls fast and release locks. Values that an operator set for the role, the database or the
@@ -18,18 +18,18 @@ connection stay unchanged:
                          of applications
 
 A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
-each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. The check sees the one
-server connection that it gets: a wrong value that only some server connections have is found when a check meets one of
-them.
+each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. A check sees only one
+server connection. If only some server connections have a wrong value, a check finds it when it meets such a
+connection.
 
-default_transaction_read_only is not pinned: an operator, or a provider during a switch to another server, sets it to
-protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
+default_transaction_read_only is not pinned, because an operator, or a provider during a switch to another server,
+sets it to protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
 """
 
 from typing import Final, NamedTuple
 
 CHECK_SECONDS: Final = 30.0
-"""The age of the last check from which a connection to a pooler is checked again."""
+"""A connection to a pooler is checked again when the last check is this old."""
 
 PINNED_SETTINGS: Final = {
     "client_encoding": "UTF8",
@@ -50,9 +50,9 @@ lc_time."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" of its documentation."""
 
-# Measured on PostgreSQL 15 and 18 with their defaults, beside 250,000 waiting messages: a receive took 1.1 ms, most of
-# it for planning its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two
-# seconds, and reads 33 without sequential scans. With the just-in-time compiler of version 15 a call of the worker
+# Measured on PostgreSQL 15 and 18 with their defaults and 250,000 waiting messages: a receive took 1.1 ms, mostly to
+# plan its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds,
+# and reads 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker
 # `measure` took 1.3 s. Statistics that are older than a queue's messages made receives ten times slower.
 PLANNER_SETTINGS: Final = {
     "jit": "off",
@@ -67,9 +67,9 @@ SESSION_SETTINGS: Final = {
     **PLANNER_SETTINGS,
     # The longest wait for a lock of another transaction.
     "lock_timeout": "1s",
-    # A call ends, and releases its locks, soon after its client is gone.
+    # A call ends, and releases its locks, soon after its client disconnects.
     "client_connection_check_interval": "5s",
-    # Sessions of a vanished host end after a minute; the kernel would keep them for two hours. In seconds.
+    # Sessions of a vanished host end after a minute. The kernel would keep them for two hours. In seconds.
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
@@ -86,15 +86,17 @@ _IS_WRONG: Final = """
 _PINS: Final = ", ".join(
     f"('{name}', '{value}', {str(name in TRACKED).lower()})" for name, value in PINNED_SETTINGS.items()
 )
-# Sources in pg_settings of values that an operator set.
+# The sources in pg_settings that mark values of an operator.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
-# Through a Unix socket the server shows keepalives as 0. On Windows the server cannot detect that a client is gone.
+# Through a Unix socket the server shows keepalives as 0. A server on Windows cannot detect that a client has
+# disconnected.
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
-# Whether the server may log bodies of messages, which are parameters of calls: with slow, sampled, all or failed
-# statements, or with plans. Only a superuser can change this setting, so no session changes it.
+# Whether the server may log bodies of messages, which are parameters of calls. It may log them with slow, sampled,
+# all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions do not
+# change it.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'
     or current_setting('log_parameter_max_length') <> '0' and (
@@ -129,7 +131,7 @@ class SessionState(NamedTuple):
     """Whether the server may write parameters of calls, and so bodies of messages, into its log."""
 
     wrong: str = ""
-    """Names and values of PINNED_SETTINGS that the session has otherwise and cannot set."""
+    """The names and present values of PINNED_SETTINGS that are wrong in the session and that it cannot set."""
 
     @property
     def problem(self) -> str:
@@ -173,14 +175,14 @@ def pin_settings_query(process_id: int) -> str:
 FIND_WRONG_SETTINGS: Final = f"""
 select p.name from (values {_PINS}) p (name, value, tracked) cross join (select false as direct) own
 where not p.tracked and ({_IS_WRONG})"""  # noqa: S608 - constants only
-"""The query for the names of PINNED_SETTINGS that a session behind a pooler could not set and has otherwise."""
+"""The query for the names of PINNED_SETTINGS that a session behind a pooler cannot set and that have other values."""
 
 POOLED_SETTINGS: Final = {
     name: value
     for name, value in PINNED_SETTINGS.items()
     if name not in (*TRACKED, "search_path", "quote_all_identifiers")
 }
-"""What a role needs behind a pooler. Its search_path may stay, unless it is wrong."""
+"""The settings that a role needs behind a pooler. The role's search_path may stay, unless it is wrong."""
 
 
 def describe_wrong_settings(wrong: str) -> str:

@@ -14,36 +14,38 @@
 
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
 `penstock_web.batching.batcher` uses it to decide whether to repeat merged calls one by one. Source: PostgreSQL
-documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask whether the schedule
-itself caused an error: queue.is_server_error.sql answers that.
+documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules call
+queue.is_server_error.sql to find out whether the schedule itself caused an error.
 """
 
 from collections.abc import Mapping
 from enum import Enum, auto
 
 INTERNAL_ERROR = "XX000"
-LONG_MESSAGE = "QU010"  # a receive that assumes short messages found a long one, and was undone
+LONG_MESSAGE = (
+    "QU010"  # a receive that assumes short messages found a long message, and the database undid it
+)
 
 
 class Meaning(Enum):
-    """What the caller knows after an error."""
+    """The facts that a caller knows after an error."""
 
     ROLLED_BACK = auto()
     """The database rolled the call back, for example because of a deadlock."""
     LOCKED = auto()
     """Another transaction kept a lock for longer than `lock_timeout`."""
     READ_ONLY = auto()
-    """The server has become a standby: a new connection may reach the new primary."""
+    """The server has become a standby. A new connection may reach the new primary."""
     CONNECTION_LOST = auto()
     """The connection broke during the call. The call may have taken effect."""
     UNAVAILABLE = auto()
     """The server lacks resources, or cancelled the call."""
     LOGIN_REFUSED = auto()
-    """The server refused the user, as it does while a password is being changed."""
+    """The server refused the user, for example during a change of the password."""
     STALE_STATEMENT = auto()
     """A prepared statement no longer exists, or its function has other columns since an upgrade."""
     NOT_INSTALLED = auto()
-    """A function, a schema or a privilege is missing: the call fails whatever its arguments are."""
+    """A function, a schema or a privilege is missing. The call fails with any arguments."""
     REFUSED = auto()
     """A SQL function of Penstock refuses its arguments. The codes are in docs/reference/sql.md."""
     FAILED = auto()
@@ -51,7 +53,7 @@ class Meaning(Enum):
 
     @property
     def took_no_effect(self) -> bool:
-        """Whether the database undid the call, which may therefore be made again."""
+        """Whether the database undid the call. The caller may then make the call again."""
         return self in (Meaning.ROLLED_BACK, Meaning.LOCKED, Meaning.READ_ONLY)
 
     @property
@@ -61,7 +63,7 @@ class Meaning(Enum):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same call, on whatever connection, may succeed later."""
+        """Whether the same call, on any connection, may succeed later."""
         return self in _TEMPORARY
 
 
@@ -98,7 +100,9 @@ SQLSTATES: Mapping[str, Meaning] = {
 
 
 def find_meaning(sqlstate: str | None) -> Meaning:
-    """Returns the meaning of an error. None: the server sent no error; it closed the connection or was not reached."""
+    """Returns the meaning of an error. None means that the server sent no error, but closed the connection or was not
+    reached.
+    """
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)

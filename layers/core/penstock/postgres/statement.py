@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row of any statement, for code that only passes it on."""
+"""A row of any statement, for code that only passes rows on."""
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object of the database, as the driver decodes it."""
 
@@ -19,19 +19,18 @@ EntryT_co = TypeVar("EntryT_co", bound=Row, covariant=True)
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     """A SQL function that returns a table, with the types of its parameters, in order, and the type of its rows.
 
-    `row` is a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue. The
-    call names the columns, so the next release may add some. The call does not name a single column, which may get
-    another name. `named` are the last parameters, which the call names. The next release may insert others before
-    them, with
-    defaults.
+    `row` is a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue.
+    The call names the columns, so the next release may add columns. The call does not name the only column of a row,
+    so that column may get another name. `named` are the last parameters, which the call names. The next release may
+    insert other parameters, with defaults, before these.
     """
 
     name: str
     types: tuple[str, ...]
     row: type[RowT_co]
     named: tuple[str, ...] = ()
-    text: str = ""  # computed, as is the next: the query that calls the function
-    # The function makes a row from its values in a third of the time of row._make.
+    text: str = ""  # the query that calls the function; this field and the next are computed
+    # The function makes a row from its values, in a third of the time of row._make.
     make_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:

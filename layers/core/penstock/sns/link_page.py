@@ -20,7 +20,9 @@ _STYLE = (
 
 
 def _build_policy() -> bytes:
-    """Returns a policy that limits what the page loads, where its form leads, and which pages show it."""
+    """Returns a policy that limits the page's resources, the target of its form, and the pages that may show it in a
+    frame.
+    """
     style = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; "
@@ -29,7 +31,7 @@ def _build_policy() -> bytes:
 
 
 def build_headers() -> list[tuple[bytes, bytes]]:
-    """Returns the headers of the page. The page's address contains a token, which must not leave this site."""
+    """Returns the headers of the page. The headers keep the token in the page's address on this site."""
     return [
         (b"content-security-policy", _build_policy()),
         (b"x-content-type-options", b"nosniff"),

@@ -5,8 +5,9 @@
     SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
     UnsubscribeConfirmation   for an unsubscribed URL; the same token would subscribe it again
 
-The order of members, the layout, the texts and the links are those of AWS's examples: each member on its own line,
-indented by two spaces, with a space before the colon, since some receivers compare messages as text. Sources: "Parsing
+The order of members, the layout, the texts and the links follow AWS's examples, since some receivers compare messages
+as text. Each member is on a separate line, with two spaces before the name and one space before the colon. Sources:
+"Parsing
 message formats" and "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide).
 """
 
@@ -32,7 +33,9 @@ class TextSigner(Protocol):
 
 
 class SigningContext(NamedTuple):
-    """The facts common to a request's messages: signer, signature version, base of links, the certificate's URL."""
+    """The facts that all messages of a request share: signer, signature version, base of links, the certificate's
+    URL.
+    """
 
     signer: TextSigner
     version: str
@@ -43,7 +46,7 @@ class SigningContext(NamedTuple):
 class EnvelopeParts(NamedTuple):
     """The parts of a Notification: `head`, then the subscription's ARN, then `tail`.
 
-    For a FIFO topic, `opening` and the sequence number come before them.
+    The envelope of a FIFO topic begins with `opening` and the sequence number.
     """
 
     head: str
@@ -52,7 +55,7 @@ class EnvelopeParts(NamedTuple):
 
 
 def format_timestamp(at: datetime | None = None) -> str:
-    """Formats a time, by default now, in UTC with milliseconds.
+    """Formats a time (by default now) in UTC with milliseconds.
 
     The format avoids `.000`, which the Java SDK formats differently.
     """
@@ -62,7 +65,9 @@ def format_timestamp(at: datetime | None = None) -> str:
 
 
 def build_string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Joins names and values of the present members, in the order of names. A line feed follows each name and value."""
+    """Joins the names and values of the present members, in the order of names. A line feed follows each name and
+    value.
+    """
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 
@@ -91,7 +96,9 @@ def build_fifo_notification(
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
-    """Returns the unsigned envelope of a FIFO topic's message. SQL inserts `SequenceNumber` when it stores it."""
+    """Returns the unsigned envelope of a FIFO topic's message. SQL inserts `SequenceNumber` when it stores the
+    message.
+    """
     opening = f'{{\n{build_lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
     members = {"TopicArn": topic_arn} | build_content(message, subject, at)
     return EnvelopeParts(f'",{build_head(members, base_url)[1:]}', tail(attributes), opening)
@@ -104,7 +111,7 @@ def build_content(message: str, subject: str | None, at: str) -> dict[str, str]:
 
 
 def build_head(members: Mapping[str, str], base_url: str) -> str:
-    """Returns an envelope up to the subscription's ARN in its link. An ARN needs no encoding there (RFC 3986)."""
+    """Returns an envelope up to the subscription's ARN in its link. An ARN in a link needs no encoding (RFC 3986)."""
     link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
     return f"{{\n{build_lines({**members, 'UnsubscribeURL': link})}"[:-1]
 
@@ -121,7 +128,7 @@ def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
 
 
 def build_lines(members: Mapping[str, str]) -> str:
-    """Returns the lines of members in AWS's layout, without the brackets. The members' names need no escapes."""
+    """Returns the lines of the members in AWS's layout, without brackets. The members' names need no escapes."""
     return ",\n".join([f'  "{name}" : {_encode(value).decode()}' for name, value in members.items()])
 
 
@@ -166,7 +173,7 @@ def unsubscribe_confirmation(
 def build_token_message(
     signing: SigningContext, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
 ) -> str:
-    """Returns a signed message with a token and the link that confirms with it."""
+    """Returns a signed message with a token and the link that confirms the subscription with this token."""
     members = {
         "Type": kind,
         "MessageId": message_id,

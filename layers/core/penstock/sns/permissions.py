@@ -90,7 +90,7 @@ def check_label(label: str) -> None:
 
 
 def check_grant(request: sns.AddPermissionRequest) -> None:
-    """Checks that accounts have 12 digits, that actions are a topic's, and that XML can show the label."""
+    """Checks that accounts have 12 digits, that topics have the actions, and that XML can show the label."""
     check_label(request.label)
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")

@@ -1,10 +1,11 @@
 """Signatures of SNS messages, and the keys that make them.
 
-A key is an RSA-2048 private key with its self-signed certificate. The database stores it, and all processes and
-functions share it. Only this module imports `cryptography`, in the functions that sign.
+A key is an RSA-2048 private key with its self-signed certificate. The database stores the key, and all processes and
+functions share it. Among the modules that sign, only this module imports `cryptography`.
 
-Version 1 is RSA with SHA-1, version 2 is RSA with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of
-Amazon SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured its cost.
+Version 1 is RSA with SHA-1, and version 2 is RSA with SHA-256. Both use PKCS #1 v1.5 and base64 ("Verifying the
+signatures of Amazon SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured
+the cost of a signature.
 """
 
 from base64 import b64encode
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 KEY_BITS = 2048
 CERTIFICATE_DAYS = 3650
-COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions, which its SDK for Java 2 requires
+COMMON_NAME = "sns.amazonaws.com"  # AWS's name in most regions, which the SDK for Java 2 requires
 
 
 class NewSigningKey(NamedTuple):
-    """A new key in the form to store: an id of 32 hex digits, and two PEM texts."""
+    """A new key in its stored form: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
     private_key: bytes
@@ -43,7 +44,7 @@ class Signer:
         self.certificate_path = build_certificate_path(key_id)
 
     def sign(self, text: str, version: str) -> str:
-        """Returns the signature of a text (UTF-8), in base64. `version` is "1" or "2"."""
+        """Returns the signature of a text (UTF-8) in base64. `version` is "1" or "2"."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
 
@@ -52,7 +53,9 @@ class Signer:
 
 
 class SigningKeyCache:
-    """The cache of a process: the signing key, when it expires (`monotonic`), and a new key to offer the database."""
+    """The cache of a process. It has the signing key, the time when that key expires (`monotonic`), and a new key to
+    offer the database.
+    """
 
     __slots__ = ("_offer", "_until", "signer")
 
@@ -84,7 +87,7 @@ def build_certificate_path(key_id: str) -> str:
 
 
 def make_key() -> NewSigningKey:
-    """Creates a key with its certificate: one PEM block, with line feeds only."""
+    """Creates a key with its certificate, which is one PEM block with only line feeds."""
     from cryptography import x509  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415

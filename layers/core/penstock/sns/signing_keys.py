@@ -1,4 +1,5 @@
-"""The key that signs SNS messages. The first signing process creates it; all processes read it once a minute.
+"""The key that signs SNS messages. The first process that signs creates the key, and all processes read it once a
+minute.
 
 After a rotation a process may sign with the old key for up to a minute. The service serves the old certificate for 30
 more days.
@@ -22,14 +23,16 @@ _log = logging.getLogger(__name__)
 
 
 def find_signer(context: Context) -> Operation[Signer]:
-    """Returns the signing key, at most a minute old. Creates the installation's first key. Raises InternalFailure."""
+    """Returns the signing key, which was read at most a minute ago. Creates the installation's first key. Raises
+    InternalFailure.
+    """
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
     rows = yield from Call(CURRENT_SIGNING_KEY, ())
     if not rows:
         if (kept := cache.fresh(monotonic())) is not None:
-            return kept  # another request of this process has created it meanwhile
+            return kept  # another request of this process has created the key meanwhile
         rows = yield from add_key(cache.offer(), settings.queue_encryption_key, rotate=False)
     (key,) = rows
     found = cache.signer
@@ -40,7 +43,7 @@ def find_signer(context: Context) -> Operation[Signer]:
 
 
 def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operation[list[SigningKeyRow]]:
-    """Stores the new key if it is the first, or if `rotate` is set. Returns the row of the key that signs."""
+    """Stores the new key if it is the first key, or if `rotate` is set. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
         private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, SIGNING_KEYS)
@@ -49,7 +52,7 @@ def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operat
 
 
 def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
-    """Returns the private key as PEM. Raises InternalFailure if it was encrypted with another encryption key."""
+    """Returns the private key as PEM. Raises InternalFailure if the key was encrypted with another encryption key."""
     private_key = bytes(key.private_key)
     if not key.sealed:
         return private_key

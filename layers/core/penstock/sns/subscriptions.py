@@ -1,4 +1,4 @@
-"""Subscribes, confirms, lists, describes, changes and unsubscribes."""
+"""Creates, confirms, lists, describes, changes and ends subscriptions."""
 
 import re
 import secrets
@@ -44,7 +44,7 @@ from .topics import LARGE_MESSAGES, describe_topic
 
 PAGE = 100
 CONFIRMED_BY_ENDPOINT = frozenset(("http", "https", "email", "email-json"))
-"""Protocols whose endpoints confirm a subscription. Other subscriptions are active at once (API reference)."""
+"""The protocols whose endpoints confirm a subscription. Other subscriptions are active at once (API reference)."""
 
 PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
@@ -83,7 +83,9 @@ _TOKEN_OF_AWS = re.compile(r"[0-9a-f]{64,512}").fullmatch
     )
 )
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
-    """Subscribes an endpoint. URLs and e-mail first have to confirm; others are active at once."""
+    """Subscribes an endpoint. Subscriptions of URLs and e-mail addresses must be confirmed first; others are active
+    at once.
+    """
     topic = read_topic_arn(request.topic_arn, context)
     given = request.attributes or {}
     try:
@@ -138,14 +140,16 @@ def make_error(code: str) -> errors.SnsError:
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Operation[sns.ConfirmSubscriptionResult]:
-    """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
+    """Confirms the subscription whose endpoint got this token. The attribute AuthenticateOnUnsubscribe needs a signed
+    request.
+    """
     topic = read_confirmed_topic(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
     if not _TOKEN_OF_AWS(request.token):
         raise errors.InvalidParameter("Invalid token")
-    # Penstock creates no token of another form, and SQL finds no subscription for an empty one.
+    # Penstock creates no token of another form, and SQL finds no subscription for an empty token.
     token = request.token if _TOKEN(request.token) else ""
     (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if row.error == "LargeMessages":
@@ -156,7 +160,7 @@ def confirm_subscription(
 
 
 def read_confirmed_topic(text: str, context: Context) -> TopicArn:
-    """Returns the topic of a ConfirmSubscription. AWS tells an unsigned caller less (recorded there)."""
+    """Returns the topic of a ConfirmSubscription. AWS tells an unsigned caller less (recorded at AWS)."""
     try:
         return read_topic_arn(text, context)
     except errors.InvalidParameter as error:
@@ -165,7 +169,9 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
 
 @audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn or ""))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
-    """Ends a subscription. A missing subscription is not an error. A URL gets a message to confirm it again."""
+    """Ends a subscription. A missing subscription is not an error. A URL gets a message by which it can confirm the
+    subscription again.
+    """
     arn = request.subscription_arn
     if arn is None:
         raise errors.InvalidParameter.named("SubscriptionArn", "no value for required parameter")
@@ -186,7 +192,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[
 
 
 def is_anonymous(context: Context) -> bool:
-    """Returns whether the request is unsigned, like a request to the UnsubscribeURL of a message."""
+    """Returns whether the request is unsigned, as a request to a message's UnsubscribeURL is."""
     http = context.http
     return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
 
@@ -195,7 +201,7 @@ def is_anonymous(context: Context) -> bool:
 def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsResult]:
-    """Returns the account's subscriptions, 100 on a page."""
+    """Returns the account's subscriptions, at most 100 on a page."""
     found, token = yield from page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
 
@@ -203,7 +209,7 @@ def list_subscriptions(
 def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
 ) -> Operation[sns.ListSubscriptionsByTopicResult]:
-    """Returns a topic's subscriptions, 100 on a page."""
+    """Returns a topic's subscriptions, at most 100 on a page."""
     topic = read_topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
     if not found:
@@ -252,7 +258,7 @@ def get_subscription_attributes(
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Operation[None]:
-    """Changes one attribute. A missing or empty value removes it."""
+    """Changes one attribute. A missing or empty value removes the attribute."""
     arn, name = request.subscription_arn, request.attribute_name
     given = request.attribute_value
     if name in NEEDS_VALUE and given is None:
@@ -352,9 +358,11 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's, the rest is ours."""
+"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's text, and the other
+texts are ours.
+"""
 
-# AWS writes the prefix twice (recorded there).
+# AWS writes the prefix twice (recorded at AWS).
 FIFO_QUEUE = (
     "Invalid parameter: Invalid parameter: Endpoint Reason: "
     "FIFO SQS Queues can not be subscribed to standard SNS topics"
@@ -365,7 +373,8 @@ FIFO_QUEUE = (
 def check_attributes(
     attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
 ) -> str | None:
-    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains it."""
+    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the policy.
+    """
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         check_dead_letter_type(attributes, protocol, endpoint, topic)

@@ -43,7 +43,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
     )
 )
 def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
-    """Creates a topic, or returns an existing one that has every given attribute and tag."""
+    """Creates a topic, or returns an existing topic that has every given attribute and tag."""
     attributes = topic_attributes.format_booleans(request.attributes or {})
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or is_fifo_name(request.name) != fifo:
@@ -54,7 +54,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     except errors.InvalidParameter as refused:
         raise refused.within("Attributes") from refused
     if not fifo:
-        attributes.pop("FifoTopic", None)  # it repeats the name, also for an existing topic
+        attributes.pop("FifoTopic", None)  # the ARN repeats the name, also for an existing topic
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise make_data_protection_error()
@@ -76,7 +76,7 @@ def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation
 
 
 def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
-    """Returns the account's topics, 100 on a page."""
+    """Returns the account's topics, at most 100 on a page."""
     after = paging.read_token(request.next_token, is_topic_name)
     rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
@@ -101,7 +101,7 @@ def get_topic_attributes(
     )
 )
 def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
-    """Changes one attribute. A missing or empty value removes it."""
+    """Changes one attribute. A missing or empty value removes the attribute."""
     arn = read_topic_arn(request.topic_arn, context)
     name = request.attribute_name
     value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
@@ -123,8 +123,8 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# Attributes that cannot be empty. If a request removes one, the check uses this value. CreateTopic compares a given
-# attribute that the topic does not store with it.
+# The attributes that cannot be empty. If a request removes such an attribute, the check uses this value. CreateTopic
+# compares a given attribute with this value if the topic does not store the attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
@@ -186,7 +186,8 @@ def list_tags_for_resource(
 
 
 def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
-    """Checks tags: at most 50, keys of 1-128 and values of up to 256 characters, no key twice.
+    """Checks tags. A topic has at most 50 tags, with different keys of 1-128 characters and values of up to 256
+    characters.
 
     Raises InvalidParameter, TagLimitExceeded.
     """
@@ -213,7 +214,7 @@ def raise_tag_error(error: str | None) -> None:
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
-    """Returns an empty policy, since no topic has one."""
+    """Returns an empty policy, since no topic has a data protection policy."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
     return sns.GetDataProtectionPolicyResult()
 

@@ -1,4 +1,4 @@
-"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, under its names.
+"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, with the model's names.
 
 A member without a default is required. The limits come from the model, and the gateway checks them. Lists and maps are
 wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values are
@@ -38,7 +38,9 @@ LanguageCode = Literal[
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. The model requires DataType. If it is missing, the check of the attribute answers."""
+    """A message attribute. The model requires DataType. The check of the attribute raises the error if this member is
+    missing.
+    """
 
     data_type: str | None = None
     string_value: str | None = None
@@ -120,7 +122,7 @@ class SetTopicAttributesRequest(Request):
 
 
 class AddPermissionRequest(Request):
-    """The model calls the accounts `AWSAccountId` and the actions `ActionName`, both lists."""
+    """The model calls the list of accounts `AWSAccountId` and the list of actions `ActionName`."""
 
     topic_arn: str
     label: str
@@ -197,7 +199,7 @@ class ConfirmSubscriptionResult(Result):
 
 
 class UnsubscribeRequest(Request):
-    """The model requires SubscriptionArn. If it is missing, the operation answers, as AWS does."""
+    """The model requires SubscriptionArn. The operation raises the error if this member is missing, as on AWS."""
 
     subscription_arn: str | None = None
 
@@ -236,7 +238,7 @@ class SetSubscriptionAttributesRequest(Request):
 
 # --- publishing ------------------------------------------------------------------------------------------------------
 class PublishRequest(Request):
-    """One of TopicArn, TargetArn (of a topic, or of an endpoint of a mobile app) and PhoneNumber."""
+    """The request has either TopicArn, TargetArn (of a topic, or of an endpoint of a mobile app) or PhoneNumber."""
 
     message: str
     topic_arn: str | None = None
@@ -289,7 +291,7 @@ class PlatformApplication(Result):
 
 
 class PlatformEndpoint(Result):
-    """An endpoint in a list; the model calls it Endpoint."""
+    """An endpoint in a list, which the model calls Endpoint."""
 
     endpoint_arn: str
     attributes: dict[str, str]

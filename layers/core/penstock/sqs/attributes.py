@@ -1,8 +1,8 @@
-"""Attributes of queues: their names, values and defaults, and the selection of a request.
+"""Attributes of queues: their names, values and defaults, and the attributes that a request selects.
 
 Penstock stores the strings that the client sent: Terraform and other tools wait until they read back the values that
-they set. Booleans are stored in lower case: AWS accepts `True`, the result of Python's `str`. Redrive policies are
-stored as AWS shows them: with a number as maxReceiveCount, and without sourceQueueArns that are null. Sources:
+they set. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies
+are stored as AWS shows them, with a number as maxReceiveCount and without null as sourceQueueArns. Sources:
 CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
 docs/reference/compatibility.md. AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST
 API accepts them.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[str], bool]
 
-# The maximum bytes of a policy (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
+# The maximum size of a policy in bytes (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
 LONGEST_VALUE = 8_192
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
@@ -65,9 +65,9 @@ STANDARD: Mapping[str, Check] = {
     "MessageRetentionPeriod": _limit_range(60, 1_209_600),
     "ReceiveMessageWaitTimeSeconds": _limit_range(0, 20),
     "VisibilityTimeout": _limit_range(0, 43_200),
-    "Policy": _accept_any_value,  # check_policy has its own errors
-    "RedrivePolicy": _accept_any_value,  # parse_redrive_policy has its own errors
-    "RedriveAllowPolicy": _accept_any_value,  # parse_redrive_allow_policy has its own errors
+    "Policy": _accept_any_value,  # check_policy raises other errors
+    "RedrivePolicy": _accept_any_value,  # parse_redrive_policy raises other errors
+    "RedriveAllowPolicy": _accept_any_value,  # parse_redrive_allow_policy raises other errors
     "KmsMasterKeyId": _accept_any_value,
     "KmsDataKeyReusePeriodSeconds": _limit_range(60, 86_400),
     "SqsManagedSseEnabled": _is_boolean,
@@ -114,9 +114,11 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns them as they are stored.
+    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns the attributes in their stored
+    form.
 
-    SetQueueAttributes takes `FifoQueue=true` of a FIFO queue, which changes nothing. Raises InvalidAttributeName for an
+    SetQueueAttributes accepts `FifoQueue=true` for a FIFO queue, but this changes nothing. Raises
+    InvalidAttributeName for an
     attribute that does not exist, cannot be written or is not for this type of queue. Raises InvalidAttributeValue for
     a value out of range, and InvalidParameterValue for an invalid redrive policy.
     """
@@ -138,16 +140,16 @@ def check_queue_attributes(
 
 
 def _format_value(name: str, value: str, check: Check) -> str:
-    """Returns a checked value as it is stored."""
+    """Returns a checked value in its stored form."""
     if check is _is_boolean or name == "FifoQueue":
         return value.lower()
     return _format_redrive_policy(value) if name in ("RedrivePolicy", "RedriveAllowPolicy") else value
 
 
 def _format_redrive_policy(text: str) -> str:
-    """Returns a checked redrive policy as AWS shows it: the count is a number, and a null has no member.
+    """Returns a checked redrive policy in AWS's form, where the count is a number and members with null are absent.
 
-    A policy of that form keeps its spelling.
+    A policy that already has this form keeps its spelling.
     """
     policy = _decode_json(text) or {}
     shown = {name: value for name, value in policy.items() if value is not None}
@@ -197,8 +199,9 @@ def build_defaults(
 def add_implied(values: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes to set and their consequences. A queue has one kind of encryption at a time.
 
-    A KMS key turns SSE-SQS off, and SSE-SQS removes the key. Removing the key also removes the reuse period. Source:
-    Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
+    A KMS key turns SSE-SQS off, and SSE-SQS removes the key. The reuse period is removed together with the key.
+    Source:
+    Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
     if values.get("KmsMasterKeyId"):
         return {"SqsManagedSseEnabled": "false", **values}
@@ -208,7 +211,9 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
-    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only with a KMS key."""
+    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only if the queue has
+    a KMS key.
+    """
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
@@ -228,7 +233,7 @@ def make_fifo_error(name: str) -> AwsError:
 
 
 def make_value_error(name: str, reason: str = "") -> AwsError:
-    """Returns the error for a value that the attribute cannot have, with AWS's reason if it gives one."""
+    """Returns the error for a value that the attribute cannot have, with AWS's reason if AWS gives a reason."""
     return InvalidAttributeValue(
         f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else "")
     )
@@ -248,7 +253,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
-    # For an existing queue, queue.set_queue_attributes also checks its present attributes.
+    # queue.set_queue_attributes also checks the present attributes of an existing queue.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
         raise make_scope_error()
@@ -301,18 +306,18 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
 
 
 class RedriveAllowPolicy(msgspec.Struct, frozen=True):
-    """Says which queues may use this one as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
+    """Says which queues may use this queue as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
 
     permission: str
     source_queue_arns: tuple[str, ...]
 
     def permits(self, source_arn: str) -> bool:
-        """Returns whether the queue of this ARN may use this one as its dead-letter queue."""
+        """Returns whether the queue of this ARN may use this queue as its dead-letter queue."""
         return self.permission == "allowAll" or source_arn in self.source_queue_arns
 
 
 def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
-    """Returns the policy, or None for an empty text, which removes it. Raises InvalidParameterValue."""
+    """Returns the policy, or None for an empty text, which removes the policy. Raises InvalidParameterValue."""
     if text == "":
         return None
     policy = _decode_json(text)
@@ -336,7 +341,7 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
 
 
 def _is_name_repeated(text: str) -> bool:
-    """Returns whether a name occurs twice. PostgreSQL would parse the earlier value, too, and could fail on it."""
+    """Returns whether a name occurs twice. PostgreSQL would also parse the earlier value, and that could fail."""
     pairs = json.loads(text, object_pairs_hook=list)
     return len(dict(pairs)) < len(pairs)
 
@@ -352,9 +357,10 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """Parses the policy. Returns None for an empty text, which removes it. Only `byQueue` has sources, at most 10.
+    """Parses the policy. Returns None for an empty text, which removes the policy. Only `byQueue` has sources, at
+    most 10.
 
-    AWS takes `"sourceQueueArns":null` as absent (terraform-provider-aws, issue 42453).
+    AWS treats `"sourceQueueArns":null` as absent (terraform-provider-aws, issue 42453).
     """
     if text == "":
         return None
@@ -396,7 +402,7 @@ def _decode_json(text: str) -> Any:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 class AttributeSelection(msgspec.Struct, frozen=True):
-    """The attributes that a request selects: all, these names, or names with one of these prefixes."""
+    """The attributes that a request selects: all attributes, these names, or names with one of these prefixes."""
 
     everything: bool = False
     names: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
+"""Reads the receipt handles of requests, and raises AWS's errors for invalid handles."""
 
 from penstock import errors
 from penstock.aws.resolved_queue import ResolvedQueue
@@ -30,7 +30,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
 
 
 def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """Returns the error for a handle that is no longer valid, or None if the calling operation handles the outcome.
+    """Returns the error for a handle that is no longer valid, or None if the operation treats the outcome itself.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """

@@ -1,4 +1,4 @@
-"""Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
+"""Shows messages of a queue without a receive, at the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
 The endpoint has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and that test suites use:
 a ReceiveMessage with all attributes, which changes no message.
@@ -16,17 +16,17 @@ from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
-MOST_GROWTH = 7  # escapes in a function's result cause it
+MOST_GROWTH = 7  # the factor by which escapes may lengthen a function's result
 
-# Replaces the receipt handle, since a client cannot delete a message that it did not receive.
+# Replaces the receipt handle, since a client cannot delete a message that it has not received.
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Returns visible messages, then those in flight, then delayed messages, each in the order of their arrival.
 
-    The maximum is 1,000 messages with 8 MiB of bodies and attributes; for a Lambda function it is a seventh of its
-    longest answer. At least one message is returned (our choice, since the answer is not streamed). Raises
+    The maximum is 1,000 messages with 8 MiB of bodies and attributes. A Lambda function returns at most a seventh of
+    its longest answer. The answer has at least one message (our choice, since the answer is not streamed). Raises
     QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)

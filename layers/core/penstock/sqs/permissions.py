@@ -22,10 +22,10 @@ from .attributes import LONGEST_VALUE
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Policy = dict[str, Any]  # JSON of users, which may have unknown members
+Policy = dict[str, Any]  # a JSON document of a user, which may have unknown members
 Statements = list[Policy]
 
-# The actions that a queue's owner may permit to others (AddPermission, API reference). `*` means all of them.
+# The actions that a queue's owner may permit to others (AddPermission, API reference). `*` means all these actions.
 GRANTABLE = (
     "SendMessage",
     "ReceiveMessage",
@@ -108,7 +108,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """Returns the statement in SQS's form: a single value is a string, several values are a list."""
+    """Returns the statement in SQS's form, where a single value is a string and several values are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -121,7 +121,7 @@ def grant(arn: str, request: AddPermissionRequest) -> Policy:
 
 
 def unwrap_single(values: list[str]) -> str | list[str]:
-    """Returns the single value, or the list of several."""
+    """Returns a single value alone, and several values as a list."""
     return values[0] if len(values) == 1 else values
 
 

@@ -1,4 +1,4 @@
-"""Operations on queues: create, find, list, describe, change, purge, delete."""
+"""Creates, finds, lists, describes, changes, purges and deletes queues."""
 
 import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -46,14 +46,14 @@ from .types import (
 LONGEST_PAGE = 1000
 # A request added a subscription while the policy was evaluated for the existing subscriptions.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
-LONGEST_TOKEN = 1_024  # characters; the service truncates a longer text, which makes it invalid
+LONGEST_TOKEN = 1_024  # the limit in characters; the service truncates a longer token and so makes it invalid
 
 _log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
-    """Creates a queue, or returns an existing one that has every given attribute."""
+    """Creates a queue, or returns an existing queue that has every given attribute."""
     supplied = request.attributes or {}
     # A name with the suffix .fifo requires this attribute (botocore 3058).
     fifo = supplied.get("FifoQueue", "").lower() == "true"
@@ -74,7 +74,9 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Operation[bool]:
-    """Creates a queue, and returns False if it exists. Raises QueueNameExists, QueueDeletedRecently and others."""
+    """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently
+    and others.
+    """
     settings = context.environment.settings
     attributes.check_key(supplied, settings)
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
@@ -107,7 +109,7 @@ def make_queue(
 def _tell_of_region(region: str, own: str) -> None:
     """Logs once for each process and region that a client of another region does not find the queue."""
     _log.warning(
-        "a queue was made in another region than QUEUE_REGION, which commands, REST, SQL and the console show",
+        "a queue was made in a region other than QUEUE_REGION, which commands, REST, SQL and the console show",
         extra={"region": region, "queue_region": own},
     )
 
@@ -222,7 +224,9 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
 
 
 def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> Operation[None]:
-    """Stores checked attributes, and removes those that are empty. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Stores checked attributes, and removes attributes with an empty value. Raises QueueDoesNotExist,
+    InvalidParameterValue.
+    """
     attributes.check_key(values, context.environment.settings)
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.add_implied(values)
@@ -239,10 +243,10 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
-    """Checks that RedrivePolicy names a queue that this one (`arn`) may use. Raises InvalidParameterValue.
+    """Checks that RedrivePolicy names a queue that this queue (`arn`) may use. Raises InvalidParameterValue.
 
-    The check takes a separate database call: clients rarely set policies, and the other queue may change later
-    anyway.
+    The check takes a separate database call, since clients rarely set policies, and the other queue may change later
+    in any case.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, is_fifo_name(arn))
@@ -267,7 +271,9 @@ def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]
 
 @audited(lambda arn, _context: Act("sqs:PurgeQueue", arn, counted="purged"))
 def purge(arn: str, context: Context) -> Operation[int]:
-    """Deletes every message and returns their number. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    """Deletes every message and returns the number of deleted messages. Raises QueueDoesNotExist and
+    PurgeQueueInProgress.
+    """
     interval = context.environment.settings.queue_purge_interval_seconds
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:

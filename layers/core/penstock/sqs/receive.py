@@ -28,7 +28,7 @@ _system = msgspec.json.Decoder(dict[str, str])
 
 
 def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Receives up to ten messages. Waits for the first message if the request or the queue says so."""
+    """Receives up to ten messages. Waits for the first message if the request or the queue sets a wait."""
     queue = context.queue(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
@@ -83,10 +83,10 @@ def build_receive(
 def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
     """Returns the messages of a receive.
 
-    At the limit for messages in flight, a receive that does not wait raises OverLimit on a standard queue. Other
+    When a standard queue is at the limit for messages in flight, a receive that does not wait raises OverLimit. Other
     receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
-    QueueDoesNotExist, also if the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot be
-    repeated; ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
+    QueueDoesNotExist, also if the queue is deleted meanwhile. Raises InvalidParameterValue for an attempt that cannot
+    be repeated, and ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
     """
     began, deadline = monotonic(), None
     while True:
@@ -142,8 +142,8 @@ def build_message(
 def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
     """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account, since the service does not store the sender (our choice). In a dead-letter queue
-    ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).
+    SenderId is the queue's account, since the service does not store the sender (our choice). ApproximateReceiveCount
+    continues in a dead-letter queue, since it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
         "SenderId": read_account(queue.arn),

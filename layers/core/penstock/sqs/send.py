@@ -1,6 +1,6 @@
 """SendMessage and SendMessageBatch.
 
-The operation refuses an invalid message before it stores any; it stores the valid messages of a batch.
+The operation checks messages before it stores any message, and stores the valid messages of a batch.
 `queue.send_messages` checks the conditions that depend on the queue (size limit, deduplication) in the call that stores
 the messages.
 """
@@ -80,7 +80,7 @@ def send_message_batch(
 ) -> Operation[SendMessageBatchResult]:
     """Stores up to ten messages in one transaction. Refused messages fail individually.
 
-    On a FIFO queue, one message without a group, or without a required deduplication id, fails the whole batch.
+    A message for a FIFO queue without a group, or without a required deduplication id, fails the whole batch.
     """
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
@@ -115,7 +115,7 @@ def check_deduplication_ids(
 ) -> Operation[None]:
     """Raises InvalidParameterValue if an entry has no deduplication id and the queue derives none.
 
-    If no entry has an id, and all were accepted, the call that stores them reports the error instead.
+    If no entry has an id, and all entries passed their checks, the call that stores them reports the error instead.
     """
     given = sum(entry.message_deduplication_id is not None for entry in entries)
     if given < len(entries) and (given > 0 or accepted < len(entries)):
@@ -127,7 +127,9 @@ def check_deduplication_ids(
 def store(
     queue: ResolvedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends messages in order to one queue. Returns one row for each. Rows contain errors; none is raised."""
+    """Appends messages in order to one queue. Returns one row for each message. Errors are in the rows, and the
+    function raises none of them.
+    """
     entries = [message.stored for message in messages]
     sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
@@ -146,11 +148,11 @@ def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[i
 
 
 def count_minimum_bytes(entry: Entry) -> int:
-    """Returns a lower bound of the message's size, without encoding it."""
+    """Returns a lower bound of the message's size, without an encoding of the message."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
         size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
-    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may have two characters of padding
+    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may end with two characters of padding
 
 
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
@@ -175,7 +177,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
         body = validation.check_message_body(text)  # raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        # The assignment frees the text. One copy is enough while the message waits in a batch.
+        # The assignment frees the text. Only one copy then stays in memory while the message waits in a batch.
         entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
@@ -201,7 +203,8 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
 def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
     """Returns the system attributes to store: the trace header, and the group (tenant) on a standard queue.
 
-    A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
+    The trace header in a message "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer
+    Guide).
     """
     values: dict[str, str | None] = {} if trace_header is None else {"AWSTraceHeader": trace_header}
     for name, value in (entry.message_system_attributes or {}).items():
@@ -234,7 +237,7 @@ def make_parameter_error(parameter: str, value: str) -> errors.AwsError:
 
 
 def format_sequence_number(stored: SentRow) -> str | None:
-    """Returns 20 digits, which rise within a message group."""
+    """Returns a number of 20 digits, which rises within a message group."""
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
 
@@ -258,5 +261,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """Returns a text attribute. The REST API creates these from headers."""
+    """Returns a text attribute. The REST API creates such attributes from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

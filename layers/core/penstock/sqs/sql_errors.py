@@ -55,14 +55,16 @@ def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
 
 
 def make_entry_error(code: str, detail: str | None) -> errors.AwsError:
-    """Returns the error for one entry of a batch. AWS has another text for a long message there (recorded)."""
+    """Returns the error for one entry of a batch. AWS has another text for a long message in a batch (recorded at
+    AWS).
+    """
     if code == "MessageTooLong":
         return validation.make_length_error(int(detail or 0), "cannot be validated")
     return make_sql_error(code, detail)
 
 
 def build_failed_entry(entry_id: str, error: errors.AwsError) -> BatchResultErrorEntry:
-    """Returns the error of an entry of a batch."""
+    """Returns the error of a batch entry."""
     return BatchResultErrorEntry(
         id=entry_id, sender_fault=error.sender_fault, code=error.query_code, message=error.message
     )

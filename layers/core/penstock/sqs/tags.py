@@ -39,7 +39,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
 def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]:
     """Removes tags. A missing tag is not an error."""
     arn = context.queue_arn(request.queue_url)
-    if not request.tag_keys:  # the Query protocol reads a missing list as an empty one
+    if not request.tag_keys:  # the Query protocol reads a missing list as an empty list
         raise errors.MissingParameter.named("TagKeys")
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     (row,) = yield from Call(UNTAG_QUEUE, (arn, request.tag_keys))

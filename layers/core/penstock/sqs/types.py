@@ -1,7 +1,8 @@
-"""Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, in its words.
+"""Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, with the model's names.
 
-A member without a default is required. The answer omits a result member with its default value, as SQS does: an empty
-receive answers `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the wire and in the
+A member without a default is required. The answer omits a result member with its default value, as SQS does. The
+answer to an empty receive is `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the
+wire and in the
 process, which decodes them only if it needs their bytes (MD5, size).
 """
 
@@ -14,10 +15,10 @@ from penstock.aws.codec.names import Request, Result, name_flat_list, name_flat_
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. AWS reserves the two list members, and the service refuses them.
+    """A message attribute. AWS reserves the two list members, and the service refuses both.
 
-    The model requires DataType. Here an absent one is an empty string, because SQS answers it with a special text
-    (`validation.check_message_attributes`), and inside a batch only for that entry.
+    The model requires DataType. An absent data type is an empty string here, because SQS answers it with a special
+    text (`validation.check_message_attributes`), which in a batch concerns only that entry.
     """
 
     data_type: str = ""
@@ -52,7 +53,7 @@ Failures = Annotated[list[BatchResultErrorEntry], name_flat_list("BatchResultErr
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 class CreateQueueRequest(Request):
-    """In the model `tags` is the only member in lower case."""
+    """`tags` is the model's only member in lower case."""
 
     queue_name: str
     attributes: Annotated[dict[str, str] | None, name_flat_map("Attribute")] = None
@@ -151,7 +152,7 @@ class SendMessageBatchResultEntry(Result):
 
 
 class SendMessageBatchResult(Result):
-    """The model requires both lists. AWS omits an empty one, and so does Penstock."""
+    """The model requires both lists. AWS and Penstock omit an empty list."""
 
     successful: Annotated[
         list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")
@@ -295,7 +296,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 
 
 class ListDeadLetterSourceQueuesResult(Result):
-    """`queueUrls` begins with a small letter in the model. The member appears even if it is empty."""
+    """The model writes `queueUrls` with a small letter. The member appears even if it is empty."""
 
     queue_urls: Annotated[list[str], name_flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None

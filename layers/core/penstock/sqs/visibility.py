@@ -104,7 +104,7 @@ def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError
     """Returns the error of an entry of a batch. For a missing message the error differs from the error of a single
     call.
 
-    Both errors are recorded at AWS: frameworks ignore one of them, and give up after the other.
+    Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.
     """
     if outcome == "gone":
         return errors.ReceiptHandleIsInvalid(

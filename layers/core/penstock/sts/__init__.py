@@ -1,1 +1,3 @@
-"""The part of AWS STS that SDKs need to reach the queues: the caller's identity, and credentials for the caller."""
+"""The part of AWS STS that SDKs need before they can reach the queues: the caller's identity, and credentials for the
+caller.
+"""

@@ -1,8 +1,9 @@
-"""GetCallerIdentity, and the actions with which SDKs turn a role or a token of an identity provider into credentials.
+"""GetCallerIdentity, and the actions with which SDKs exchange a role, or a token of an identity provider, for
+credentials.
 
-With access control off, the credentials contain the caller's key id, which determines the account
-(`gateway.parse_scope`). Any secret works, since the service checks no signatures. With `QUEUE_ACCESS=sigv4` the access
-rule refuses these actions earlier: this service has no roles and no session tokens.
+If access control is off, the credentials contain the caller's key id, which determines the account
+(`gateway.parse_scope`). Any secret works, since the service checks no signatures. The access rule of
+`QUEUE_ACCESS=sigv4` refuses these actions earlier, since this service has no roles and no session tokens.
 
 Sources: the pages of the actions in the STS API reference. This service ignores the account of a role, which is our
 choice.
@@ -77,7 +78,7 @@ def build_credentials(seconds: int, context: Context) -> Credentials:
 
 
 def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
-    """Returns the role and session that the answer names."""
+    """Returns the role and the session for the answer."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(
         assumed_role_id=f"{role}:{session}",

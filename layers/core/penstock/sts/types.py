@@ -27,7 +27,7 @@ class Credentials(Result):
 
 
 class AssumedRoleUser(Result):
-    """The role and session that the answer names."""
+    """The role and the session in the answer."""
 
     assumed_role_id: str
     arn: str

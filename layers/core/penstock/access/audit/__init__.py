@@ -1,1 +1,1 @@
-"""The audit: acts of users, and refused requests."""
+"""Records acts of users and refused requests for the audit."""

@@ -1,11 +1,12 @@
-"""Records acts of users: a row for each, whichever API it came by, in the transaction of the act.
+"""Records acts of users. Each act writes one row in its own transaction, whichever API called it.
 
     @audited(lambda request, context: Act("sqs:DeleteQueue", context.queue_arn(request.queue_url)))
     def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
 
-The operation runs unchanged. Only its call of one of the functions in ACTS becomes a statement that calls the function
-and `queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py`
-counts refused requests. Calls that send, receive and delete messages through the APIs of AWS and REST are no acts.
+The operation runs unchanged. The act's call of a function in ACTS becomes one statement that calls this function and
+`queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py`
+counts refused requests. Calls that send, receive or delete messages through the AWS and REST APIs do not count as
+acts.
 """
 
 import re
@@ -26,11 +27,11 @@ T = TypeVar("T")
 P = ParamSpec("P")
 RowT = TypeVar("RowT", bound=Row)
 
-# NUL as JSON writes it, which PostgreSQL does not store, unless the backslash is escaped.
+# Matches NUL as JSON writes it, but not after an escaped backslash. PostgreSQL does not store NUL.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 LONGEST_TARGET = 2_048
 LONGEST_DETAILS = 16_384
-"""Bytes of the JSON of `details`. Longer details are left out."""
+"""The limit for the JSON of `details`, in bytes. Longer details are left out."""
 
 ACTS: Final = frozenset(
     f"queue.{name}"
@@ -51,15 +52,15 @@ ACTS: Final = frozenset(
 )  # fmt: skip
 """The SQL functions that change something. The first one of an operation is its act."""
 UNDONE: Final = ("replaced", "dropped", "found", "revoked", "known", "removed", "continued")
-"""The columns of their rows that say, if they are false, that nothing was changed."""
+"""If one of these columns is false in a returned row, the function changed nothing."""
 
 
 class Act(msgspec.Struct, frozen=True):
     """An act: its name in policies, and the ARN or other name of its target.
 
-    `details` is what the request asks for. `when_changed`: the act only sets values, and one that changes no value
-    leaves no row. `counted`: the column of the first row that counts the affected items; empty: one item; `*`: every
-    row is one.
+    `details` is what the request asks for. `when_changed`: the act only sets values, and leaves no row if it changes
+    none of the values. `counted`: the column of the first row that counts the affected items; empty means one item;
+    `*` counts the rows.
     """
 
     action: str
@@ -85,7 +86,7 @@ class Actor(Protocol):
 
 
 def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation that is an act. `describe` gets the operation's arguments, of which one is the context."""
+    """Decorates an operation that is an act. `describe` gets the operation's arguments, which include the context."""
 
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
         @wraps(function)
@@ -109,7 +110,7 @@ def find_context(arguments: Sequence[object], named: Mapping[str, object]) -> Ac
 def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:
     """Runs an operation, whose act also writes a row of the audit. Raises the errors of the operation.
 
-    A function describes the act when its call is made: the operation has checked the request by then.
+    The act is described when the operation makes the call, which is after the operation has checked the request.
     """
     is_recorded = False
     effect = _resume(lambda: next(operation))
@@ -138,7 +139,7 @@ def record_reading(act: Act, actor: Actor) -> Operation[None]:
 
 
 def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
-    """Returns the operation's next effect, or its end."""
+    """Returns the operation's next effect, or the end of the operation."""
     try:
         return step()
     except StopIteration as end:
@@ -176,7 +177,7 @@ def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Ac
 def build_values(
     act: Act, account_id: str, interface: str, actor: str | None, key_id: str | None, address: str
 ) -> tuple[object, ...]:
-    """Returns the arguments that an extended statement has after those of its function."""
+    """Returns the arguments that an extended statement has after the arguments of its function."""
     details = _NUL(r"\1\\ufffd", msgspec.json.encode(act.details).decode())
     return (
         account_id, interface, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
@@ -197,7 +198,7 @@ class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False):
 def extend_statement(statement: Statement[RowT], counted: str) -> Statement[RowT]:
     """Returns a statement with the same rows that also writes the audit, if the function changed something.
 
-    `queue.audited_state` is stable, so its value is that before the statement.
+    `queue.audited_state` is stable, so it returns the state before the statement.
     """
     kinds = WRITE_AUDIT.types[:9]
     first = len(statement.types) + 1

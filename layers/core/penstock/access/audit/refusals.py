@@ -1,6 +1,7 @@
-"""Counts refused requests and failed sign-ins for the audit: one row for a minute, a caller and an error.
+"""Counts refused requests and failed sign-ins for the audit. Each row counts one minute, one caller and one error.
 
-The first refusal is written at once, later refusals together every ten seconds. A request that is admitted costs
+The first refusal is written at once. Later refusals are written together every ten seconds. A request that is
+admitted costs
 nothing.
 """
 
@@ -22,7 +23,9 @@ T = TypeVar("T")
 
 WRITE_SECONDS: Final = 10.0
 MOST_CALLERS: Final = 200
-"""A process tells this many callers and errors apart between two writes. It counts the others together."""
+"""A process tells this many callers and errors apart between two writes. The process counts further callers and
+errors together.
+"""
 LONGEST_TEXT: Final = 256
 REFUSING: Final = (
     errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MissingAuthenticationToken,
@@ -58,7 +61,9 @@ class Caches(Protocol):
 
 
 class Refusals:
-    """The refusals of a process since it last wrote them. Each has the action and the target of its first request."""
+    """The refusals of a process since its last write. Each refusal has the action and the target of its first
+    request.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[Refusal, int] = {}
@@ -73,7 +78,7 @@ class Refusals:
         self._first.setdefault(refusal, (action, target))
 
     def write(self) -> Operation[None]:
-        """Writes the counts if there are any and ten seconds have passed."""
+        """Writes any counts if ten seconds have passed."""
         if not self._counts or monotonic() < self._written_at + WRITE_SECONDS:
             return
         self._written_at = monotonic()
@@ -85,7 +90,7 @@ class Refusals:
 
 
 def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str) -> Operation[T]:
-    """Runs an operation, and counts its error if that refuses the caller. Raises the errors of the operation."""
+    """Runs an operation, and counts its error if the error refuses the caller. Raises the errors of the operation."""
     try:
         return (yield from operation)
     except AwsError as error:
@@ -94,13 +99,13 @@ def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str
 
 
 def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Operation[None]:
-    """Does the same as `count_refusal`, and writes the counts if ten seconds have passed."""
+    """Counts like `count_refusal`, and writes the counts if ten seconds have passed."""
     count_refusal(error, request, action)
     yield from request.environment.cache(Refusals).write()
 
 
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
-    """Counts an error that refuses the caller, once. `action` is used if the error names none."""
+    """Counts an error that refuses the caller, once. `action` is used if the error names no action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
         return
     error.__dict__["is_noted"] = True
@@ -115,7 +120,7 @@ def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None
 
 
 async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object]]) -> None:
-    """Writes the counts for ever, every ten seconds. Counts that cannot be written are dropped."""
+    """Writes the counts every ten seconds until the task is cancelled. Counts that cannot be written are dropped."""
     while True:
         await asyncio.sleep(WRITE_SECONDS)
         for effect in refusals.write():

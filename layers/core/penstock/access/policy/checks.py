@@ -1,4 +1,4 @@
-"""Checks a policy of a queue or topic when it is stored: what it may contain, not what it allows.
+"""Checks the form of a queue's or topic's policy before the policy is stored.
 
 Sources: "Grammar of the IAM JSON policy language", "IAM JSON policy elements: Condition operators" (IAM User Guide);
 "Amazon SQS policy quotas"
@@ -16,7 +16,7 @@ from penstock.aws.json_text import decode_json
 
 from .statements import as_list, find_misspelling
 
-MOST_BRACKETS = 500  # a policy with 20 statements has 100
+MOST_BRACKETS = 500  # a policy with 20 statements has 100 patterns
 
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
 # Patterns are compiled when a policy is checked, since every function imports this module.
@@ -46,9 +46,10 @@ SNS_ACTIONS = frozenset((
 
 
 class PolicyProblem(NamedTuple):
-    """Why AWS does not store a policy.
+    """The reason why AWS does not store a policy.
 
-    `kind`: form, principal, action, or statements and actions for too many of them. `found`: the action, or the number.
+    `kind`: form, principal, action, or statements and actions for too many of them. `found`: the wrong action, or the
+    number of statements or actions.
     """
 
     kind: str
@@ -130,7 +131,9 @@ def _is_known(action: str, rules: PolicyRules) -> bool:
 
 
 def has_known_operators(condition: object) -> bool:
-    """Returns whether IAM has the operators of an element Condition, each with at least one key and its values."""
+    """Returns whether IAM has all operators of an element Condition, and each operator has at least one key and its
+    values.
+    """
     return isinstance(condition, dict) and all(
         re.fullmatch(_OPERATOR, operator.lower())
         and isinstance(keys, dict)
@@ -143,6 +146,6 @@ def has_known_operators(condition: object) -> bool:
 
 
 def _list_texts(value: object) -> list[str]:
-    """Returns a text, or a list of texts; an empty list if the value is neither."""
+    """Returns the texts of a text or a list of texts, and an empty list for other values."""
     texts = [element for element in as_list(value) if isinstance(element, str) and element]
     return texts if len(texts) == len(as_list(value)) else []

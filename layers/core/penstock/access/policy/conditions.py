@@ -1,4 +1,4 @@
-"""The element Condition of a policy: evaluates its tests for a request.
+"""Evaluates the tests in the element Condition of a policy for a request.
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
 global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, each also with
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .patterns import compiled
 
-# The names are in lower case, since names of keys are case-insensitive.
+# The names are in lower case, since IAM ignores the case of key names.
 KEYS = frozenset((
     "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
     "aws:sourceip", "aws:username",
@@ -23,9 +23,9 @@ Test = Callable[[str], bool]
 
 
 class Condition(NamedTuple):
-    """One test of one key.
+    """A test of one condition key.
 
-    With `is_negated`, no wanted value may match. `if_missing` is the result if the request lacks the key.
+    `is_negated` means that no wanted value may match. `if_missing` is the result if the request lacks the key.
     """
 
     key: str
@@ -79,7 +79,7 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _list_texts(wanted: object) -> list[str] | None:
-    """Returns the wanted values: one or a list of texts, numbers and booleans, or None for other types."""
+    """Returns the wanted values from a text, a number, a boolean or a list of them, or None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None

@@ -1,6 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
-An explicit Deny wins over an Allow. Without either there is no match. Results are cached: a policy is evaluated once
+An explicit Deny wins over an Allow. The result is "no match" if no statement applies. Results are cached: a policy is
+evaluated once
 for each caller, action, resource and combination of values that it compares.
 """
 
@@ -14,7 +15,9 @@ MOST_DECISIONS = 4096
 
 
 class Decision(Enum):
-    """The result of a policy. ACCOUNT_ALLOWED means that it allows the caller's account, not the caller by name."""
+    """The result of a policy. ACCOUNT_ALLOWED means that the policy allows the caller's account, not the caller by
+    name.
+    """
 
     ALLOWED = "allowed"
     ACCOUNT_ALLOWED = "account allowed"
@@ -23,12 +26,12 @@ class Decision(Enum):
 
 
 def evaluate(policy: str | None, request: AccessRequest) -> Decision:
-    """Evaluates the policy of a queue or topic, as JSON text. None means that it has no policy."""
+    """Evaluates the policy of a queue or topic, as JSON text. None means that the queue or topic has no policy."""
     return _evaluate_stored(policy, request, of_user=False)
 
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
-    """Evaluates a user's policies. They have no element Principal."""
+    """Evaluates a user's policies. Policies of users have no element Principal."""
     decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
     return next(
         (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions),
@@ -37,7 +40,7 @@ def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision
 
 
 def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:
-    """Returns whether an Allow of a user's policies names the action, for whatever resource and condition."""
+    """Returns whether an Allow of a user's policies names the action, for any resource and condition."""
     return any(
         not statement.denies and statement.is_complete and statement.names(action)
         for policy in policies

@@ -2,15 +2,15 @@
 
 from functools import lru_cache
 
-# Size of the cache; a policy of a topic has at most 7,500 patterns.
+# The size of the cache; a topic's policy has at most 7,500 patterns.
 MOST_PATTERNS = 16_384
 
 
 class Pattern:
     """A compiled pattern.
 
-    The bits of one number are the places in the pattern that the text so far may have reached. So each character of
-    the text takes one step, with any number of `*` in the pattern: no pattern is slow.
+    Each bit of one number is a place in the pattern that the text read so far may have reached. Each character of the
+    text therefore takes one step, however many `*` the pattern has, and no pattern is slow.
     """
 
     __slots__ = ("_accepted", "_any", "_exact", "_loops", "_positions")
@@ -24,7 +24,7 @@ class Pattern:
         at = 1
         for character in text:
             if character == "*":
-                self._loops |= at  # places that any character keeps
+                self._loops |= at  # the places of `*`, which any character keeps
                 continue
             at <<= 1
             if character == "?":
@@ -48,4 +48,6 @@ class Pattern:
 
 
 compiled = lru_cache(MOST_PATTERNS)(Pattern)
-"""The pattern of a text. Cached, since conditions of many requests compare with the same patterns."""
+"""Returns the pattern of a text. Patterns are cached, since conditions of many requests compare with the same
+patterns.
+"""

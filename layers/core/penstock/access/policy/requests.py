@@ -1,4 +1,4 @@
-"""The facts that a policy is evaluated for: caller, action, resource and circumstances of the request."""
+"""Describes a request for the evaluation of policies: its caller, action, resource and circumstances."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -7,8 +7,8 @@ from typing import NamedTuple
 class Principal(NamedTuple):
     """A caller: an account's root user, a user of an account, or a service that acts for a resource.
 
-    `arn`: of IAM, `arn:aws:iam::111122223333:user/billing` or `…:root`. `service`: such as `sns.amazonaws.com`, which
-    has neither account nor ARN.
+    `arn`: the caller's ARN in IAM, `arn:aws:iam::111122223333:user/billing` or `…:root`. `service`: the name of a
+    service, such as `sns.amazonaws.com`. A service has neither account nor ARN.
     """
 
     account_id: str | None
@@ -17,12 +17,12 @@ class Principal(NamedTuple):
 
     @property
     def is_root(self) -> bool:
-        """Whether this is the root user of an account, who may do everything in it unless a Deny applies."""
+        """Whether this caller is the root user, who may do everything in the account unless a Deny applies."""
         return self.arn is not None and self.arn.endswith(":root")
 
     @property
     def user_name(self) -> str | None:
-        """The name of a user, without its path; None if the caller is no user."""
+        """The user's name without its path, or None if the caller is not a user."""
         return self.arn.rpartition("/")[2] if self.arn is not None and ":user/" in self.arn else None
 
 
@@ -32,7 +32,7 @@ def make_root(account_id: str) -> Principal:
 
 
 class AccessRequest(NamedTuple):
-    """`action`: IAM's name in lower case, such as `sqs:sendmessage`. `arn`: of the queue or topic.
+    """`action`: IAM's name in lower case, such as `sqs:sendmessage`. `arn`: the ARN of the queue or topic.
 
     `keys`: the condition keys that the request has (`conditions.KEYS`), each with its value.
     """

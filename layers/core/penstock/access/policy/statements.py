@@ -1,7 +1,8 @@
 """The statements of a policy: IAM's JSON, of a user, a queue or a topic.
 
-A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has an
-unknown element or a policy variable (`${…}`); in a Deny such an element counts as matching. Sources: "IAM JSON policy
+A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has
+an unknown element or a policy variable (`${…}`). In a Deny such an element counts as matching. Sources: "IAM JSON
+policy
 element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
 """
 
@@ -23,12 +24,14 @@ _ELEMENTS = frozenset((
 _DOCUMENT = frozenset(("Version", "Id", "Statement"))
 _VERSIONS = ("2008-10-17", "2012-10-17")
 
-# Size of the cache; the longest policy has 30,720 bytes.
+# The size of the cache; the longest policy has 30,720 bytes.
 MOST_POLICIES = 256
 
 
 class Principals(NamedTuple):
-    """The callers that an element Principal names. `accounts` are ids, which stand for all callers of an account."""
+    """The callers that an element Principal names. `accounts` are ids of accounts. Each id stands for all callers of
+    the account.
+    """
 
     everybody: bool
     accounts: frozenset[str]
@@ -36,7 +39,9 @@ class Principals(NamedTuple):
     services: frozenset[str]
 
     def name(self, principal: Principal) -> bool:
-        """Returns whether it names this caller directly: as `*`, a service, a user, or the root user of an account."""
+        """Returns whether the element names this caller directly: as `*`, a service, a user, or the root user of an
+        account.
+        """
         return (
             self.everybody
             or principal.arn in self.arns
@@ -45,7 +50,7 @@ class Principals(NamedTuple):
         )
 
     def name_account(self, principal: Principal) -> bool:
-        """Returns whether it names the caller's account."""
+        """Returns whether the element names the caller's account."""
         return principal.account_id in self.accounts
 
 
@@ -62,8 +67,8 @@ class Patterns(NamedTuple):
 class PolicyStatement(NamedTuple):
     """One statement. A field is None if the element is missing or unsupported.
 
-    `is_complete`: no element is unsupported or missing; otherwise an Allow never applies. `principals`: None in a
-    user's policy, which concerns that user.
+    `is_complete`: no element is unsupported or missing; otherwise an Allow never applies. `principals`: The principal
+    is None in a user's policy, which concerns that user.
     """
 
     denies: bool
@@ -75,7 +80,7 @@ class PolicyStatement(NamedTuple):
     conditions: tuple[Condition, ...] | None
 
     def applies_to(self, request: AccessRequest) -> bool:
-        """Returns whether its action, its resource and its conditions match."""
+        """Returns whether the statement's action, resource and conditions match."""
         return (
             (self.denies or self.is_complete)
             and self.names(request.action)
@@ -86,7 +91,7 @@ class PolicyStatement(NamedTuple):
         )
 
     def names(self, action: str) -> bool:
-        """Returns whether its element Action matches."""
+        """Returns whether the statement's element Action matches."""
         return self.actions is None or self.actions.match(action)
 
 
@@ -106,7 +111,7 @@ def read_policy(text: str, *, of_user: bool = False) -> Policy:
 
 
 def list_statements(text: str) -> list[dict[str, object]]:
-    """Returns the statements of a policy in JSON that are objects; none if the text is no policy."""
+    """Returns the statements of a policy in JSON that are objects, or an empty list if the text is not a policy."""
     try:
         document = decode_json(text)
     except (ValueError, RecursionError):
@@ -116,8 +121,8 @@ def list_statements(text: str) -> list[dict[str, object]]:
 
 
 def find_misspelling(text: str) -> str | None:
-    """Returns the first element, version or effect of a policy that IAM does not define, or a Sid that occurs twice;
-    None if it has no such fault or is no JSON object.
+    """Returns the first element, version or effect that IAM does not define, or a Sid that occurs twice. Returns None
+    if the policy has no such fault or is not a JSON object.
 
     Sources: "IAM JSON policy elements reference", the pages of Version and Sid (IAM User Guide).
     """
@@ -147,7 +152,7 @@ def _find_misspelt_statement(statements: list[object]) -> str | None:
             return f"the Sid of a statement is a text, not {sid!r}"
         if sid in seen:
             return f"two statements have the Sid {sid!r}"
-        if sid:  # Terraform writes an empty one
+        if sid:  # Terraform writes an empty Sid
             seen.add(sid)
     return None
 

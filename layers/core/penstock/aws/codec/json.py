@@ -6,9 +6,9 @@ absent required member. The second pass keeps surrogates without their other hal
 names them and only this message fails. A member that is null counts as absent, an unknown member is ignored. Source of
 the texts: recorded answers of the AWS JSON services.
 
-A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. So the codec
-checks its length without escapes and its quotes before the first pass, and brackets, braces and commas before the
-second.
+A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. The codec
+therefore checks the body's length without escapes and its quotes before the first pass. It checks brackets, braces
+and commas before the second pass.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,11 @@ from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
-SHORT_BYTES = 131_072  # any body of this size is decoded in at most 6 ms
+SHORT_BYTES = 131_072  # any body of at most this size is decoded within 6 ms
 MAXIMUM_UNESCAPED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
-MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most twice 700
-MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body whose values are all decoded
+MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most twice 700 quotes
+# the number of brackets, braces and commas in a body whose values are all decoded
+MAXIMUM_STRUCTURAL_CHARACTERS = 50_000
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
@@ -57,7 +58,7 @@ def check_long_body(body: bytes) -> None:
 
     Quotes inside a string are escaped and do not count.
     """
-    # \u0041 is five bytes longer than what it stands for.
+    # \u0041 is five bytes longer than the character A, for which it stands.
     if len(body) > MAXIMUM_UNESCAPED_BYTES and len(body) - 5 * body.count(b"\\") > MAXIMUM_UNESCAPED_BYTES:
         raise RequestEntityTooLarge
     quotes = body.count(b'"')
@@ -72,7 +73,9 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """Returns `{"__type": …, "message": …}` and other members. The Query code is in the header `x-amzn-query-error`."""
+    """Returns `{"__type": …, "message": …}` with the error's other members. The Query code is in the header `x-amzn-
+    query-error`.
+    """
     return encode(
         {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
     )
@@ -121,7 +124,9 @@ _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolea
 
 
 def decode_scalar(kind: type, value: Any) -> Any:
-    """Returns a text, number or truth value. Raises SerializationException for a value of another type."""
+    """Returns the value if it is a text, number or truth value of this type. Raises SerializationException for a
+    value of another type.
+    """
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):

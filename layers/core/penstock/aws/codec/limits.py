@@ -1,4 +1,4 @@
-"""Violations of the limits that a request type declares (`msgspec.Meta`), in AWS's words.
+"""Describes, in AWS's words, how a request violates the limits of its type (`msgspec.Meta`).
 
     Value '' at 'name' failed to satisfy constraint: Member must have length greater than or equal to 1
 
@@ -13,7 +13,7 @@ import msgspec
 
 from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, read_structure
 
-MOST_QUOTED = 512  # characters of a value that an error text repeats
+MOST_QUOTED = 512  # the number of characters of a value that an error text repeats
 
 Problems = list[str]
 

@@ -4,7 +4,7 @@ JSON uses the member's name. Query and XML need more names for lists and maps, a
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
 declares this in its type: `Annotated[dict[str, str] | None, name_flat_map("Attribute", "Name", "Value")]`.
 A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
-The JSON of the Query protocol uses the member's name, unless AWS's answers have another one (`json`).
+The JSON of the Query protocol uses the member's name, unless AWS's answers have another name (`json`).
 
 REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
 Source: the `location` and `locationName` traits of the models.
@@ -26,7 +26,7 @@ class Request(msgspec.Struct, rename="pascal", gc=False):
 
 
 class Result(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of results and their parts, which omit members with their default."""
+    """Base class of results and their parts. The encoder omits members whose value is the default."""
 
 
 class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
@@ -34,7 +34,7 @@ class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False)
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """Names of one list or map. `tag` is the repeated element; maps also name their `key` and `value`."""
+    """Holds the names of one list or map. `tag` is the repeated element; maps also name their `key` and `value`."""
 
     flat: bool
     tag: str
@@ -63,7 +63,8 @@ def name_map_entries(key: str, value: str) -> msgspec.Meta:
 
 
 class ParameterLocation(msgspec.Struct, frozen=True):
-    """The place of a member of a REST-JSON request outside of the body. `name` is the parameter's name in the query
+    """The place outside of the body where a REST-JSON request has a member. `name` is the parameter's name in the
+    query
     string.
     """
 

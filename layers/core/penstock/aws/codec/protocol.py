@@ -8,9 +8,11 @@ from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON: by method and path. The others: form parameters with `Action`.
+    """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON names the action by method and path. The other protocols have
+    form parameters with `Action`.
 
-    The answer to QUERY is XML, to QUERY_JSON it is JSON, as the header `Accept` requests; PAGE is a page for a browser.
+    The answer to QUERY is XML. The answer to QUERY_JSON is JSON, as the header `Accept` requests. PAGE is a page for
+    a browser.
     """
 
     JSON = "json"
@@ -20,8 +22,8 @@ class Protocol(Enum):
     PAGE = "page"
 
 
-# The paths of EventBridge Scheduler, and of event source mappings of Lambda: the kind of a resource, and the name of
-# one. Older clients end the path of all mappings with a slash.
+# Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: the kind of a resource, and a
+# resource's name. Older clients end the path of all mappings with a slash.
 _RESOURCE = re.compile(
     r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags)(?:/(.*))?", re.DOTALL
 ).fullmatch
@@ -34,7 +36,8 @@ REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     """Returns kind and label of the resource at a REST-JSON path, or None: `/schedules/a` is `("schedules", "a")`.
 
-    Some servers pass a path on as the client wrote it, others decode it. No label has a percent sign, so both work.
+    Some servers pass a path on as the client wrote it, and other servers decode it. No label has a percent sign, so
+    both forms work.
     """
     match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
@@ -47,7 +50,7 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """Returns the protocol of a request, by its path and its headers (names in lower case).
 
-    A form is the Query protocol even with X-Amz-Target, which some clients add.
+    A form belongs to the Query protocol even if the client adds X-Amz-Target, as some clients do.
     """
     if path != "/" and find_rest_resource(path) is not None:
         return Protocol.REST_JSON
@@ -59,10 +62,10 @@ def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 
 @lru_cache(maxsize=256)
 def is_json_preferred(accept: bytes) -> bool:
-    """Returns whether `Accept` names `application/json` before, or rather than, XML and HTML (RFC 9110, 12.5.1).
+    """Returns whether `Accept` prefers `application/json` to XML and HTML (RFC 9110, 12.5.1).
 
-    A wildcard states no preference, and a browser names HTML first: both get XML. Cached, since a client sends the same
-    header with every request; a header longer than any client's gets XML.
+    A wildcard states no preference, and a browser names HTML first, so both get XML. The result is cached, since a
+    client sends the same header with every request. A header longer than any client's header gets XML.
     """
     if len(accept) > 1024:
         return False
@@ -79,7 +82,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _parse_weight(parameters: list[bytes]) -> float:
-    """Returns the value of `q=0.8`. The value is 1 if it is missing, and 0 if it is invalid."""
+    """Returns the value of `q=0.8`. A missing value counts as 1, and an invalid value counts as 0."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -2,9 +2,10 @@
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-First the names are split at their dots into a tree, in time proportional to the text: an index is a key like any other
-(`Attribute.999999999` is one entry, not an array), depth and number of parameters are bounded. Then the tree is decoded
-along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
+First the names are split at their dots into a tree, in time proportional to the text. An index is a key like any
+other (`Attribute.999999999` is one entry, not an array). The depth and the number of parameters are bounded. The tree
+is then decoded along the shape of the request type. Sources: the Query serializer's traits of the models (names), the
+SQS API
 reference's examples, which also leave the index out (`AttributeName=All`, `Attribute.Name=…`).
 """
 
@@ -33,7 +34,7 @@ MAXIMUM_DEPTH = 8
 MAXIMUM_DECODED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
 FEW_ESCAPES = 4_096
 
-Tree = dict[str, Any]  # a leaf is a str, a branch is a Tree
+Tree = dict[str, Any]  # a leaf is a str, and a branch is a Tree
 
 _PERCENT_TO_EQUALS = bytes.maketrans(b"%", b"=")
 _INTEGER = re.compile(r"-?[0-9]{1,10}").fullmatch
@@ -43,12 +44,12 @@ _BOOLEANS = {"true": True, "false": False}
 
 # --- text to tree ----------------------------------------------------------------------------------------------------
 def parse(*texts: bytes) -> Tree:
-    """Returns the parameters of the query string and the form body; a later parameter replaces an earlier one of its
-    name.
+    """Returns the parameters of the query string and the form body. A later parameter replaces an earlier parameter
+    of the same name.
 
     Raises MalformedQueryString for too many parameters, for a name that is too deep or is both a value and a prefix,
-    and for a text that is not UTF-8; RequestEntityTooLarge if the texts without escapes are longer than any valid
-    request.
+    and for a text that is not UTF-8. Raises RequestEntityTooLarge if the texts without escapes are longer than any
+    valid request.
     """
     tree: Tree = {}
     if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
@@ -74,7 +75,7 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """Decodes `%41` to `A`. A percent sign that begins no escape stays, as in browsers.
+    """Decodes `%41` to `A`. A percent sign that begins no escape stays in the text, as in browsers.
 
     Python's function takes 0.3 µs per escape, which is 0.6 s for a body full of escapes. Therefore the decoder of
     quoted-printable, which reads `=41` and is written in C, decodes many escapes in 3 ns each. Raises
@@ -84,8 +85,8 @@ def unquote(text: bytes) -> bytes:
     if escapes <= FEW_ESCAPES:
         return unquote_to_bytes(text)
     if 3 * escapes <= len(text):
-        # The number is exact because each = now begins an escape: decoding a valid escape makes the text two bytes
-        # shorter, an invalid one does not, and nothing else but a soft line break makes it shorter.
+        # The number is exact because each = now begins an escape. A valid escape makes the decoded text two bytes
+        # shorter, and an invalid escape does not. Otherwise only a soft line break makes the text shorter.
         marked = text.replace(b"=", b"%3D").translate(_PERCENT_TO_EQUALS)
         decoded = a2b_qp(marked)
         soft_break = b"=\r" in marked or b"=\n" in marked
@@ -133,14 +134,16 @@ def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 
 def _decode_member(member: Member, node: Tree) -> str | Tree | None:
-    """Returns the member's value. A flattened member may have either of its names."""
+    """Returns the member's value. A flattened member may have the name of the member or the name of its element."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
 
 
 def _decode_absent(member: Member, prefix: str) -> Any:
-    """Returns the value of an absent required member. SQS's flattened lists are empty: they cannot be written empty."""
+    """Returns the value of an absent required member. An absent flattened list of SQS is empty, because the protocol
+    cannot write an empty one.
+    """
     if isinstance(member.shape, List) and member.shape.naming.flat:
         return []
     raise MissingParameter.named(prefix + member.name)
@@ -161,9 +164,9 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
 
 
 def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
-    """Returns entries in the order of their indexes, without gaps. Without an index the node is the only entry.
+    """Returns entries in the order of their indexes, without gaps. A node without an index is the only entry.
 
-    An empty text is an empty list, since botocore writes empty lists so.
+    An empty text is an empty list, since botocore writes empty lists in this way.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))

@@ -52,7 +52,7 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 @cache
 def make_converter(message: type[msgspec.Struct]) -> Converter:
-    """Returns a function from a result of this type to plain values, which msgspec encodes."""
+    """Returns a function that converts a result of this type to plain values, which msgspec encodes."""
     return _convert_structure(read_structure(message))
 
 
@@ -101,7 +101,7 @@ def _convert_value(shape: Shape) -> Converter:
 def convert_xml(document: bytes) -> bytes:
     """Returns an XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
-    A repeated element becomes a list, a single one its content, an empty one null.
+    A repeated element becomes a list, a single element becomes its content, and an empty element becomes null.
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
 

@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """Members of a request break their constraints. `problems` describes them in AWS's words."""
+    """Some members of a request break their constraints. `problems` describes them in AWS's words."""
 
     def __init__(self, problems: Problems) -> None:
         super().__init__("; ".join(problems))
@@ -52,7 +52,9 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
-    """Returns a function from label, query string and body to a request. The label is the last part of the path."""
+    """Returns a function that decodes label, query string and body to a request. The label is the last part of the
+    path.
+    """
     shape = read_structure(request)
     has_body = any(member.location is None for member in shape.members)
 
@@ -178,14 +180,14 @@ def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: 
         return _time(value, path, problems)
     json.decode_scalar(kind, value)
     problems.extend(find_scalar_problems(limits, value, path))
-    if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store it in a text
+    if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store NUL in a text
         reason = "Member must not contain the character U+0000"
         problems.append(describe_problem(f"'{value[:MOST_QUOTED]}'", path, reason))
     return value
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:
-    """Returns a time in seconds since 1970. All floats of EventBridge Scheduler are times."""
+    """Returns a time in seconds since 1970. Every float in EventBridge Scheduler's model is a time."""
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
@@ -203,7 +205,7 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """Returns the body of an answer. The body is empty for an action without a result, as in the API reference."""
+    """Returns the body of an answer. The body is empty for an action without a result, as the API reference says."""
     return b"" if result is None else _encode(result)
 
 

@@ -4,7 +4,7 @@ Scalar      text, number or truth value; `object` is a document that is not deco
 List, Map   of one shape, with the names that Query and XML give them
 Structure   a message type and its members
 
-Texts, numbers and lists have limits if a type declares them (`msgspec.Meta`): in EventBridge Scheduler.
+Texts, numbers and lists have limits if a type declares them (`msgspec.Meta`), as EventBridge Scheduler's types do.
 """
 
 from functools import cache

@@ -2,7 +2,8 @@
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element, the others are wrapped in one (`names.Naming`). The writers omit a member
+Flattened lists and maps repeat their element. Other lists and maps are wrapped in one element (`names.Naming`). The
+writers omit a member
 that is None, or empty and flattened; an action without a result has no Result element. The writers join strings, which
 is five times faster than building a tree.
 """
@@ -19,7 +20,7 @@ from penstock.errors import AwsError
 from .schema import List, Map, Member, Scalar, Shape, Structure, read_structure
 
 CONTENT_TYPE = b"text/xml"
-# The answer to a request on a queue's URL without an action, whatever it accepts (recorded at AWS).
+# The answer to a request on a queue's URL without an action, whatever the request accepts (recorded at AWS).
 UNKNOWN_OPERATION = b"<UnknownOperationException/>\n"
 
 Write = Callable[[Any, list[str]], None]
@@ -29,9 +30,10 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 
 
 def escape_text(text: str) -> str:
-    """Escapes character data. A carriage return becomes a reference, since a parser would read it as a line feed.
+    """Escapes character data. A carriage return becomes a reference, since a parser would read the plain character as
+    a line feed.
 
-    SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 supports no other.
+    SQS writes this form of the reference, and the parser of @aws-sdk/client-sqs before 3.447 supports no other form.
     """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
@@ -42,7 +44,7 @@ def escape_text(text: str) -> str:
 def write_document(text: str) -> bytes:
     """Returns the document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
 
-    SQS refuses to store these characters, but applications can send them by SQL. The one search of the document takes 1
+    SQS refuses to store these characters, but applications can send them by SQL. The search of the document takes 1
     µs a KB.
     """
     data = text.encode("utf-8", "replace").translate(_REPLACED)
@@ -57,7 +59,7 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
     if result is not None:
         out.append(f"<{action}Result>")
         make_writer(type(result))(result, out)
-        if len(out) == 2:  # AWS writes a result without members so (recorded there)
+        if len(out) == 2:  # AWS writes a result without members in this way (recorded there)
             out[1] = f"<{action}Result/>"
         else:
             out.append(f"</{action}Result>")

@@ -1,4 +1,4 @@
-"""Functions of AWS Lambda: Invoke, for event source mappings, subscriptions of functions, and schedules.
+"""Functions of AWS Lambda: Invokes functions for event source mappings, subscriptions of functions, and schedules.
 
 request.py       the URL of a request to Lambda, signed with the credentials of this process
 client.py        Invoke

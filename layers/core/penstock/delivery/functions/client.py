@@ -16,17 +16,21 @@ from penstock.documents.endpoint import Endpoint, parse_endpoint
 from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
-"""The first waits for the function's answer; with the second Lambda invokes the function later."""
+"""An invocation of the first type waits for the function's answer. With the second type Lambda invokes the function
+later.
+"""
 
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576
-"""The limit of an answer: at most 6 MB from a function ("payload limit", Lambda quotas), a head and a margin."""
+"""The limit of an answer: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
 THROTTLED: Final = 429
 
 
 class FunctionClient:
-    """Invokes functions in one event loop. `close` ends its connections. `kept_bytes` is kept of each answer."""
+    """Invokes functions in one event loop. `close` ends its connections. The client keeps `kept_bytes` of each
+    answer.
+    """
 
     def __init__(self, address: str, kept_bytes: int) -> None:
         self._address = address
@@ -51,7 +55,7 @@ class FunctionClient:
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
-        async with asyncio.timeout(seconds):  # new credentials may take long
+        async with asyncio.timeout(seconds):  # the search for new credentials may take long
             headers = await asyncio.to_thread(sign_request, "POST", url, function.region, event, headers)
         answer = await self._sender.post(
             endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id

@@ -16,13 +16,13 @@ from penstock.documents.endpoint import parse_endpoint
 from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
-"""The time limit of each step: the connection, and each part of the answer."""
+"""The time limit for the connection, and for each part of the answer."""
 LONGEST_ANSWER: Final = 1_048_576
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
 class FunctionState(NamedTuple):
-    """What Lambda's endpoint says about a function. `timeout_seconds` is None if it is unknown."""
+    """The facts about a function from Lambda's endpoint. `timeout_seconds` is None if it is unknown."""
 
     is_missing: bool
     timeout_seconds: int | None
@@ -39,8 +39,7 @@ def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     """Returns whether the function is missing, and its timeout, according to Lambda's endpoint at this address.
 
     A function is missing if the endpoint answers ResourceNotFoundException. Returns UNKNOWN if an emulator lacks this
-    call, the
-    role may not `lambda:GetFunctionConfiguration`, or the endpoint does not answer.
+    call, the role lacks `lambda:GetFunctionConfiguration`, or the endpoint does not answer.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

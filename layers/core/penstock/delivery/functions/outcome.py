@@ -6,8 +6,8 @@
     everything but 2xx a schedule's invocation is retried as its RetryPolicy says, like that of a queue
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
-Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). We chose the pauses of a schedule: AWS only says
-that they grow.
+Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). We chose the pauses of a schedule, since AWS only
+says that the pauses grow.
 """
 
 import re
@@ -35,7 +35,7 @@ _ERRORS: Final = {
     413: "RequestTooLargeException",
     429: "TooManyRequestsException",
 }
-"""The errors of answers that name none ("Invoke", AWS Lambda API reference)."""
+"""The errors of answers that name no error ("Invoke", AWS Lambda API reference)."""
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
@@ -72,7 +72,7 @@ def next_delay_ms(delivery: Delivery) -> int | None:
 
 
 def compute_sns_delay(attempts: int) -> float | None:
-    """Returns the seconds until the next attempt, after `attempts` and the one that just failed."""
+    """Returns the seconds until the next attempt, after `attempts` attempts and the attempt that just failed."""
     if attempts >= MOST_SNS_RETRIES:
         return None
     return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS

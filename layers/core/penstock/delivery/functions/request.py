@@ -1,4 +1,4 @@
-"""Requests to Lambda: their URL, and their signature if this process has botocore and AWS credentials.
+"""Builds the URL of requests to Lambda, and signs the requests if this process has botocore and AWS credentials.
 
 Emulators accept unsigned requests.
 """
@@ -12,7 +12,7 @@ from penstock.aws.function_arn import FunctionArn
 
 
 class _NoCredentials(NamedTuple):
-    """The type of the value for missing credentials. The value is false, like an empty tuple."""
+    """The type of the value for missing credentials. The value is false in a condition, like an empty tuple."""
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
@@ -43,12 +43,16 @@ def sign_request(
         request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "lambda", region).add_auth(request)
         return dict(request.headers.items())
-    except Exception as error:  # botocore's errors have no common class, and some come from requests
+    except (
+        Exception
+    ) as error:  # botocore's errors have no common class, and the library requests raises some of them
         raise NotSigned(f"no credentials of AWS: {error}") from error
 
 
 def forget_missing_credentials() -> None:
-    """Makes the next request search credentials again if it found none: their service may not have answered."""
+    """Makes the next request search credentials again if the last search found no credentials, because the service
+    for credentials may not have answered.
+    """
     if _find_credentials.cache_info().currsize and not _find_credentials():
         _find_credentials.cache_clear()
 

@@ -21,7 +21,8 @@ _log = logging.getLogger(__name__)
 class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
-    `url` is the gateway's address. `url` is empty if this process has no gateway. None means that each delivery goes
+    `url` is the gateway's address. An empty `url` means that this process has no gateway. None means that each
+    delivery goes
     to
     its own URL.
     """

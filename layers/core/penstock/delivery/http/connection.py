@@ -1,7 +1,8 @@
 """One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the status of the answer.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
-again; it keeps the first bytes if the log shows answers. Redirects, cookies, proxies and content codings are not
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request
+can use the connection. The connection keeps the first bytes of the body if the log shows answers. Redirects, cookies,
+proxies and content codings are not
 implemented, so no code has to switch them off. The parser is llhttp (httptools), in its strict mode.
 """
 
@@ -13,16 +14,18 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 MOST_ANSWER_BYTES: Final = 65_536
-"""How much of an answer the worker reads besides the kept bytes. A longer answer closes the connection."""
+"""The number of bytes of an answer that the worker reads besides the kept bytes. A longer answer closes the
+connection.
+"""
 DRAIN_SECONDS: Final = 1.0
-"""How long the body may take before the connection is closed. The status counts nevertheless."""
+"""The time that the body may take before the worker closes the connection. The status counts nevertheless."""
 
 
 class Answer(NamedTuple):
     """The answer of an endpoint. `start` has the first bytes of the body, or is None if the caller does not want them.
 
-    `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
-    whole body arrived. `challenges` has the values of WWW-Authenticate of a 401.
+    `headers` has names in lower case, and is empty if the caller does not want the body. `is_complete` means that the
+    whole body arrived. `challenges` has the values of WWW-Authenticate in a 401.
     """
 
     status: int
@@ -33,7 +36,9 @@ class Answer(NamedTuple):
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
-    """The endpoint closed the connection or broke the protocol. `silent` means before the first byte of an answer."""
+    """The endpoint closed the connection or broke the protocol. `silent` means that this happened before the first
+    byte of an answer.
+    """
 
     def __init__(self, text: str, silent: bool = False) -> None:
         super().__init__(text)
@@ -43,9 +48,9 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 class Connection(asyncio.Protocol):
     """An open connection for one request at a time. The connection calls `on_idle` when the next request may be sent.
 
-    `kept_bytes` is how much of each answer's body is kept; with 0 the answer ends with its head. `drain_seconds` is how
-    long the body may take; None means as long as the caller waits. `dropped_bytes` is how much of an answer the
-    connection reads besides the kept bytes.
+    `kept_bytes` is the number of bytes kept of each answer's body; 0 means that the answer ends with its head.
+    `drain_seconds` is the time that the body may take; None means as long as the caller waits. `dropped_bytes` is the
+    number of bytes of an answer that the connection reads besides the kept bytes.
     """
 
     def __init__(
@@ -91,7 +96,9 @@ class Connection(asyncio.Protocol):
 
     @property
     def partial_answer(self) -> Answer | None:
-        """Returns the received part of the answer, if it has a status, which counts even after the deadline."""
+        """Returns the received part of the answer if the part has a status. The status counts even after the
+        deadline.
+        """
         return self._build_answer() if self._status else None
 
     @property
@@ -112,7 +119,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
-            self.abort()  # the endpoint answered without a request
+            self.abort()  # the endpoint sent an answer that no request had asked for
             return
         capacity = self._most_bytes - self._received
         self._received += len(data)
@@ -154,7 +161,7 @@ class Connection(asyncio.Protocol):
             self._start = (self._start + data)[: self._kept_bytes]
 
     def on_message_complete(self) -> None:
-        """Frees the connection, unless the endpoint wants it closed or did not read all of the request."""
+        """Frees the connection, unless the endpoint wants to close it or did not read all of the request."""
         if self._complete or self._parser.get_status_code() < 200:
             return  # 1xx: the answer follows
         if self._drain is not None:

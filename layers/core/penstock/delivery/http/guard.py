@@ -1,4 +1,5 @@
-"""The addresses to which a worker may connect: public ones and those of WEBHOOK_ALLOW_CIDRS (SSRF protection).
+"""Decides to which addresses a worker may connect: public addresses and the networks in WEBHOOK_ALLOW_CIDRS (SSRF
+protection).
 
 A worker inside the network posts webhooks to any URL that a subscriber chose. Without this guard the worker would also
 post to a cloud's metadata service, to the database and to the service itself. The worker checks every address of a name
@@ -18,21 +19,21 @@ from penstock.documents.endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The networks for an address that the operator has set. The endpoint may be anywhere."""
+"""The networks that are permitted for an address that the operator has set. Such an endpoint may have any address."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
     for network in (
-        "0.0.0.0/8",  # this network; Linux takes 0.0.0.0 for itself
+        "0.0.0.0/8",  # this network; Linux uses 0.0.0.0 as its own address
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is the metadata service of Alibaba Cloud
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # the platform address of Azure, public by number only
+        "168.63.129.16/32",  # the platform address of Azure, which is not public although its number is
         "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata service of most clouds
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is the metadata service of Oracle Cloud
         "192.0.2.0/24",  # documentation
-        "192.88.99.0/24",  # 6to4 relays, given up
+        "192.88.99.0/24",  # 6to4 relays, which no longer exist
         "192.168.0.0/16",  # private
         "198.18.0.0/15",  # benchmarks
         "198.51.100.0/24",  # documentation
@@ -46,9 +47,9 @@ _PUBLIC_6: Final = IPv6Network("2000::/3")
 _NEVER_PUBLIC_6: Final = tuple(
     IPv6Network(network)
     for network in (
-        "2001::/23",  # protocol assignments, Teredo among them
+        "2001::/23",  # protocol assignments, including Teredo
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4: contains an IPv4 address
+        "2002::/16",  # 6to4, which contains an IPv4 address
         "3fff::/20",  # documentation
     )
 )
@@ -78,7 +79,7 @@ class AddressGuard:
     def check(self, addresses: Iterable[Address]) -> None:
         """Raises EndpointRefused unless every address of the name is permitted.
 
-        The error does not name the address, since subscribers read it and must not learn about the network.
+        The error does not name the address, since subscribers read the error and must not learn about the network.
         """
         if not all(map(self.permits, addresses)):
             raise EndpointRefused("an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS")

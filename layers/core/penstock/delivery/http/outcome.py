@@ -1,6 +1,7 @@
-"""Interprets the answer to a POST, or its absence.
+"""Interprets the answer to a POST, or the lack of an answer.
 
-SNS ("Fanout Amazon SNS notifications to HTTPS endpoints") retries 5xx and 429. All other statuses except 2xx are
+SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). All other statuses except
+2xx are
 permanent failures. A missing answer is a failed attempt. Events of the REST API are retried for every status except
 2xx.
 """
@@ -44,7 +45,9 @@ def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
 
 
 def describe_failure(error: Exception) -> str:
-    """Returns the text of an error; that of the operating system without its number: "Connection refused"."""
+    """Returns the text of an error. The text of the operating system appears without its number: "Connection
+    refused".
+    """
     is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
     if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
         return os.strerror(number)

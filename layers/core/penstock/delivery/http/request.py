@@ -2,7 +2,8 @@
 
 SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
 raw. Events of the REST API are JSON; with WEBHOOK_SIGNING_SECRET they have the three headers of the Standard Webhooks
-specification 1.0. The worker decodes no answer: `Accept-Encoding` is AWS's for messages of SNS, `identity` for events.
+specification 1.0. The worker decodes no answer: `Accept-Encoding` has AWS's value for messages of SNS, and `identity`
+for events.
 """
 
 import base64
@@ -19,7 +20,7 @@ from penstock.observing.trace_context import CURRENT_TRACE, as_traceparent
 from penstock.sns.delivery_policy import CONTENT_TYPE
 
 SIGNED: Final = frozenset((EVENT, GATEWAY))
-"""Kinds that are JSON and signed as Standard Webhooks."""
+"""The kinds of deliveries that are JSON and signed as Standard Webhooks."""
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the specification's prefix, not a secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
@@ -33,7 +34,7 @@ def request_bytes(
     now_seconds: int,
     authorization: str | None = None,
 ) -> bytes:
-    """Returns the whole HTTP/1.1 request. `secrets` sign events; without one, events have no signature.
+    """Returns the whole HTTP/1.1 request. `secrets` sign events; events have no signature if this is empty.
 
     `authorization` answers the endpoint's challenge.
     A request that belongs to a trace has the headers of W3C Trace Context.
@@ -80,8 +81,9 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def build_webhook_id(delivery: Delivery) -> str:
-    """Returns an id, by which the receiver recognises a repeated webhook: of the message and, for a gateway, also of
-    the subscription. One publication goes to each subscribed phone, and the gateway is the receiver for all
+    """Returns the id by which the receiver recognises a repeated webhook. It has the id of the message and, for a
+    gateway, also the id of the subscription. One publication goes to each subscribed phone, and the gateway is the
+    receiver for all
     phones.
     """
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
@@ -93,7 +95,9 @@ def build_webhook_id(delivery: Delivery) -> str:
 def build_event_headers(
     webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
-    """Returns headers for JSON and a signature with each secret. Attempts share the id, but not the time."""
+    """Returns headers for JSON and a signature with each secret. All attempts have the same id, but each attempt has
+    its time.
+    """
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers

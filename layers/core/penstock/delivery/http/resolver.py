@@ -1,9 +1,10 @@
 """Resolves names to addresses without blocking the event loop or the end of the process.
 
 The system's resolver cannot be cancelled and may take half a minute. Therefore each look-up runs in a daemon thread,
-which the worker abandons after a timeout. At most `MOST_LOOKUPS` run at a time, and `MOST_OF_A_DOMAIN` for names of one
-domain, so that slow name servers of one domain do not delay other domains. An account has at most as many look-ups as
-places are free, so that its slow domains do not delay other accounts. A look-up without a place is postponed and uses
+which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time, of which at most
+`MOST_OF_A_DOMAIN` are for one domain. Slow name servers of one domain therefore do not delay other domains. An
+account may have at most as many look-ups as there are free places, so that its slow domains do not delay other
+accounts. A look-up without a place is postponed and uses
 up no attempt.
 """
 
@@ -57,7 +58,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 def find_domain(host: str) -> str:
     """Returns the last two labels of a name.
 
-    Usually they are the domain with its name servers, but not below `co.uk`.
+    These labels usually name the domain with its name servers, but not below `co.uk`.
     """
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
@@ -102,4 +103,4 @@ def _set_result(
     try:
         loop.call_soon_threadsafe(deliver)
     except RuntimeError:
-        return  # the loop is closed, so no task waits any more
+        return  # the loop is closed, so no task waits for the result

@@ -20,14 +20,17 @@ from .guard import AddressGuard, is_public
 from .resolver import resolve
 
 Resolver = Callable[[str, str], Awaitable[list[Address]]]
-"""Returns the addresses of a name (the first argument). The second argument is the account that asks."""
+"""Returns the addresses of a name (the first argument). The second argument is the account that needs the addresses.
+"""
 
 CONNECT_SECONDS: Final = 3.0
-"""The time limit for resolving the name, TCP and TLS together."""
+"""The time limit for the name's resolution, TCP and TLS together."""
 MOST_ADDRESSES: Final = 3
-"""How many addresses of a name the sender tries."""
+"""The number of addresses of a name that the sender tries."""
 IDLE_SECONDS: Final = 4.0
-"""How long an idle connection is kept. Node.js closes it after five seconds, most servers later."""
+"""The time for which the sender keeps an idle connection. Node.js closes an idle connection after five seconds, and
+most other servers close it later.
+"""
 MOST_IDLE: Final = 200
 
 
@@ -41,7 +44,7 @@ A function may take 15 minutes, and NAT drops a connection that is silent for 35
 def keep_alive(connection: socket.socket) -> None:
     """Makes the system probe the other side each minute."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # on Linux; other systems probe less often
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # Linux has this option; other systems probe less often
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEPALIVE_SECONDS)
 
@@ -57,11 +60,12 @@ class Origin(NamedTuple):
 class Sender:
     """Posts requests in one event loop. `close` ends its connections.
 
-    `kept_bytes` is how much of the body of each answer is returned. Answers from addresses that are not public return
-    no body, since subscribers must not read answers from the operator's network. With `keeps_private` they do, since
-    only this process reads them. `drain_seconds` limits the reading of an answer's body; None means the time limit of
-    the request. `dropped_bytes` is how much of an answer the sender reads besides the kept bytes before it closes the
-    connection.
+    `kept_bytes` is how much of the body of each answer is returned. The sender returns no body from addresses that
+    are not public, since subscribers must not read answers from the operator's network. `keeps_private` returns these
+    bodies, too, because only this process reads them. `drain_seconds` limits the reading of an answer's body; None
+    means the time limit of
+    the request. `dropped_bytes` is the number of bytes that the sender reads besides the kept bytes before it closes
+    the connection.
     """
 
     def __init__(
@@ -88,8 +92,8 @@ class Sender:
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
         """Returns the answer. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
 
-        The request uses the share of look-ups of the account `account_id`. If the endpoint has just closed a kept
-        connection, the sender posts the request once more over a new connection, unless a part of an answer arrived.
+        The request uses a look-up of the account `account_id`. The sender posts the request once more over a new
+        connection if the endpoint has just closed a kept connection and no part of an answer has arrived.
         """
         connection = None
         try:
@@ -111,7 +115,7 @@ class Sender:
             return answer
 
     async def close(self) -> None:
-        """Ends all connections, whether they are idle or reading."""
+        """Closes all connections, both idle connections and connections that read an answer."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):

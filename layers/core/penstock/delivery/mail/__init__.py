@@ -1,4 +1,4 @@
-"""E-mail: messages and confirmations for the protocols `email` and `email-json`, by the mail server of SNS_SMTP_URL.
+"""Sends messages and confirmations for the protocols `email` and `email-json` by the mail server of SNS_SMTP_URL.
 
     message.py       the mail of a delivery: headers and text
     outcome.py       the meaning of the server's reply: accepted, retried, refused

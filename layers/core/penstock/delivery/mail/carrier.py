@@ -34,7 +34,7 @@ from .message import Mail, MailInvalid, render
 from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal
 
 CONNECT_SECONDS: Final = 3.0
-"""The time limit for resolving the name and TCP."""
+"""The time limit for the name's resolution and TCP."""
 COMMAND_SECONDS: Final = 10.0
 """The time limit for TLS, and for the answer to each command."""
 QUIT_SECONDS: Final = 0.5
@@ -103,7 +103,7 @@ class MailCarrier:
             await client.rcpt(mail.recipient)
             sending.began = True
             await client.data(mail.content)
-            with suppress(SMTPException, OSError, TimeoutError):  # the server already has the mail
+            with suppress(SMTPException, OSError, TimeoutError):  # the server has already received the mail
                 await client.quit(timeout=QUIT_SECONDS)
         finally:
             client.close()
@@ -114,7 +114,7 @@ class MailCarrier:
             connected = await self._dial()
         server = self._server
         client = SmtpClient(
-            hostname=server.host,  # the server's certificate has this name
+            hostname=server.host,  # the server's certificate names this host
             sock=connected,
             use_tls=server.secure,
             start_tls=False if server.secure else (True if server.user is not None else None),
@@ -150,7 +150,7 @@ class MailCarrier:
         raise failed
 
     async def _find_addresses(self) -> list[Address]:
-        """Returns the server's addresses, looked up once in each run."""
+        """Returns the server's addresses, which each run looks up once."""
         async with self._looking_up:
             if not self._addresses:
                 try:
@@ -166,7 +166,7 @@ class MailCarrier:
 
 
 class SmtpClient(SMTP):
-    """A client that drops its connection on close, even if the server does not answer."""
+    """A client whose `close` drops the connection even if the server does not answer."""
 
     def close(self) -> None:
         transport = self.transport
@@ -176,7 +176,7 @@ class SmtpClient(SMTP):
 
 
 class Sending:
-    """The progress of an attempt. `began` means that the server may have the mail."""
+    """The progress of an attempt. `began` means that the server may have received the mail."""
 
     began = False
 

@@ -1,10 +1,10 @@
 """Builds the mail of a delivery.
 
-A notification has the message's subject, or SUBJECT, and under its text the link that ends the subscription. The
-sender's name is the topic's DisplayName. With `email-json` the text is the envelope, which contains that link. Sources:
-"Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail of AWS in pull request 102 of
-librato/librato-services; the texts about subscriptions are ours. RFC 2369 and RFC 8058 define the headers for one
-click, and `Auto-Submitted` keeps programs from answering (RFC 3834).
+A notification has the message's subject, or SUBJECT. The link that ends the subscription follows the text. The
+sender's name is the topic's DisplayName. With `email-json` the text is the envelope, which contains that link.
+Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull
+request 102 of librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the
+headers for one click. `Auto-Submitted` keeps programs from answering (RFC 3834).
 
 Line breaks and other control characters of users' texts never reach a header.
 """
@@ -37,14 +37,14 @@ class MailInvalid(ValueError):  # noqa: N818 - named for the event
 
 
 class Mail(NamedTuple):
-    """The data for the server."""
+    """The data that the carrier sends to the server."""
 
     recipient: str
     content: bytes
 
 
 class _Document(msgspec.Struct):
-    """The facts of a mail from queue.hand_over_mail."""
+    """The facts about a mail that queue.hand_over_mail returns."""
 
     kind: str
     protocol: str
@@ -67,7 +67,7 @@ _confirmation = msgspec.json.Decoder(_Confirmation)
 
 
 def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) -> Mail:
-    """Returns the mail. Its Message-ID is the same in every attempt. Raises MailInvalid."""
+    """Returns the mail. The mail's Message-ID is the same in every attempt. Raises MailInvalid."""
     document = _document.decode(delivery.body)
     if not is_email_address(document.destination):
         raise MailInvalid("the recipient is no address of e-mail")
@@ -83,7 +83,7 @@ def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) 
     message["Auto-Submitted"] = "auto-generated"
     if link is not None:
         message["List-Unsubscribe"] = f"<{link}>"
-        if link.startswith("https:"):  # the only value in RFC 8058
+        if link.startswith("https:"):  # the only value that RFC 8058 permits
             message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message.set_content(_build_text(document, link))
     return Mail(document.destination, message.as_bytes(policy=_HEADER_POLICY))

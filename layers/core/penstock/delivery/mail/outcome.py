@@ -1,4 +1,4 @@
-"""The outcome of a mail.
+"""Decides the outcome of a mail.
 
     accepted           delivered
     4xx                retried as SNS retries SMTP: 50 times in over 6 hours
@@ -38,7 +38,7 @@ def report_accepted() -> Outcome:
 
 
 def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
-    """Returns the server refused recipient or mail."""
+    """Returns the outcome if the server refused the recipient or the mail."""
     error = shorten(f"{code} {text}")
     if code < 500:
         return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else ANSWERS)
@@ -52,12 +52,12 @@ def is_bounce(code: int, text: str) -> bool:
 
 
 def make_unreachable(delivery: Delivery, error: str) -> Outcome:
-    """Returns the server took no mail at all."""
+    """Returns the outcome if the server did not take any mail."""
     return Outcome(None, error, next_delay_ms(delivery), FAILS)
 
 
 def make_unknown(delivery: Delivery) -> Outcome:
-    """Returns the carrier sent the mail, and the server did not answer."""
+    """Returns the outcome if the carrier sent the mail and the server did not answer."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
@@ -68,5 +68,5 @@ def make_impossible(error: Exception) -> Outcome:
 
 
 def shorten(text: str) -> str:
-    """Returns the text of an error, in one line."""
+    """Returns the text of an error in one line."""
     return join_lines(text)[:MOST_ERROR_CHARACTERS]

@@ -14,7 +14,7 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
-"""The characters of a webhook's address. Subscribe checks it further."""
+"""The most characters of a webhook's address. Subscribe checks it further."""
 MOST_LOOKED_AT: Final = 10_000
 """The maximum number of attempts that one request examines."""
 
@@ -45,8 +45,8 @@ class Attempt(msgspec.Struct):
 class AttemptPage(msgspec.Struct):
     """Attempts, the newest first. `next` is the `before` of the next page, or null at the end.
 
-    `looked_at` is the number of attempts that the request examined, at most 10,000. A page with few attempts, or
-    without any, may have a next page.
+    `looked_at` is the number of attempts that the request examined, at most 10,000. A next page may follow a page
+    with few attempts or without attempts.
     """
 
     attempts: list[Attempt]

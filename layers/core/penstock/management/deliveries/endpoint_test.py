@@ -69,7 +69,7 @@ def write_body(message_id: UUID, endpoint: str) -> str:
 def _build_envelope(
     target: TestTargetRow, message_id: UUID, text: str, context: Context
 ) -> Operation[tuple[str | None, str | None]]:
-    """Returns the head and tail of a Notification in the topic's signature version; None for events."""
+    """Returns the head and tail of a Notification in the topic's signature version, or None for events."""
     if target.topic_arn is None:
         return None, None
     signing = yield from build_signing_context(target.signature_version or "1", context)

@@ -1,4 +1,4 @@
-"""Lists the health of the URLs that the account delivers to; pauses and resumes one."""
+"""Lists the health of the URLs that the account delivers to, and pauses and resumes a URL."""
 
 import msgspec
 
@@ -21,10 +21,11 @@ from .attempts import MOST_LOOKED_AT
 
 
 class EndpointDescription(msgspec.Struct):
-    """A URL, and the outcomes of its attempts among the newest 10,000 of the account.
+    """A URL, and the outcomes of its attempts among the account's newest 10,000 attempts.
 
-    `paused` means that a user paused it. `paused_until` means that it failed; the service tries one delivery after this
-    time. `waiting` counts deliveries that wait during the pause, and is 10,001 for more than 10,000. `p95_ms` is in
+    `paused` means that a user paused the URL. `paused_until` means that the URL failed; the service tries one
+    delivery after this time. `waiting` counts deliveries that wait during the pause, and is 10,001 for more than
+    10,000. `p95_ms` is in
     milliseconds and includes the time to connect.
     """
 
@@ -58,7 +59,7 @@ def pause_endpoint(endpoint: str, context: Context) -> Operation[None]:
 @needs("account", "penstock:PauseEndpoint")
 @audited(lambda endpoint, _context: Act("penstock:ResumeEndpoint", mask_password(endpoint)))
 def resume_endpoint(endpoint: str, context: Context) -> Operation[None]:
-    """Resumes an endpoint. Raises EndpointNotFound if it is not paused."""
+    """Resumes an endpoint. Raises EndpointNotFound if the URL is not paused."""
     (row,) = yield from Call(RESUME_DELIVERY_ENDPOINT, (context.account_id, mask_password(endpoint)))
     if not row.known:
         raise EndpointNotFound("The endpoint is not paused.")

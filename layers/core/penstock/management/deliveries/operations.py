@@ -28,7 +28,7 @@ from .attempts import URL
 class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A delivery.
 
-    `attempts` counts those with a known outcome. `last_status` is absent if the last attempt had no answer.
+    `attempts` counts the attempts with a known outcome. `last_status` is absent if the last attempt had no answer.
     """
 
     id: int
@@ -52,10 +52,10 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
-    """Selects deliveries that the service gave up: those to `endpoint` whose last attempt was at `since` or later.
+    """Selects given-up deliveries to `endpoint` whose last attempt was at `since` or later.
 
-    Without `endpoint` all are selected. A request covers up to `limit` of them, in the order of their ids, after
-    `after`.
+    Without `endpoint` it selects the deliveries to all endpoints. A request covers up to `limit` deliveries with ids
+    after `after`, in the order of the ids.
     """
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)] | None = None
@@ -106,7 +106,7 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """Returns a delivery as a document. While the delivery is under way or exhausted, `next_attempt_at` is absent."""
+    """Returns a delivery as a document. `next_attempt_at` is absent while the delivery is under way or exhausted."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
         id=row.delivery_id,

@@ -1,1 +1,1 @@
-"""Messages: their documents, their conversion to and from the form of SQS, operations on them, and searches."""
+"""Documents of messages, their conversion to and from the form of SQS, and operations on and searches of messages."""

@@ -44,7 +44,9 @@ def format_body(raw: msgspec.Raw) -> str:
     longest = validation.MAXIMUM_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
-        size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound: blanks in texts stay
+        size = len(
+            bytes(raw).translate(None, b" \t\r\n")
+        )  # this is an upper bound, since blanks in texts stay
     body = "" if size > longest else format_compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
@@ -73,7 +75,7 @@ def to_send_request(message: NewMessage) -> SendMessageRequest:
 
 
 def format_compact(raw: msgspec.Raw) -> str:
-    """Removes blanks between the tokens of JSON. Numbers and strings stay as the producer wrote them."""
+    """Removes blanks between the tokens of JSON. Numbers and strings keep the producer's spelling."""
     return msgspec.json.format(bytes(raw), indent=-1).decode()
 
 
@@ -105,7 +107,7 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 def convert_to_json(text: str) -> msgspec.Raw:
     """Returns the text if it is JSON, and otherwise the text as a JSON string.
 
-    A surrogate without its other half becomes U+FFFD: many decoders would refuse the whole answer because of it.
+    A surrogate without its other half becomes U+FFFD, because many decoders would refuse the whole answer.
     """
     try:
         return decode_typed(_as_raw, text)

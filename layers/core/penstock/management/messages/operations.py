@@ -1,4 +1,4 @@
-"""Operations on messages: send, receive, delete, hide, peek, read the archive."""
+"""Sends, receives, deletes, hides and peeks at messages, and reads the archive."""
 
 from collections.abc import Sequence
 
@@ -41,8 +41,8 @@ from .types import Hidden, NewMessage, StoredMessage
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Operation[list[int]]:
-    """Stores all messages or none. Returns their ids in order. With `async_commit` the call does not wait for the
-    disk.
+    """Stores all messages or none. Returns the messages' ids in order. If `async_commit` is set, the call does not
+    wait for the disk.
 
     The SQL function that stores messages can refuse some of them. Therefore an earlier call checks several messages,
     which costs a second round trip.
@@ -99,7 +99,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Receives up to `count` messages, each with a receipt. Waits for the first message."""
+    """Receives up to `count` messages, each with a receipt. The receive waits for the first message."""
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
         receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
@@ -171,7 +171,7 @@ def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
 
 @needs("queue", "sqs:ChangeMessageVisibility")
 def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
-    """Changes when a message becomes visible. Returns its id and that time. Raises MessageNotFound."""
+    """Changes when a message becomes visible. Returns the message's id and this time. Raises MessageNotFound."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:

@@ -20,7 +20,7 @@ _many = msgspec.json.Decoder(list[NewMessage])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
-    """Decodes the messages of a request. Also returns whether they came as a list.
+    """Decodes the messages of a request. Also returns whether the messages came as a list.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -28,7 +28,7 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     if not is_list:
         check_length_of_one(body)
     try:
-        # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
+        # msgspec does not check raw parts. Therefore the text is decoded, which refuses invalid bytes in these parts.
         text = body.decode()
         if len(body) > LONG_COMPUTATION_BYTES:
             count_messages(list_counter if is_list else one_counter, text)

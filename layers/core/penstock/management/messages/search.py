@@ -1,4 +1,4 @@
-"""Searches the messages of a queue, and puts dead letters into groups, without receiving them."""
+"""Searches the messages of a queue, and groups dead letters. Neither receives the messages."""
 
 from typing import Annotated
 
@@ -35,9 +35,10 @@ class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SearchAnswer(msgspec.Struct):
-    """The messages that pass. `looked_at` counts the examined messages, `of` all messages (null if that is not known).
+    """The messages that pass. `looked_at` counts the examined messages. `of` counts all messages, or is null if their
+    number is not known.
 
-    `next` is the `after` of the search that continues; it is null if all messages have been examined.
+    `next` is the `after` for the next request, or null if all messages have been examined.
     """
 
     messages: list[FoundMessage]
@@ -47,7 +48,9 @@ class SearchAnswer(msgspec.Struct):
 
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
-    """The common features of a group's messages. A feature is null if it was not requested or the messages lack it."""
+    """The common features of a group's messages. A feature is null if the request did not ask for it or the messages
+    lack it.
+    """
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
     receive_count: int | msgspec.UnsetType = msgspec.UNSET
@@ -56,16 +59,17 @@ class GroupKey(msgspec.Struct, omit_defaults=True):
 
 
 class Sample(FoundMessage, omit_defaults=True, kw_only=True):
-    """A message of a group. If it is `truncated`, its `message` is a text with the first 16,384 characters."""
+    """A message of a group. A `truncated` message is a text with the first 16,384 characters."""
 
     truncated: bool = False
 
 
 class ShownGroup(msgspec.Struct):
-    """Messages that failed alike. Searches and moves can use `filter`, which is null if no filter selects the group.
+    """Messages that failed alike. Searches and moves can use `filter`, which is null if no filter can select the
+    group.
 
-    `count` counts the examined messages. `oldest_at` and `newest_at` say when the first and the last of them entered
-    this queue.
+    `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the first and the last
+    message of the group entered this queue.
     """
 
     by: GroupKey

@@ -6,7 +6,7 @@ import msgspec
 
 from penstock.sqs import validation
 
-# These schemas are documentation: `penstock.sqs.validation` checks the values, with better errors.
+# These schemas are documentation: `penstock.sqs.validation` checks the values and raises better errors.
 Headers = Annotated[
     dict[str, msgspec.Raw],
     msgspec.Meta(
@@ -20,11 +20,10 @@ Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above SQS's 900
-    creates a
-    schedule.
+    """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above the 900
+    seconds of SQS creates a schedule.
 
-    In a FIFO queue only the delay of the queue applies. `dedup_id` and `group_id` have their meaning in SQS.
+    Only the queue's delay applies in a FIFO queue. `dedup_id` and `group_id` mean the same as in SQS.
     """
 
     message: msgspec.Raw
@@ -34,15 +33,15 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     dedup_id: Printable | None = None
 
     def __post_init__(self) -> None:
-        """Ends a step of decoding. Between two messages of a long body, other threads may run (effects.Compute)."""
+        """Ends a step of decoding. Other threads may run between two messages of a long body (effects.Compute)."""
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
     Peeking also shows `receive_count`, the receives in all queues, which led a dead letter to its queue, and when and
-    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). For a dead letter this is later
-    than the time when the letter was sent (`enqueued_at`).
+    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter entered its queue
+    later than it was sent (`enqueued_at`).
     """
 
     id: int
@@ -63,7 +62,7 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
 class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
     """A message that a search found, with the receives in all queues.
 
-    `source_queue` is the queue from which it entered this dead-letter queue.
+    `source_queue` is the queue from which the message entered this dead-letter queue.
     """
 
     state: str
@@ -81,7 +80,7 @@ class FoundPage(msgspec.Struct):
 class SentId(msgspec.Struct, omit_defaults=True):
     """A sent message.
 
-    A message with a delay above 900 seconds has no id until then; it has a `schedule` of this name.
+    A message with a delay above 900 seconds has no id until it is sent; instead it has the name of its `schedule`.
     """
 
     id: int | None
@@ -89,9 +88,9 @@ class SentId(msgspec.Struct, omit_defaults=True):
 
 
 class SentIds(msgspec.Struct, omit_defaults=True):
-    """The messages that a request with a list sent, in its order.
+    """The messages of a request with a list, in the order of the list.
 
-    `schedules` is present if one of them has a schedule.
+    `schedules` is present if a message has a schedule.
     """
 
     ids: list[int | None]

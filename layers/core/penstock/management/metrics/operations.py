@@ -26,7 +26,7 @@ from .views import (
     to_utc,
 )
 
-# A day of minutes, two months of hours, or four years of days.
+# Enough for a day of minutes, two months of hours, or four years of days.
 MAX_WINDOWS = 1_440
 WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
@@ -41,12 +41,12 @@ class WindowSpan(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """Returns the length of a window in seconds. A day may be an hour longer or shorter."""
+        """Returns the length of a window in seconds. A day may be an hour longer or shorter when the clocks change."""
         return WINDOW_SECONDS[self.window]
 
 
 def parse_span(window: str, start: str | None, end: str | None) -> WindowSpan:
-    """Returns the requested span. By default it ends now, and is an hour, a day or 30 days long.
+    """Returns the requested span. By default the span ends now, and is an hour, a day or 30 days long.
 
     Raises InvalidParameterValue.
     """
@@ -104,7 +104,7 @@ def read_windows(
 
 
 def read_minutes(name: str, start: str | None, end: str | None, context: Context) -> Operation[QueueMinutes]:
-    """Returns a queue's minutes, by default of the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
+    """Returns a queue's minutes, by default for the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
     span = parse_span("1m", start, end)
     arn = build_queue_arn(name, context)
     if not (yield from Call(READ_VERDICT_FACTS, ([arn],))):

@@ -1,6 +1,6 @@
 """Documents of metrics.
 
-Durations are whole microseconds, as in the tables, so the service rounds nothing. Times are in UTC.
+Durations are whole microseconds, as in the tables, so the service does not round them. Times are in UTC.
 """
 
 from datetime import datetime
@@ -11,8 +11,7 @@ from penstock.verdicts import Cause, Kind
 
 
 class Latency(Struct):
-    """A duration in microseconds. If the duration is `exact`, the percentiles were computed from all values (nearest
-    rank).
+    """A duration in microseconds. `exact` means that the percentiles were computed from all values (nearest rank).
 
     Otherwise the percentiles come from merged sketches and are accurate to 2 %. `negative_count` counts values below
     0, which
@@ -33,7 +32,7 @@ class Latency(Struct):
 class Latencies(Struct):
     """The latencies of a row by measure.
 
-    A row of the installation has the last two, other rows have the first three.
+    A row of the installation has the last two measures; other rows have the first three.
     """
 
     wait: Latency | None = None
@@ -44,7 +43,7 @@ class Latencies(Struct):
 
 
 class Flow(Struct):
-    """Counts and latencies of the messages of [`starts_at`, `ends_at`).
+    """Counts and latencies of the messages in [`starts_at`, `ends_at`).
 
     `wait` lasts from sending to the first receive, `processing` from the first receive to deletion, `lag` from sending
     to deletion. A latency is null if no message has it.
@@ -66,7 +65,7 @@ class Flow(Struct):
 
 
 class Window(Flow):
-    """One window. Depths and the oldest age are those at its end.
+    """One window. Depths and the oldest age describe the end of the window.
 
     The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of such a run has them.
     """
@@ -95,7 +94,7 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
     """The windows of a queue, or of one of its groups, that begin in [`from`, `to`).
 
     `computed_at` is the time when the job computed the newest stored window; `computed_until` is the end of that
-    window. Both times are null if no window is stored; `hint` then says how to compute some.
+    window. Both times are null if no window is stored; `hint` then says how to compute windows.
     """
 
     queue: str
@@ -112,10 +111,11 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 
 
 class QueueMinute(Struct):
-    """The events of a minute, and the counts of its last measurement (null without one).
+    """The events of a minute, and the counts of its last measurement, which are null if the minute was not measured.
 
     `sent` counts messages that entered the queue. `received` counts deliveries, including those that are `redelivered`.
-    `dead_lettered` counts messages that left for the dead-letter queue, `expired` those whose retention ended.
+    `dead_lettered` counts messages that left for the dead-letter queue, and `expired` counts messages whose retention
+    ended.
     `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or earlier.
     """
 
@@ -134,9 +134,9 @@ class QueueMinute(Struct):
 
 
 class QueueMinutes(Struct, rename={"from_": "from"}):
-    """The minutes of a queue that start in [`from`, `to`), of the last 25 hours.
+    """The minutes of a queue in the last 25 hours that start in [`from`, `to`).
 
-    In a missing minute nothing happened, and the queue kept its content.
+    A missing minute means that nothing happened and that the queue's content did not change.
     """
 
     queue: str
@@ -164,12 +164,12 @@ class ForecastPoint(Struct):
 
 
 class Outlook(Struct):
-    """Describes how a forecast was made, or why it is missing.
+    """Describes how a forecast was made, or why the forecast is missing.
 
     `reason` is `too_little_past`, `no_method_beats_unchanged` or `intervals_do_not_hold`. `interval_level` is the share
     of such intervals that should contain the actual number; `interval_coverage` is the share in the backtest.
-    `mean_error` and `unchanged_error` are in messages. Both errors come from `backtests` forecasts of the last day,
-    by `method` and by the assumption that nothing changes.
+    `mean_error` and `unchanged_error` are in messages. Both errors come from `backtests` forecasts of the last day.
+    The first error is the error of `method`, and the second is the error of the assumption that nothing changes.
     """
 
     method: str | None = None
@@ -182,11 +182,11 @@ class Outlook(Struct):
 
 
 class Warnings(Struct):
-    """Events that the forecast expects for a queue within days; null if it expects none.
+    """Events that the forecast expects for a queue within days. An event is null if the forecast does not expect it.
 
     `retention_seconds` is the time until the queue deletes its oldest message unread. `fastest_rate` is the number of
-    messages a second in the queue's best hour. `fastest_rate` appears if it is less than `mean_rate`, the average
-    arrivals; the consumers then never catch up.
+    messages a second in the queue's best hour. `fastest_rate` is present if it is less than `mean_rate`, the average
+    rate of arrivals; the consumers then never catch up.
     """
 
     retention_seconds: float | None = None
@@ -206,8 +206,8 @@ class QueueVerdict(Struct):
 
     `since` is null if the state has no known beginning. `since_or_before` means that it began then or earlier.
     `backlog` counts messages that can be received. Rates are messages a second over the last `rate_minutes`.
-    `empties_at` is the expected time at which the backlog is gone, with an earliest and a latest time; it is null if
-    the present rates never reduce the backlog to zero. The number of consumers is null if it is not known.
+    `empties_at` is the expected time at which the backlog is gone, with an earliest and a latest time. The value is
+    null if the present rates never reduce the backlog to zero. An unknown number of consumers is null.
     """
 
     kind: Kind
@@ -229,12 +229,12 @@ class QueueVerdict(Struct):
 
 
 class QueueLag(Struct):
-    """How far behind a queue's consumers are.
+    """Shows how far behind a queue's consumers are.
 
     `verdict` uses the queue's last minutes. `verdict` is null if the queue was created or deleted just now. Rates are
     messages
     a second over 15 minutes. `drain_seconds` is the time until the backlog is gone at these rates, or null for never.
-    If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` are as of
+    If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` describe the time
     `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.
     """
 
@@ -257,7 +257,7 @@ class QueueLag(Struct):
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names. `next`, if present, requests the next page.
 
-    Latencies are those of [`from`, `to`): the last full hour of the clock, and the stored part of the hour after it.
+    Latencies cover [`from`, `to`), which is the last full hour of the clock and the stored part of the next hour.
     `computed_at` is the time when the metrics job last succeeded. If `computed_at` is null, `hint` says how to run
     the job. `fire`
     and `delivery` say how late schedules and deliveries of the whole installation were.

@@ -1,4 +1,4 @@
-"""Rows that the metrics job stored, as documents."""
+"""Converts rows that the metrics job stored to documents."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
 def show_total(row: MetricsRow, start: datetime, end: datetime) -> Flow:
-    """Returns the first row of queue.read_metrics: the total of all windows."""
+    """Converts the first row of queue.read_metrics, which is the total of all windows."""
     latencies = read_latencies(row.latencies)
     return Flow(
         starts_at=start,
@@ -73,7 +73,9 @@ def show_window(row: MetricsRow) -> Window:
 
 
 def read_hot_groups(row: MetricsRow) -> list[HotGroup]:
-    """Returns the hot groups in the first row of queue.read_metrics; the metrics of one group have none."""
+    """Returns the hot groups in the first row of queue.read_metrics. The metrics of a single group have no hot
+    groups.
+    """
     return [] if row.hot_groups is None else _hot_groups.decode(row.hot_groups)
 
 
@@ -161,7 +163,7 @@ def show_minute(row: MinuteRow) -> QueueMinute:
 
 
 def read_forecast(row: LagRow) -> list[ForecastPoint]:
-    """Returns the forecast of a queue; it has no points where the job made none."""
+    """Returns the forecast of a queue, which has no points if the job made no forecast."""
     points = zip(
         row.forecast_at or (),
         row.forecast or (),
@@ -182,5 +184,5 @@ def to_utc(at: datetime) -> datetime: ...
 @overload
 def to_utc(at: datetime | None) -> datetime | None: ...
 def to_utc(at: datetime | None) -> datetime | None:
-    """Returns the time in UTC, since the session's time zone may be another one; None for null."""
+    """Returns the time in UTC, since the session may have another time zone. Returns None for null."""
     return None if at is None else at.astimezone(UTC)

@@ -29,7 +29,7 @@ from .types import (
 )
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
-# Columns with the same name in the API are not in this list.
+# The list omits columns that have the same name in the API.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
@@ -143,7 +143,7 @@ def list_expression_columns(expression: Expression) -> Fields:
 
 
 def apply_expression(row: StoredSchedule, fields: Fields) -> Expression:
-    """Returns the expression that the schedule has after these columns are written."""
+    """Returns the expression that the schedule has after a write of these columns."""
     return read_stored(*(fields.get(name, getattr(row, name)) for name in list_expression_columns(row.when)))
 
 

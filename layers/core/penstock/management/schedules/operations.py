@@ -1,4 +1,4 @@
-"""Writes, reads, runs and previews schedules. All of them are in the schedule group `default`.
+"""Writes, reads, runs and previews schedules. All these schedules are in the schedule group `default`.
 
 An occurrence takes up to a millisecond to compute. Therefore operations on many schedules let other requests run
 meanwhile.
@@ -63,11 +63,11 @@ from .types import (
 from .views import describe_pause, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
 MOST_SCHEDULES = 1_000_000
-SCHEDULES_PER_TURN = 20  # After this many schedules an operation lets other requests run.
+SCHEDULES_PER_TURN = 20  # An operation lets other requests run after this many schedules.
 
 
 class WrittenSchedule(NamedTuple):
-    """A schedule, and whether the request created it."""
+    """Holds a schedule, and whether the request created it."""
 
     schedule: ShownSchedule
     created: bool
@@ -82,7 +82,7 @@ class PreparedSchedule(NamedTuple):
 
 @needs("operation", "scheduler:CreateSchedule")
 def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
-    """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
+    """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and InvalidParameterValue."""
     check_schedules([new.name or ""], context, "CreateSchedule")
     written = yield from put_schedule(check_name(new.name or ""), "create", new, context)
     return written.schedule
@@ -92,7 +92,7 @@ def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedu
 def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
-        raise errors.InvalidParameterValue("body: name is not the one of the path")
+        raise errors.InvalidParameterValue("body: name is not the name in the path")
     return (yield from put_schedule(check_name(name), "replace", new, context))
 
 
@@ -166,15 +166,17 @@ def delete_schedule(name: str, context: Context) -> Operation[None]:
     )
 )
 def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
-    """Creates or replaces all schedules in one transaction. With `prune`, deletes others that the REST API created."""
+    """Creates or replaces all schedules in one transaction. If `prune` is set, deletes all other schedules that the
+    REST API created.
+    """
     names = [check_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
-        raise errors.InvalidParameterValue("body: a name is there twice")
+        raise errors.InvalidParameterValue("body: a name occurs twice")
     check_schedules(names, context, "CreateSchedule", "UpdateSchedule")
     if prune:
         yield from check_pruned(names, context)
     yield from authorize_targets([new.target for new in new_schedules], context)
-    # At the quota a sync may only name existing schedules.
+    # A sync may only name existing schedules if the quota is used up.
     if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
         for name in names:
             yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
@@ -323,7 +325,9 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
 @needs("schedule", "penstock:RunSchedule")
 @audited(lambda name, context: Act("penstock:RunSchedule", build_schedule_arn(name, context)))
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
-    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
+    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, and ScheduleConflict if its target refuses
+    the message.
+    """
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
     (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
@@ -343,7 +347,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
 
 
 def list_runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
-    """Returns the outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
+    """Returns the outcomes of a schedule's occurrences, newest first. Raises ScheduleNotFound."""
     given = (*group_key(context), name, before, limit + 1)
     rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
@@ -358,5 +362,5 @@ def group_key(context: Context) -> tuple[str, str, str]:
 
 
 def count_previews(context: Context) -> int:
-    """Returns how many future times the API shows of a schedule."""
+    """Returns how many future times of a schedule the API shows."""
     return context.environment.settings.queue_schedule_preview_count

@@ -27,7 +27,7 @@ Status = Literal["active", "paused"]
 NAME = "[a-z0-9_-]{1,64}"
 
 
-# These schemas are documentation: `checks` examines the values, with better errors.
+# These schemas are documentation: `checks` examines the values and raises better errors.
 def _build_exactly_one_of(
     *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
 ) -> dict[str, Any]:
@@ -67,7 +67,8 @@ class NewTarget(Struct, forbid_unknown_fields=True):
 class NewSchedule(Struct, forbid_unknown_fields=True):
     """A schedule.
 
-    A schedule has exactly one of `cron`, `every`, `when` and `fire_at`. Durations are in seconds, times are RFC 3339.
+    A schedule has exactly one of `cron`, `every`, `when` and `fire_at`. Durations are in seconds, and times are RFC
+    3339.
     """
 
     target: Annotated[NewTarget, ONE_DESTINATION]
@@ -130,7 +131,9 @@ list_counter = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
-    """Decodes the schedule of a request. Raises InvalidParameterValue or RequestEntityTooLarge, as all below do."""
+    """Decodes the schedule of a request. Raises InvalidParameterValue or RequestEntityTooLarge, as all functions
+    below do.
+    """
     check_length_of_one(body)
     return decode_body(_new, body, one_counter)
 
@@ -197,7 +200,8 @@ class ShownSchedule(Struct):
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
-    """A problem of the schedule. Only the answer to a request that writes it has this member."""
+    """A text about a problem of the schedule. Only the answer to a request that writes the schedule has this member.
+    """
 
 
 class SchedulePage(Struct):
@@ -241,7 +245,9 @@ class ShownRun(Struct):
 
 
 class PastRun(Struct):
-    """The outcome of an occurrence. `fired_at` is null if it failed or was skipped; `error` then gives the reason."""
+    """The outcome of an occurrence. `fired_at` is null if the occurrence failed or was skipped; `error` then gives
+    the reason.
+    """
 
     id: int
     schedule_name: str
@@ -266,7 +272,7 @@ SCHEDULE_HEADER = "_schedule"
 def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
     """Converts headers to message attributes. Raises InvalidParameterValue for the header that each firing adds."""
     if SCHEDULE_HEADER in headers:
-        raise errors.InvalidParameterValue("body: the header _schedule is set by each firing")
+        raise errors.InvalidParameterValue("body: each firing sets the header _schedule")
     return {name: to_attribute(value) for name, value in headers.items()}
 
 

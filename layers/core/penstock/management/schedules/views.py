@@ -65,7 +65,7 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
 
 
 def show_canonical_fields(expression: Expression) -> dict[str, str]:
-    """Returns the canonical form of an expression under the name of its kind: `fire_at`, `rate` or `cron`."""
+    """Returns the canonical form of an expression, by the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}

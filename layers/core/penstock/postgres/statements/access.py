@@ -24,7 +24,9 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class SealedKeyRow(NamedTuple):
-    """A valid key, encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access, or signing, which has no account."""
+    """A valid key that is encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access or signing. A signing key has no
+    account.
+    """
 
     kind: str
     key_id: str
@@ -45,7 +47,7 @@ ENCRYPTION_KEY = Statement("queue.encryption_key", ("bytea", "bool"), Encryption
 
 
 class BearerKeyRow(NamedTuple):
-    """A valid bearer key. `secret_hash` is the SHA-256 of its secret."""
+    """A valid bearer key. `secret_hash` is the SHA-256 of the key's secret."""
 
     account_id: str
     secret_hash: bytes
@@ -58,13 +60,14 @@ FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",), BearerKeyRow)
 
 
 class ResourceEntry(NamedTuple):
-    """A queue or topic by its ARN."""
+    """The ARN of a queue or topic."""
 
     arn: str
 
 
 class PolicyRow(NamedTuple):
-    """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. An unknown one has no row.
+    """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. An unknown resource has no
+    row.
 
     `receiver` is the account of the queue that a subscription delivers to.
     """
@@ -191,7 +194,7 @@ QUOTA_REACHED = Statement("queue.quota_reached", ("text", "text", "text", "text"
 
 # --- the console -----------------------------------------------------------------------------------------------------
 class OpenedSessionRow(NamedTuple):
-    """When the session ends, unless its key ends earlier."""
+    """The time when the session ends, unless its key ends earlier."""
 
     expires_at: datetime
 
@@ -235,7 +238,7 @@ WRITE_AUDIT = Statement(
 
 
 class NotedRefusalsRow(NamedTuple):
-    """How many rows count the refusals."""
+    """The number of rows that count the refusals."""
 
     noted: int
 
@@ -248,9 +251,10 @@ NOTE_REFUSALS = Statement(
 
 
 class AuditRow(NamedTuple):
-    """An act of a user, or refusals of a minute, which have an `error`.
+    """An act of a user, or the refusals of a minute, which have an `error`.
 
-    `details` and `changes` are JSON. `actor` is None if no key was asked for. `affected` is None if unknown.
+    `details` and `changes` are JSON. `actor` is None if the service required no key. `affected` is None if the number
+    is unknown.
     """
 
     audit_id: int
@@ -273,7 +277,7 @@ LIST_AUDIT = Statement("queue.list_audit", ("text", "int8", "int4"), AuditRow)
 
 # --- keys that sign notifications ------------------------------------------------------------------------------------
 class SigningKeyRow(NamedTuple):
-    """The key that signs now. `sealed` says whether `private_key` is encrypted."""
+    """The key that signs messages now. `sealed` says whether `private_key` is encrypted."""
 
     key_id: str
     sealed: bool

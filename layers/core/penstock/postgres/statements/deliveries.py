@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 
 
 class NextDeliveryRow(NamedTuple):
-    """Milliseconds until the next delivery may be due; 0 means now. Without a pending delivery there is no row."""
+    """Milliseconds until the next delivery may be due; 0 means now. The answer has no row if no delivery is pending."""
 
     wait_ms: int
 
@@ -19,8 +19,9 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 class ClaimedDeliveryRow(NamedTuple):
     """A due delivery, leased to the caller. The policies are JSON.
 
-    `endpoint_key` names its endpoint and its account. `attempts` counts those with a known outcome. `trace` is the
-    trace header of the publish, if it was traced. `password` is that of the URL, in whose place `endpoint` has `****`.
+    `endpoint_key` names its endpoint and its account. `attempts` counts the attempts with a known outcome. `trace` is
+    the
+    trace header of the publish, if it was traced. `password` is the URL's password, which `endpoint` shows as `****`.
     """
 
     delivery_id: int
@@ -46,7 +47,7 @@ CLAIM_DELIVERIES = Statement(
 
 
 class SettledDeliveriesRow(NamedTuple):
-    """Outcomes of the given deliveries. `lost` counts those whose lease was over.
+    """Outcomes of the given deliveries. `lost` counts the deliveries whose lease was over.
 
     `paused` lists the endpoints whose pauses begin now. `failed_redrives` counts the exhausted deliveries whose
     dead-letter queue could not take them.
@@ -82,7 +83,8 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A delivery that is pending or exhausted.
 
-    With `under_way`, a process tries it now, and another one may from `due_at_ms` on. `last_status` and `last_error`
+    `under_way` means that a process tries it now. Another process may try it after `due_at_ms`. `last_status` and
+    `last_error`
     come from the last attempt. An attempt without an answer has no status.
     """
 
@@ -116,7 +118,7 @@ RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeli
 
 
 class RetriedDeliveriesRow(NamedTuple):
-    """How many deliveries will be retried. `last_id` is the last of them, if there may be more."""
+    """The number of deliveries that will be retried. `last_id` is the id of the last delivery if more may follow."""
 
     retried: int
     last_id: int | None
@@ -159,7 +161,7 @@ LIST_DELIVERY_ATTEMPTS = Statement(
 class DeliveryEndpointRow(NamedTuple):
     """Results of an endpoint among the newest attempts of its account.
 
-    `waiting` is for a paused endpoint, 10,001 at most.
+    `waiting` counts a paused endpoint's deliveries, up to 10,001.
     """
 
     endpoint: str
@@ -178,9 +180,10 @@ LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "i
 
 
 class FailedEndpointRow(NamedTuple):
-    """An endpoint that is paused, or to which deliveries were given up. `given_up` counts those that are kept.
+    """An endpoint that is paused, or to which deliveries were given up. `given_up` counts the given-up deliveries
+    that are kept.
 
-    `paused_at` is None if it is not paused. With `stopped`, a user paused it.
+    `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused it.
     """
 
     endpoint: str
@@ -205,8 +208,8 @@ RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", 
 
 
 class TestTargetRow(NamedTuple):
-    """The target of a test event to a URL: a subscription to a topic, or a binding. With `raw` the message has no
-    envelope.
+    """The target of a test event to a URL: a subscription to a topic, or a binding. `raw` means that the message has
+    no envelope.
     """
 
     topic_arn: str | None

@@ -22,7 +22,9 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until the next schedule or retry becomes due, without those due already. None means never."""
+    """Milliseconds until the next schedule or retry becomes due. Those that are already due do not count. None means
+    never.
+    """
 
     ms: int | None
 
@@ -57,7 +59,7 @@ CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4", "int4"), ClaimedSc
 
 
 class ScheduleInputRow(NamedTuple):
-    """The text that occurrence `n` sends to a topic."""
+    """The text that the occurrence `n` sends to a topic."""
 
     n: int
     input: str

@@ -6,7 +6,7 @@ from penstock.postgres.statement import Statement
 
 
 class CountRow(NamedTuple):
-    """How many rows a function that returns one number has changed."""
+    """The number of rows that a function has changed."""
 
     changed: int
 
@@ -18,7 +18,7 @@ class FlagRow(NamedTuple):
 
 
 class SecretRow(NamedTuple):
-    """A secret of the installation, either the existing one or the new one."""
+    """A secret of the installation, either the existing secret or the new secret."""
 
     value: bytes
 
@@ -37,7 +37,7 @@ CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), C
 
 
 class QueueCountsRow(NamedTuple):
-    """A queue's messages by state, and the age of the oldest one that waits, which is 0 for an empty queue."""
+    """A queue's messages by state, and the age of its oldest waiting message, which is 0 for an empty queue."""
 
     account_id: str
     region: str
@@ -52,7 +52,7 @@ MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",), QueueCountsRow)
 
 
 class MeasuredRow(NamedTuple):
-    """How many queues this round measured."""
+    """The number of queues that this round measured."""
 
     queues: int
 
@@ -61,7 +61,7 @@ STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), Mea
 
 
 class MinutesRow(NamedTuple):
-    """How many rows of queue.activity were added to minutes, and how many queues they concern."""
+    """The number of rows of queue.activity that were added to minutes, and the number of queues in these rows."""
 
     calls: int
     queues: int
@@ -71,7 +71,7 @@ STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), Minut
 
 
 class MeasurementRow(NamedTuple):
-    """The last measurement of a queue, and its age in seconds. A row without ARN is for all other queues together."""
+    """The last measurement of a queue, and its age in seconds. A row without ARN describes all other queues together."""
 
     arn: str | None
     visible: int
@@ -103,8 +103,8 @@ READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
 class ServerRow(NamedTuple):
     """The database's server. Columns that the service's role may not see are None.
 
-    `migrations` are numbers. With `sees_sessions` the role sees sessions of other roles, so `snapshot_seconds` covers
-    them.
+    `migrations` are numbers. `sees_sessions` means that the role sees sessions of other roles, so `snapshot_seconds`
+    covers these sessions.
     """
 
     server_version: str
@@ -131,7 +131,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """The next queue of the round. 0 means the work that belongs to no queue."""
+    """The next queue of the round. 0 stands for the work that belongs to no queue."""
 
     queue_id: int
 
@@ -160,9 +160,9 @@ COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
 
 
 class DueWorkRow(NamedTuple):
-    """The result of `count_changes`, and the workers that have work, by the names of their notifications.
+    """The result of `count_changes`, and the names of the notifications whose workers have work.
 
-    The retention of the next message ends in `expiry_ms`; None means in over a day.
+    The retention of the next message ends in `expiry_ms`; None means in more than a day.
     """
 
     changes: int

@@ -36,7 +36,7 @@ DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), Mapping
 
 
 class TaggedMappingRow(NamedTuple):
-    """The reason why the tags were not changed, or None if they were."""
+    """The reason why the tags were not changed, or None after a change."""
 
     error: str | None
 
@@ -71,7 +71,7 @@ USER_POLICIES = Statement("queue.user_policies", ("text", "text"), UserPoliciesR
 
 
 class ReportedMappingRow(NamedTuple):
-    """Whether the mapping still has this revision."""
+    """Whether the mapping has kept this revision."""
 
     known: bool
 
@@ -80,7 +80,7 @@ REPORT_MAPPING = Statement("queue.report_mapping", ("uuid", "int8", "text", "tex
 
 
 class CountedMappingsRow(NamedTuple):
-    """How many of the mappings still exist."""
+    """The number of mappings that still exist."""
 
     known: int
 

@@ -7,7 +7,7 @@ from penstock.postgres.statement import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
-    """The content of a receipt handle. `nonce` is 0 for none. `message_id` has 16 bytes."""
+    """The content of a receipt handle. `nonce` is 0 for a message without a nonce. `message_id` has 16 bytes."""
 
     queue_id: int
     shard: int
@@ -18,12 +18,14 @@ class ReceiptHandle(NamedTuple):
     message_id: bytes
 
 
-# A ReceiptHandle, or its fields: a plain tuple takes a third of the time to create.
+# A ReceiptHandle, or its fields as a plain tuple, which takes a third of the time to create.
 HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
 
 
 class SendEntry(NamedTuple):
-    """A message to store. `body`, `attributes` and `system` are UTF-8, the last two JSON; `size_bytes` counts all."""
+    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes` counts
+    all three.
+    """
 
     queue_arn: str
     message_id: bytes
@@ -93,7 +95,7 @@ class DeletedRow(NamedTuple):
 
 
 class VisibilityEntry(NamedTuple):
-    """A receipt handle, and the seconds from now that its message stays invisible."""
+    """A receipt handle, and the number of seconds for which its message stays invisible."""
 
     queue_id: int
     shard: int
@@ -116,10 +118,10 @@ class ChangedRow(NamedTuple):
 class TransactedRow(NamedTuple):
     """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind` is send, schedule or publish. A schedule has no ARN and no id, and in `detail` the name of the schedule that
-    stores the message. A publish has a row for each queue that the event reached, and one without ARN whose `id` is the
-    number of deliveries. A refused transaction has one row with `error`, `detail`, and in `n` the number of the refused
-    receipt handle (StaleReceipt) or message.
+    `kind` is send, schedule or publish. A schedule has no ARN and no id; `detail` is the name of the schedule that
+    stores the message. A publish has a row for each queue that the event reached, and a row without ARN whose `id` is
+    the number of deliveries. A refused transaction has one row with `error` and `detail`, whose `n` is the number of
+    the refused receipt handle (StaleReceipt) or message.
     """
 
     kind: str

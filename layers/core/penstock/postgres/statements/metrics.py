@@ -9,7 +9,8 @@ from penstock.postgres.statement import Statement
 class MetricsRow(NamedTuple):
     """A window of a queue, or of a message group. `latencies` is JSON, by measure.
 
-    The first row of an answer concerns all windows. That row has only sums, latencies, `hot_groups` as JSON (None for
+    The first row of an answer describes all windows. That row has only sums, latencies, `hot_groups` as JSON (None
+    for
     a group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job
     measures
     `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
@@ -46,7 +47,8 @@ READ_METRICS = Statement(
 
 
 class QueueHistoryRow(NamedTuple):
-    """An hour of a queue. `finished` counts messages that left it in any way. `lag_...` is from sending to deletion.
+    """An hour of a queue. `finished` counts messages that left the queue in any way. `lag_...` covers the time from
+    sending to deletion.
 
     The first row has no `starts_at`. The `ends_at` of this row is the time when the job last ended without an error
     (None for never). The
@@ -72,10 +74,9 @@ class LagRow(NamedTuple):
     """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
     (`outlook`) and the events expected within days (`warnings`), with the names of queue.metrics_forecast.
 
-    The first row of an answer concerns the installation. That row has only `from_at` and `to_at`, the time of the
+    The first row of an answer describes the installation. That row has only `from_at` and `to_at`, the time of the
     latencies of all rows, the end of the job's last run (`computed_at`), and latencies. Other rows have all columns
-    but the first
-    two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
+    except the first two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
     """
 
     name: str
@@ -155,7 +156,7 @@ READ_BUSIEST_QUEUES = Statement(
 
 # --- minutes ---------------------------------------------------------------------------------------------------------
 class MinuteRow(NamedTuple):
-    """A minute of the n-th of the given queues; the rest is that of `verdicts.Minute`."""
+    """A minute of the n-th given queue; the other columns are the fields of `verdicts.Minute`."""
 
     n: int
     starts_at: datetime
@@ -176,7 +177,7 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 
 
 class VerdictFactsRow(NamedTuple):
-    """Facts of the n-th of the given queues at `read_at`.
+    """Facts about the n-th given queue at `read_at`.
 
     `measured_at` and the columns after it: None if the queue was never measured; `oldest_at` also for an empty queue.
     `retention_at`, `never_catches_up`: forecasts of the metrics job. `stopped_mapping`: why an event source mapping was

@@ -25,7 +25,8 @@ START_MOVE_TASK = Statement(
 class ListedTaskRow(NamedTuple):
     """A move task. The first row of an answer is a header. Only its `error` may be set.
 
-    `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None for no limit.
+    `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None if the task
+    has no limit.
     """
 
     error: str | None
@@ -43,7 +44,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTas
 
 
 class CancelledTaskRow(NamedTuple):
-    """How many messages the task had moved, or an error, with the parameter concerned in `detail`."""
+    """The number of messages that the task had moved, or an error, with the parameter concerned in `detail`."""
 
     moved: int | None
     error: str | None
@@ -63,7 +64,7 @@ RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", (), RunningTaskRow)
 
 
 class MovedRow(NamedTuple):
-    """How many messages this step moved, and the task's status after it."""
+    """The number of messages that this step moved, and the task's status after the step."""
 
     moved: int
     status: str
@@ -75,7 +76,8 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 class MoveTaskRow(NamedTuple):
     """A task with all its facts. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
-    `ids` has the first 1,000 of the selected messages. `skipped` counts selected messages that are in flight, delayed,
+    `ids` has the ids of the first 1,000 selected messages. `skipped` counts selected messages that are in flight,
+    delayed,
     or without a target queue.
     """
 

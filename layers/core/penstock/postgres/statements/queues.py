@@ -9,7 +9,7 @@ from penstock.postgres.statement import Statement
 class CreatedQueueRow(NamedTuple):
     """The queue, either new or existing (`created` is False), or an error.
 
-    With an error, `detail` has the attribute that differs, or the seconds until the name of a deleted queue is free.
+    The `detail` of an error is the attribute that differs, or the seconds until the name of a deleted queue is free.
     """
 
     arn: str
@@ -70,7 +70,7 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
 class PurgedRow(NamedTuple):
-    """How many messages were deleted, or an error, with the queue's name in `detail`."""
+    """The number of deleted messages, or an error, with the queue's name in `detail`."""
 
     purged: int
     error: str | None
@@ -92,7 +92,7 @@ UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
 
 
 class ReplacedPolicyRow(NamedTuple):
-    """Whether the policy was still the old one and was replaced."""
+    """Whether the old policy was unchanged and was replaced."""
 
     replaced: bool
     error: str | None
@@ -116,10 +116,11 @@ LIST_DEAD_LETTER_SOURCES = Statement(
 
 # --- pages of the console ---------------------------------------------------------------------------------------------
 class OverviewRow(NamedTuple):
-    """The last counts of a queue. A row without name is for all queues of an account together.
+    """The last counts of a queue. A row without name describes all queues of an account together.
 
-    Only that row has `queues` and `measured`: how many queues the account has, and how many were measured.
-    `dead_letters` counts, in that row, the messages in dead-letter queues; otherwise it is 1 for a dead-letter queue.
+    Only that row has `queues` and `measured`, the number of the account's queues and the number of measured queues.
+    `dead_letters` counts the messages in dead-letter queues in that row; in other rows it is 1 for a dead-letter
+    queue.
     """
 
     name: str | None
@@ -162,9 +163,9 @@ READ_QUEUE_PAGE = Statement(
 
 
 class ReceiverRow(NamedTuple):
-    """A receiver, and how many messages it received since `first_at_ms`.
+    """A receiver, and the number of messages that it received since `first_at_ms`.
 
-    `last_at_ms` is the time of its last receive, even if empty.
+    `last_at_ms` is the time of its last receive, even if that receive was empty.
     """
 
     caller: str
@@ -179,7 +180,7 @@ LIST_RECEIVERS = Statement("queue.list_receivers", ("text", "int4"), ReceiverRow
 
 
 class NotedRow(NamedTuple):
-    """How many receivers were noted."""
+    """The number of receivers that were recorded."""
 
     noted: int
 

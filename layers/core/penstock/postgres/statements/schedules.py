@@ -37,7 +37,9 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. For `drop_schedule_once` also whether this request deleted the schedule before."""
+    """Whether the schedule existed. `drop_schedule_once` also says true if this request has deleted the schedule
+    before.
+    """
 
     dropped: bool
 
@@ -51,7 +53,7 @@ LIST_SCHEDULES = Statement(
 
 
 class SyncedScheduleRow(NamedTuple):
-    """Schedule `n` of the given ones as stored, or None for a schedule that was removed because it was not given.
+    """The given schedule `n` as stored, or None for a schedule that was removed because it was not given.
 
     `changed` is false if the stored schedule was the same.
     """
@@ -88,7 +90,7 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 
 
 class ScheduleRunRow(NamedTuple):
-    """An occurrence. `fired_at` is None if it failed or was skipped; `error` gives the reason.
+    """An occurrence. `fired_at` is None if the occurrence failed or was skipped; `error` gives the reason.
 
     A schedule without such an occurrence has one row, all of whose columns are empty.
     """
@@ -111,9 +113,11 @@ DROP_SCHEDULE_ONCE = Statement(
 
 
 class CalendarRow(NamedTuple):
-    """Active schedules that fire at the same times. `late` counts those that have been due for more than a minute.
+    """Active schedules that fire at the same times. `late` counts the schedules that have been due for more than a
+    minute.
 
-    `looked_at` and `expressions` are the same in each row: the schedules examined, and the rows without a limit.
+    `looked_at` and `expressions` are the same in each row: the number of examined schedules, and the number of rows
+    without a limit.
     """
 
     expression_kind: str

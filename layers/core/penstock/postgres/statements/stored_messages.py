@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 class PeekedRow(NamedTuple):
     """A message that was read but not received. `attributes` and `system` are JSON.
 
-    `entered_at_ms` and `entered_by` say when and how it entered this queue: sent, dead_lettered, moved.
+    `entered_at_ms` and `entered_by` say when and how the message entered this queue: sent, dead_lettered, moved.
     """
 
     public_id: int
@@ -69,11 +69,12 @@ READ_ARCHIVE = Statement(
 
 
 class FoundRow(NamedTuple):
-    """A message that passes a filter. The last row is not a message: all its columns but the last three are None.
+    """A message that passes a filter. The last row is not a message: all its columns except the last three are None.
 
-    `receive_count` counts receives in this queue, `total_receive_count` those in all. `source_arn` is the queue that a
-    dead letter came from. `looked_at`, `messages` and `next` say how many of how many messages the search examined, and
-    where it continues.
+    `receive_count` counts receives in this queue, and `total_receive_count` counts receives in all queues.
+    `source_arn` is the queue that a
+    dead letter came from. `looked_at` counts the examined messages, `messages` counts all messages, and `next` says
+    where the search continues.
     """
 
     public_id: int
@@ -103,8 +104,9 @@ SEARCH_MESSAGES = Statement(
 class FailureRow(NamedTuple):
     """A sample of a group of messages, with the common features of the group. The last row of an answer has no group.
 
-    `group_messages`, `oldest_ms` and `newest_ms` say how many there are, and when the first and the last entered the
-    queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other columns are as in
+    `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when the first and the
+    last message entered the queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other
+    columns are as in
     `FoundRow`.
     """
 

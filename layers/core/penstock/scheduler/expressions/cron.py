@@ -1,4 +1,5 @@
-"""Parses cron expressions of 5 fields, or of 6 with seconds first, and AWS's `cron()` of six with the year last.
+"""Parses cron expressions of 5 fields, cron expressions of 6 fields with seconds first, and AWS's `cron()` of six
+fields with the year last.
 
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
@@ -6,8 +7,8 @@
 The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields. Croniter
 would also accept a seventh field, `R`, `H` and `@daily`.
 
-The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule, change
-both; test_schedule_expressions compares them.
+The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule,
+change it in both places; test_schedule_expressions compares the results.
 """
 
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def _split_crontab(text: str) -> list[Part]:
 
 
 def _find_surplus(message: str, last: Part, end: int) -> Flaw:
-    """Returns the error for surplus fields. The error suggests the expression without them."""
+    """Returns the error for surplus fields. The error suggests the expression without these fields."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 

@@ -5,8 +5,10 @@
     15W     the weekday nearest to the 15th, within the month
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
-Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` without documenting them.
-If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses that. The counterparts in SQL
+Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` but does not document
+them.
+If both fields are restricted, a day in either field counts (crontab, POSIX). AWS refuses such an expression. The
+counterparts in SQL
 are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
@@ -143,7 +145,7 @@ def _count_before_last(item: Part) -> int:
     if item.text.upper() == "L":
         return 0
     if not is_number(number) or not 1 <= int(number) <= 30:
-        raise item.flaw(f"after L- stands how many days before the last, 1 to 30, not {number}")
+        raise item.flaw(f"L- needs the number of days before the last day, 1 to 30, not {number}")
     return int(number)
 
 
@@ -176,7 +178,7 @@ def _parse_nth(field: Field, item: Part, *, alone: bool) -> Nth:
     """Parses `6#2`. AWS: "If you use a '#' character, you can define only one expression in the day-of-week field"."""
     day, *numbers = item.split("#")
     if len(numbers) > 1 or not is_number(numbers[0].text) or not 1 <= int(numbers[0].text) <= 5:
-        raise numbers[-1].flaw("after # stands which one of the month, 1 to 5")
+        raise numbers[-1].flaw("# needs a number from 1 to 5, which counts the weekday in the month")
     if field.wraps and not alone:
         raise item.flaw("with # the day-of-week has only one expression")
     return _find_weekday(field, day), int(numbers[0].text)

@@ -49,7 +49,7 @@ def _describe_zone(timezone: str) -> str:
 def _describe_by_library(fields: str) -> str:
     from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
 
-    # The locale is explicit, since by default the process's locale counts.
+    # The locale is explicit, since the library would otherwise use the process's locale.
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))

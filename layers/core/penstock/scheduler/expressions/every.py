@@ -75,7 +75,7 @@ def _find_closest(number: int, unit: str) -> str | None:
 
 
 def _find_wrong_place(text: str) -> tuple[int, int]:
-    """Returns position and length of the text from its first wrong character to its end."""
+    """Returns the position and the length of the text's end from its first wrong character."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
     start = digits + (1 if known else 0)

@@ -34,7 +34,7 @@ _ONE_SHOTS = ("fire_at", "at")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression. The table above explains its forms; `timezone` is an IANA name."""
+    """An expression. The table above explains the forms; `timezone` is an IANA name."""
 
     form: str
     written: str
@@ -103,14 +103,14 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """Returns the expression of a row without checks. The expression's evaluation finds errors."""
+    """Returns the expression of a row without checks. Errors appear only when the expression is evaluated."""
     return Expression(form, written, canonical, timezone)
 
 
 def list_occurrences(
     expression: Expression, after: datetime, count: int, anchor: datetime | None = None
 ) -> list[datetime]:
-    """Returns the next `count` times, or fewer if the expression ends before."""
+    """Returns the next `count` times, or fewer if the expression ends earlier."""
     found: list[datetime] = []
     anchor = anchor or after
     while len(found) < count and (following := expression.next_after(after, anchor)) is not None:
@@ -119,7 +119,7 @@ def list_occurrences(
 
 
 def find_pause(expression: Expression, now: datetime) -> datetime | None:
-    """Returns when a schedule that fires in every hour stops for a while, because the clock is put back (`zones`)."""
+    """Returns the time at which an hourly schedule pauses because the clock is put back (`zones`)."""
     if expression.form == "rate" or expression.is_one_shot:
         return None
     found = find_clock_set_back(find_zone(expression.timezone), now)

@@ -23,9 +23,9 @@ from penstock.sns.errors import InvalidParameter
 from .values import GREATEST, SMALLEST, convert_value, is_in_range, is_number, lower_case, round_value
 from .wildcards import WildcardError, build_like_pattern, escape_literal
 
-SEVERAL_WILDCARDS = 3  # points of a pattern with several wildcards
+SEVERAL_WILDCARDS = 3  # the points of a pattern with several wildcards
 
-# Names of operators, including some future ones. A key of an object in `$or` may not have such a name.
+# The names of operators, including some future operators. A key of an object in `$or` may not have such a name.
 RESERVED = frozenset((
     "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
     "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
@@ -66,7 +66,9 @@ def read_operator(value: object) -> Operator:
 
 
 def _take_single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
-    """Returns name and value of the only member. Raises InvalidParameter if there is not exactly one."""
+    """Returns the name and the value of the only member. Raises InvalidParameter unless the object has exactly one
+    member.
+    """
     if len(given) != 1:
         raise make_operator_error("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
@@ -79,7 +81,9 @@ def _check_text(argument: object, called: str) -> str:
 
 
 def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
-    """Returns whether `$or` is an operator, not a name: its value lists two or more objects without reserved names."""
+    """Returns whether `$or` is an operator and not a name, because its value lists two or more objects without
+    reserved names.
+    """
     return (
         isinstance(value, list)
         and len(value) > 1
@@ -125,7 +129,7 @@ def _compile_wildcard(argument: object) -> Operator:
 
 
 def _compile_cidr(argument: object) -> Operator:
-    text = _check_text(argument, "prefix")  # AWS's engine calls it so
+    text = _check_text(argument, "prefix")  # the name in AWS's engine
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
         raise make_operator_error("Malformed CIDR, one '/' required")
@@ -159,7 +163,9 @@ def _compile_exists(argument: object) -> Operator:
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 def _compile_numeric(argument: object) -> Operator:
-    """Compiles `["=", 1]`, `[">", 0, "<=", 5]` and the like to a range. An open end is the least or greatest number."""
+    """Compiles a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or greatest
+    number.
+    """
     if not isinstance(argument, list):
         raise make_operator_error("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
@@ -202,7 +208,9 @@ def _bound(given: list[object], called: str) -> float:
 
 
 def _format_value(value: object) -> str:
-    """Returns a value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
+    """Returns the form of a value in errors of AWS's parser: its opening bracket, its JSON literal, or the text
+    itself.
+    """
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
     return value[:64] if isinstance(value, str) else msgspec.json.encode(value).decode()[:64]
@@ -210,7 +218,8 @@ def _format_value(value: object) -> str:
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
 def _compile_anything_but(argument: object) -> Operator:
-    """Compiles a test for values that equal none of the list. The list has numbers or strings, not both."""
+    """Compiles a test for values that do not equal any value of the list. The list has either numbers or strings.
+    """
     if isinstance(argument, dict):
         return _compile_anything_but_like(*_take_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]

@@ -1,4 +1,4 @@
-"""Reports messages that filters could not judge, and therefore let pass."""
+"""Reports messages that filters could not judge and therefore accepted."""
 
 import logging
 from typing import Final, Literal
@@ -12,9 +12,10 @@ _log.addFilter(OnceAMinute())
 
 
 def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count: int) -> Operation[None]:
-    """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key that they came by."""
+    """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key of the messages."""
     if count:
         _log.warning(
-            "messages were too complicated for filters, and passed them", extra={"by": by, "source": name}
+            "messages were too complicated for filters, and passed the filters unchecked", extra={"by": by, "source":
+            name}
         )
         yield Unjudged(by, count)

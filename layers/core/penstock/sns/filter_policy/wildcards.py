@@ -1,4 +1,4 @@
-r"""Patterns of the operator `wildcard` as patterns of SQL's LIKE.
+r"""Converts patterns of the operator `wildcard` to patterns of SQL's LIKE.
 
 `*` stands for any text. Sources: the README of github.com/aws/event-ruler for its escapes; SNS Developer Guide,
 "Wildcard pattern usage guidelines", for the number of wildcards.
@@ -12,7 +12,8 @@ class WildcardError(ValueError):
 
 
 def build_like_pattern(text: str) -> tuple[str, int]:
-    r"""Returns a LIKE pattern for a wildcard pattern, and the number of wildcards. `\*` is a star, `\\` a backslash."""
+    r"""Returns a LIKE pattern for a wildcard pattern, and the number of wildcards. `\*` is a star, and `\\` is a
+    backslash."""
     parts, stars, at = [], 0, 0
     while at < len(text):
         character, following = text[at], text[at + 1 : at + 2]

@@ -1,7 +1,8 @@
 """Platform applications, through which SNS publishes to mobile apps.
 
-A request to create an application needs the credentials of a push service. Penstock calls no push service and does not
-store the credentials; it stores only a digest, to recognise an existing application with the same credentials. Sources:
+A request to create an application needs the credentials of a push service. Penstock calls no push service and does
+not store the credentials. It stores only a digest, to recognise an existing application with the same credentials.
+Sources:
 CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
 """
 
@@ -40,7 +41,7 @@ ATTRIBUTES = frozenset((
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
 MOST_NAME = 256
-MOST_CHARACTERS = 16_384  # of one attribute; our choice: a certificate or a key file is shorter
+MOST_CHARACTERS = 16_384  # the limit of one attribute, which is our choice; a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -92,7 +93,7 @@ def delete_platform_application(
 def get_platform_application_attributes(
     request: sns.GetPlatformApplicationAttributesRequest, context: Context
 ) -> Operation[sns.GetPlatformApplicationAttributesResult]:
-    """Returns the attributes that were set, without the credentials."""
+    """Returns the set attributes, without the credentials."""
     read_application_arn(request.platform_application_arn, context)
     stored = yield from describe_application(request.platform_application_arn)
     return sns.GetPlatformApplicationAttributesResult(attributes=show_attributes(stored))
@@ -126,7 +127,7 @@ def set_platform_application_attributes(
 def list_platform_applications(
     request: sns.ListPlatformApplicationsRequest, context: Context
 ) -> Operation[sns.ListPlatformApplicationsResult]:
-    """Returns the account's applications, 100 on a page."""
+    """Returns the account's applications, at most 100 on a page."""
     after = paging.read_token(request.next_token, lambda last: parse_application_arn(last) is not None)
     rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListPlatformApplicationsResult(
@@ -142,7 +143,7 @@ def list_platform_applications(
 
 # --- names and credentials -------------------------------------------------------------------------------------------
 def check_name(name: str) -> None:
-    """Raises InvalidParameter, whose text names the value itself, as recorded at AWS."""
+    """Raises InvalidParameter, whose text contains the value, as recorded at AWS."""
     if not name:
         raise errors.InvalidParameter.named("", "cannot be empty")
     if len(name) > MOST_NAME:

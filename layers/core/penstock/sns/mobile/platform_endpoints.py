@@ -1,4 +1,4 @@
-"""Endpoints of platform applications. An endpoint is an app on a device, named by the token of its push service.
+"""Endpoints of platform applications. An endpoint is an app on a device. The token of a push service names it.
 
 Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference). The SNS Developer Guide
 has sample code for registering tokens, which reads the ARN from the error for a token that has other attributes.
@@ -36,7 +36,7 @@ from .platform_applications import (
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
 MOST_USER_DATA_BYTES = 2_048
-MOST_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300
+MOST_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300 characters
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -49,7 +49,7 @@ def create_platform_endpoint(
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
-        given.setdefault("CustomUserData", request.custom_user_data)  # Attributes win (recorded at AWS)
+        given.setdefault("CustomUserData", request.custom_user_data)  # Attributes take precedence (recorded at AWS)
     check_attributes(given)
     token = check_token(request.token, arn.platform)
     given.pop("Token", None)
@@ -115,7 +115,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
 def list_endpoints_by_platform_application(
     request: sns.ListEndpointsByPlatformApplicationRequest, context: Context
 ) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
-    """Returns the endpoints of an application, 100 on a page."""
+    """Returns the endpoints of an application, at most 100 on a page."""
     application = request.platform_application_arn
     read_application_arn(application, context)
     after = paging.read_token(request.next_token, is_subscription_id)
@@ -134,8 +134,8 @@ def list_endpoints_by_platform_application(
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist.
 
-    Raises AuthorizationError for another account's endpoint. No policy could permit it, and the topic would push where
-    Publish may not.
+    Raises AuthorizationError for another account's endpoint. No policy could permit such an endpoint, and the topic
+    would push to an endpoint to which Publish may not push.
     """
     parsed = parse_endpoint_arn(arn)
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
@@ -165,7 +165,9 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 
 def check_token(token: str, platform: str) -> str:
-    """Returns the token as it is stored: for Apple in lower case (GetEndpointAttributes). Raises InvalidParameter."""
+    """Returns the token in its stored form, which is lower case for Apple (GetEndpointAttributes). Raises
+    InvalidParameter.
+    """
     if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token

@@ -1,1 +1,1 @@
-"""Publish: from the checks of a message to its copies in queues and its deliveries."""
+"""Publishes a message, from its checks to its copies in queues and its deliveries."""

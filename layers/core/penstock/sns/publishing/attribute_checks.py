@@ -1,6 +1,7 @@
 """Checks message attributes of Publish and PublishBatch.
 
-The texts are SNS's own, as recorded at AWS. SNS shares the other rules with SQS, so these errors have SQS's texts.
+The texts are the texts of SNS, as recorded at AWS. SNS shares its other rules with SQS, so the errors for these rules
+have SQS's texts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,8 +25,7 @@ Given = Mapping[str, sns.MessageAttributeValue]
 
 
 def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
-    """Raises ValidationError for attributes without a DataType. Each error message comes with the path of its
-    members.
+    """Raises ValidationError for attributes without a DataType. Each violation names the path of its member.
     """
     problems = [
         describe_problem("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
@@ -70,7 +70,7 @@ def find_name_problem(name: str) -> str | None:
 
 
 def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
-    """Returns SNS's text about the type of an attribute or about the member with its value, or None."""
+    """Returns SNS's text about an attribute's type or about the member with its value, or None."""
     kind, data_type = value.data_type.partition(".")[0], value.data_type
     if data_type and (kind not in ("Binary", "Number", "String") or data_type == f"{kind}."):
         return (
@@ -94,7 +94,7 @@ def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
 def apply_sqs_rule(
     check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
 ) -> None:
-    """Checks a value as SQS does. If SQS refuses it, raises SNS's error with SQS's text."""
+    """Checks a value as SQS does. If SQS refuses the value, this raises SNS's error with SQS's text."""
     try:
         check(value)
     except sqs_errors.AwsError as error:

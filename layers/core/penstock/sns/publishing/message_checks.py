@@ -33,7 +33,7 @@ PROTOCOLS = (
     "application",
     *PLATFORMS,
 )
-"""Members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
+"""The members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
@@ -106,11 +106,12 @@ def make_message(entry: Entry, target: Target) -> OutgoingMessage:
 
 # --- parts of a message ----------------------------------------------------------------------------------------------
 def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
-    """Returns the text for each protocol. With MessageStructure `json` the message has texts by protocol, or a
+    """Returns the text for each protocol. A message with MessageStructure `json` has texts by protocol, or a
     `default`.
 
-    `platform` is that of the only mobile app that gets the message; with a text for it, the message needs no default.
-    Programs write the structure `string` for a message that is a text (aws-sdk-js 1368).
+    `platform` is the platform of the only mobile app that gets the message. A message with a text for this platform
+    needs no default.
+    Programs write the structure `string` for a plain text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
@@ -208,7 +209,9 @@ def group_required() -> errors.InvalidParameter:
 
 
 def make_deduplication_error() -> errors.InvalidParameter:
-    """Returns the error for a missing deduplication id, on a FIFO topic that does not derive it from the content."""
+    """Returns the error for a missing deduplication id, for a FIFO topic that does not derive the id from the
+    content.
+    """
     return errors.InvalidParameter.named(
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
         "provided explicitly"

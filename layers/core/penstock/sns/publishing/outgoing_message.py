@@ -1,4 +1,4 @@
-"""A message between the checks of Publish and the database."""
+"""A message after the checks of Publish and before it reaches the database."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,8 @@ DEFAULT_TEXT = "*"
 
 
 class OutgoingMessage(NamedTuple):
-    """A checked message. `texts` are by protocol. `size` counts bytes of the original message and its attributes."""
+    """A checked message. `texts` are by protocol. `size` counts the bytes of the original message and its attributes.
+    """
 
     message_id: str
     texts: dict[str, str]

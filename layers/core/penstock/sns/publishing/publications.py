@@ -1,8 +1,8 @@
-"""Messages of a topic in the database's form, with their envelopes and the facts for filter policies.
+"""Converts messages of a topic to the database's form, with their envelopes and the facts for filter policies.
 
 A process caches the database's last answer for each topic: the signature version, and whether any subscription needs
-envelopes. Raw delivery to queues needs none, and a signature takes half of the time of a Publish. The call that
-publishes checks both against the database, so a stale entry only costs a second call.
+envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call
+that publishes compares both facts with the database, so a stale entry only costs a second call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,12 +25,12 @@ from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 MOST_TOPICS = 4096
 
 NO_ENVELOPE = "none"
-"""Replaces the signature version if all subscriptions are queues with raw delivery, which need no envelope."""
+"""Replaces the signature version if every subscription is a queue with raw delivery, which needs no envelope."""
 
-MOST_RAW_ATTRIBUTES = 10  # with more attributes raw delivery fails, and a dead-letter queue gets the envelope
+MOST_RAW_ATTRIBUTES = 10  # raw delivery fails with more attributes, and a dead-letter queue gets the envelope
 
 ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
-"""Protocols whose messages have envelopes. Phones, mobile apps and e-mail get only the text."""
+"""The protocols whose messages have envelopes. Phones, mobile apps and e-mail get only the text."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 Contents = dict[str, dict[str, str]]
@@ -53,7 +53,7 @@ class TopicCache:
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Stores the version that the database answered. A version means that a subscription needs envelopes."""
+        """Stores the version from the database's answer. A version means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
@@ -79,8 +79,9 @@ class TopicCache:
 class Publication(msgspec.Struct, omit_defaults=True):
     """A message to publish, in the form of `queue.publish_messages`.
 
-    `contents` has, by protocol (`*` for the others), the plain text as `raw`, and the parts of its envelope as `head`,
-    `tail` and `opening` (`notification.EnvelopeParts`). `facts` has the facts for filter policies by their scope,
+    `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the
+    parts of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` has the facts for
+    filter policies by their scope,
     MessageAttributes or MessageBody. `trace` is the trace header of the request. `request_bytes` is the size of all
     messages and attributes of the request together, which the topic limits.
     """
@@ -100,7 +101,8 @@ class Publication(msgspec.Struct, omit_defaults=True):
 def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
-    """Converts a request's messages to the database's form. `size` counts bytes of all messages and attributes."""
+    """Converts a request's messages to the database's form. `size` counts the bytes of all messages and attributes.
+    """
     entries, unjudged = [], 0
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)
@@ -115,7 +117,7 @@ def encode_publications(
 def make_contents(
     topic: TopicArn, message: OutgoingMessage, version: str, context: Context
 ) -> Operation[Contents]:
-    """Returns, by protocol, the text itself and the parts of its envelope, if it has one."""
+    """Returns, by protocol, the text and the parts of its envelope, if the protocol has envelopes."""
     if version == NO_ENVELOPE:
         return {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
@@ -139,7 +141,7 @@ def encode_publication(
     message: OutgoingMessage, contents: Contents, request_bytes: int, trace: str | None
 ) -> tuple[bytes, bool]:
     """Returns the message as JSON, with its texts and envelopes by protocol, and its facts for filter policies. Also
-    returns whether policies on the body can judge it.
+    returns whether policies on the body can judge the message.
     """
     facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
     of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))

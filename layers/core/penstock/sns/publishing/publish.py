@@ -1,4 +1,4 @@
-"""Publish and PublishBatch: one SQL call, one transaction for all subscriptions of a topic.
+"""Publish and PublishBatch make one SQL call, which is one transaction for all subscriptions of a topic.
 
 The container merges the calls of concurrent requests for one topic into one.
 """
@@ -31,14 +31,14 @@ from .outgoing_message import OutgoingMessage
 from .publications import NO_ENVELOPE, TopicCache, encode_publications
 from .targets import Recipient, find_target, read_topic_arn
 
-MOST_BYTES = 1_048_576  # the limit of a topic's MaximumMessageSize, which SQL compares
-TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns
+MOST_BYTES = 1_048_576  # the largest MaximumMessageSize of a topic; SQL compares the topic's value
+TOO_LONG = "MessageTooLong"  # the error code of queue.publish_messages
 
 ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
     TOO_LONG: make_length_error,
     "DeduplicationIdRequired": make_deduplication_error,
 }
-"""The error of one message of several, by the code of the column `error`."""
+"""The error of one message in a batch, by the code of the column `error`."""
 
 
 def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
@@ -109,7 +109,7 @@ def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: Top
     """Raises InvalidParameter for an entry without a group, or without a deduplication id that the topic requires."""
     if not all(entry.message_group_id for entry in entries):
         for entry in entries:
-            make_texts(entry, None)  # AWS reads JSON first, whose fault fails the whole call
+            make_texts(entry, None)  # AWS reads the JSON first, and a fault in it fails the whole call
         raise group_required()
     if not all(entry.message_deduplication_id for entry in entries):
         attributes = read_stored_attributes((yield from describe_topic(topic)))
@@ -120,7 +120,7 @@ def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: Top
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
 ) -> Operation[list[PublishedRow]]:
-    """Signs and stores the messages. Repeats this if the database answers with another signature version.
+    """Signs and stores the messages. Repeats both steps if the database answers with another signature version.
 
     Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """
@@ -132,7 +132,7 @@ def store(
             (yield from encode_publications(topic, messages, version, size, context)),
             (str(topic), version),
             merge_key=str(topic),
-            size_bytes=2 * size,  # each message has its text, and an envelope with the text
+            size_bytes=2 * size,  # each message contains its text twice: alone and in an envelope
         )
         published = sorted(rows)
         first, *_ = published  # all messages have one of these three errors
@@ -167,5 +167,5 @@ def build_failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResult
 
 
 def format_sequence_number(number: int | None) -> str | None:
-    """Returns 20 digits, which rise within a FIFO topic."""
+    """Returns a number of 20 digits, which rises within a FIFO topic."""
     return None if number is None else f"{number:020d}"

@@ -55,7 +55,9 @@ def read_phone_number(request: sns.PublishRequest) -> Recipient:
 
 
 def read_recipient(target: str, topic: str | None, context: Context) -> Recipient:
-    """Returns the endpoint that a Publish names. Raises InvalidParameter, also if the request names a topic, too."""
+    """Returns the endpoint that a Publish names. Raises InvalidParameter for another text, and for a request that
+    also names a topic.
+    """
     arn = read_arn(parse_endpoint_arn, "TargetArn", target, context)
     if topic:
         raise errors.InvalidParameter.named("TargetArn")

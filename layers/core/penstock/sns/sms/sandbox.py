@@ -1,4 +1,4 @@
-"""The SMS sandbox: phone numbers that a password verifies, which the service sends to them.
+"""The SMS sandbox: the service sends a password to a phone number, and the password verifies the number.
 
 No account is in the sandbox, so the service restricts nothing to verified numbers. The password is an outgoing message,
 which `/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The
@@ -41,9 +41,9 @@ def get_sms_sandbox_account_status(
 def create_sms_sandbox_phone_number(
     request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
-    """Adds a phone number, or finds one that is not verified yet, and sends it a password.
+    """Adds a phone number, or finds an unverified phone number, and sends it a password.
 
-    An account has at most ten.
+    An account has at most ten phone numbers.
     """
     number = check_number(request.phone_number)
     password = f"{secrets.randbelow(1_000_000):06d}"
@@ -64,7 +64,9 @@ def create_sms_sandbox_phone_number(
 def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
-    """Verifies a phone number by a password that is less than a day old. After five wrong ones the code is void."""
+    """Verifies a phone number by a password that is less than a day old. The password is void after five wrong
+    attempts.
+    """
     number = check_number(request.phone_number)
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)

@@ -1,4 +1,4 @@
-"""Text messages: settings of an account, and phone numbers that have opted out.
+"""Settings of an account for text messages, and phone numbers that have opted out.
 
 Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
 endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors for settings and
@@ -79,7 +79,7 @@ def list_origination_numbers(
     request: sns.ListOriginationNumbersRequest,
     context: Context,  # noqa: ARG001 - as every operation
 ) -> Operation[sns.ListOriginationNumbersResult]:
-    """Returns an empty list: Penstock has no phone numbers to send from."""
+    """Returns an empty list: Returns an empty list, since Penstock has no phone numbers to send from."""
     if request.next_token:
         raise errors.InvalidParameter.named("NextToken")
     yield from ()
@@ -99,7 +99,7 @@ def check_if_phone_number_is_opted_out(
 def list_phone_numbers_opted_out(
     request: sns.ListPhoneNumbersOptedOutRequest, context: Context
 ) -> Operation[sns.ListPhoneNumbersOptedOutResult]:
-    """Returns the opted-out phone numbers, 100 on a page."""
+    """Returns the opted-out phone numbers, at most 100 on a page."""
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_OPTED_OUT, (context.account_id, context.region, after, PAGE + 1))
     numbers = [row.phone_number for row in rows[:PAGE]]
@@ -112,7 +112,7 @@ def list_phone_numbers_opted_out(
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
-    """Opts a phone number in, so that it gets text messages again. A client may do so once in 30 days."""
+    """Opts a phone number in, so that it gets text messages again. A client may opt a number in once in 30 days."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:

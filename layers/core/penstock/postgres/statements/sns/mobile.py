@@ -65,7 +65,7 @@ LIST_PLATFORM_APPLICATIONS = Statement(
 
 
 class PlatformEndpointRow(NamedTuple):
-    """An endpoint. `attributes` is JSON, without its token."""
+    """An endpoint. `attributes` is JSON without the endpoint's token."""
 
     token: str
     attributes: str

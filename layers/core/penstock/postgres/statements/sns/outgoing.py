@@ -44,7 +44,7 @@ LIST_OUTGOING = Statement(
 
 
 class HandedOverRow(NamedTuple):
-    """How many outgoing messages became deliveries to the gateway or the mail server, or failed."""
+    """The number of outgoing messages that became deliveries to the gateway or the mail server, or failed."""
 
     handed: int
 

@@ -114,7 +114,7 @@ SUBSCRIPTIONS_OF_QUEUE = Statement("queue.subscriptions_of_queue", ("text",), Qu
 class ForeignSubscriptionRow(NamedTuple):
     """A subscription that delivers to another account's queue, with that queue's policy.
 
-    With `is_dead_letter_queue` its RedrivePolicy names the queue.
+    `is_dead_letter_queue` means that the subscription's RedrivePolicy names the queue.
     """
 
     arn: str

@@ -64,7 +64,7 @@ CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
-    """Whether the policy was still the old one and was replaced."""
+    """Whether the old policy was unchanged and was replaced."""
 
     replaced: bool
 
@@ -85,7 +85,8 @@ class PublishEntry(NamedTuple):
 class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
-    `message_id` is None with an error. A duplicate has the `message_id` and `sequence_number` of the original. `detail`
+    `message_id` is None if there is an error. A duplicate has the `message_id` and `sequence_number` of the original.
+    `detail`
     of an error is the expected value; otherwise it is `none` if no subscription needs an envelope.
     """
 
@@ -123,7 +124,8 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 class TopicSubscriptionRow(NamedTuple):
     """A subscription of a topic.
 
-    `matches` says whether it would get the message of the request. `matches` is None if the request has no message.
+    `matches` says whether the subscription would get the message of the request. `matches` is None if the request has
+    no message.
     """
 
     arn: str
