@@ -201,7 +201,7 @@ def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
 
 
 def make_tls_context(mode: str, authorities: str | None) -> Any:
-    """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server supports it."""
+    """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server has it."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return False if mode == "disable" else None
     import ssl  # noqa: PLC0415 - not needed without TLS

@@ -33,7 +33,7 @@ from .errors import (
 )
 
 PAGE = 100
-MAXIMUM_TAGS = 50  # "Tagging your AWS resources". The 200 of the model is the limit of one request.
+MAXIMUM_TAGS = 50  # "Tagging your AWS resources". The model's limit of 200 applies to one request.
 
 
 class ScheduleGroup(Struct):
@@ -95,7 +95,9 @@ def get_schedule_group(
     )
 )
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
-    """Deletes a group and its schedules at once, so it never appears as DELETING. Tokens work as for schedules."""
+    """Deletes a group and its schedules at once, so it never appears as DELETING. Tokens work in the same way as for
+    schedules.
+    """
     if request.name == DEFAULT_GROUP:
         raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
@@ -192,7 +194,7 @@ def read(name: str, context: Context) -> Operation[ScheduleGroup]:
 
 
 def check_group(name: str, context: Context) -> Operation[None]:
-    """Raises ResourceNotFoundException when the group does not exist."""
+    """Raises ResourceNotFoundException if the group does not exist."""
     yield from read(name, context)
 
 

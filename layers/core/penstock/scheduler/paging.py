@@ -23,7 +23,7 @@ def read_group(token: str | None) -> str | None:
 
 
 def read_schedule(token: str | None) -> tuple[str | None, str | None]:
-    """Returns group and name of the schedule that the token names. Raises ValidationException."""
+    """Returns the group and the name of the schedule that the token names. Raises ValidationException."""
     if token is None:
         return None, None
     match = _SCHEDULE(read_name(token) or "")
@@ -33,5 +33,7 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 
 def make_token_error(token: str) -> ValidationException:
-    """Returns the error for a token that Penstock did not create. AWS documents no text, so it is our choice."""
+    """Returns the error for a token that Penstock did not create. AWS documents no text for this error, so the text
+    is our choice.
+    """
     return ValidationException.member(token, "nextToken", "be a token of an earlier answer")

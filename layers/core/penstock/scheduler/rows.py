@@ -1,7 +1,8 @@
-"""Schedules in the form of SQL functions, by column, for AWS's API and the REST API, and their next times.
+"""Converts schedules of AWS's API and the REST API to and from the columns of SQL functions, and computes their next
+times.
 
 Python computes occurrences from the database's time and stores the next occurrence with the schedule. Therefore an
-operation that writes a schedule first reads that time (`read`), which makes two round trips.
+operation that writes a schedule first reads the database's time (`read`), so it makes two round trips.
 """
 
 from datetime import datetime, timedelta
@@ -74,7 +75,7 @@ def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, S
 class Period(Struct, frozen=True):
     """The period in which an expression fires, from `start` to `end`. A rate counts from `anchor`.
 
-    One-shots ignore the period, as on AWS they ignore StartDate and EndDate (CreateSchedule, API reference).
+    One-shots ignore the period, as one-shots on AWS ignore StartDate and EndDate (CreateSchedule, API reference).
     """
 
     start: datetime | None = None

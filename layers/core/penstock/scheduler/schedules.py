@@ -1,6 +1,6 @@
-"""Schedules of EventBridge Scheduler: create, get, update, delete, list.
+"""Creates, gets, updates, deletes and lists schedules of EventBridge Scheduler.
 
-The REST API shows the same rows. Each API shows all schedules in its own format.
+The REST API shows the same rows. Each API shows all schedules in the API's format.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
-LONGEST_PAST = timedelta(minutes=5)  # of the StartDate of a new schedule
+LONGEST_PAST = timedelta(minutes=5)  # the allowed age of the StartDate of a new schedule
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
 
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
@@ -187,7 +187,7 @@ def check_start(period: Period, now: datetime) -> None:
 
 
 def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
-    """Returns the window in minutes, or None if it is off."""
+    """Returns the flexible window in minutes, or None if it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
         raise ValidationException.member(None, WINDOW, "not be null", "The mode is FLEXIBLE.")
@@ -197,7 +197,7 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
 
 
 def convert_moment(seconds: float | None) -> datetime | None:
-    """Converts a time of a request, to the millisecond."""
+    """Converts a time of a request, and keeps milliseconds."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
 
@@ -260,5 +260,5 @@ def describe_target(row: StoredSchedule) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """Converts a time to the form of answers, to the millisecond."""
+    """Converts a time to the form of answers, and keeps milliseconds."""
     return None if at is None else round(at.timestamp(), 3)

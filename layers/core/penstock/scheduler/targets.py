@@ -1,8 +1,8 @@
 """Targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
 
 AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it cannot
-invoke other targets. The check does not look for the queue or topic: as on AWS, a client may create a schedule before
-its target. The texts of constraints are ours.
+invoke other targets. The check does not look for the queue or topic, since a client may create a schedule before its
+target, as on AWS. The texts of constraints are ours.
 """
 
 from msgspec.structs import replace
@@ -99,7 +99,7 @@ def _is_json(text: str) -> bool:
 def _check_topic(target: Target, group_id: str | None) -> None:
     """Checks that a FIFO topic has a group in SqsParameters.
 
-    This check is our extension: on AWS such a target always fails.
+    This check is our extension. Such a target always fails on AWS.
     """
     topic = parse_topic_arn(target.arn)
     if topic is None:

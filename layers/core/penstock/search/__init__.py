@@ -1,6 +1,7 @@
-"""Examines messages without receiving them: searches by filter, and groups of dead letters.
+"""Searches messages by filter and groups dead letters, without a receive.
 
-A search examines a bounded number of messages, and reports how many it examined out of how many. A search takes no
+A search examines a bounded number of messages, and reports this number and the number of all messages. A search takes
+no
 lease, raises no receive count and locks nothing.
 
     filters    the conditions of a filter, which queue.find_messages evaluates

@@ -12,7 +12,7 @@ from .filters import AttributeFilter, MessageFilter
 from .messages import estimate
 
 By = Literal["source", "receive_count", "attribute", "shape"]
-SCANNED: Final = 5_000  # The shape of 5,000 bodies of 500 bytes takes some 200 ms to compute.
+SCANNED: Final = 5_000  # The shapes of 5,000 bodies of 500 bytes take about 200 ms to compute.
 SAMPLES: Final = 3
 
 
@@ -31,10 +31,11 @@ class Grouping(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """A group of similar messages; the newest messages are its samples. In its queue only these messages pass the
+    """A group of similar messages; the newest messages are its samples. Only these messages of the queue pass the
     filter.
 
-    `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when they entered this queue.
+    `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when the messages entered
+    this queue.
     """
 
     filter: MessageFilter | None
@@ -58,7 +59,7 @@ class Failures(NamedTuple):
 
 
 def group_failures(grouping: Grouping) -> Operation[Failures]:
-    """Groups the first `scan` messages after `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
+    """Groups the first `scan` messages that follow `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
     if ("attribute" in grouping.by) is (grouping.attribute is None):
         raise errors.InvalidParameterValue("attribute: required with by=attribute, refused otherwise")
     rows = yield from Call(

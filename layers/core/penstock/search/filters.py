@@ -23,7 +23,8 @@ State = Annotated[str, msgspec.Meta(pattern="^(visible|in_flight|delayed)$")]
 class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
     """Passes messages whose body is JSON in which the value at `path` equals `equals`.
 
-    `path` lists names from the outside in; positions in a list count from 0. A text is split at its dots:
+    `path` lists names from the outside in; positions in a list count from 0. If the path is a text, it is split at
+    its dots:
     `a.lines.0.sku`.
     """
 
@@ -37,7 +38,7 @@ class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class AttributeFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Passes messages with this attribute (a header). Without `equals` any text matches."""
+    """Passes messages with this attribute (a header). Any text matches if `equals` is absent."""
 
     name: Text
     equals: Text | None = None
@@ -46,8 +47,9 @@ class AttributeFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
 class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Passes messages that fulfil every condition that is given.
 
-    `states` lists visible, in_flight and delayed; the default is all of them. `text` occurs in the body, with the same
-    upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message entered
+    `states` lists visible, in_flight and delayed; the default is all of them. `text` must occur in the body, with the
+    same upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message
+    entered
     this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (ApproximateReceiveCount of
     SQS). `source_queue` is the name of the queue from which the message entered this dead-letter queue. `shape` is the
     shape of the body, as in failure groups.
@@ -80,7 +82,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 def _check_texts(value: object) -> None:
-    """Raises InvalidParameterValue for characters that the database cannot store, so that no message has them."""
+    """Raises InvalidParameterValue for characters that no message can have, because the database cannot store them."""
     if isinstance(value, str) and validation.encode_text(value) is None:
         raise errors.InvalidParameterValue("filter: it has a character that no message can have")
     if isinstance(value, dict):

@@ -24,7 +24,8 @@ class Search(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The messages that pass. `looked_at` counts the examined messages, `of` all messages (None if that is not known).
+    """The messages that pass. `looked_at` counts the examined messages. `of` counts all messages, or is None if their
+    number is not known.
 
     `next` is the place where the next search continues, or None at the end of the queue.
     """
@@ -36,8 +37,8 @@ class SearchResult(NamedTuple):
 
 
 def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[SearchResult]:
-    """Examines messages until `limit` or `most_bytes` of them pass, or until it has examined `scan` or 64 MiB, or
-    for about 2 seconds.
+    """Stops when `limit` messages or `most_bytes` bytes have passed, when `scan` messages or 64 MiB have been
+    examined, or after about 2 seconds.
 
     The messages come in the order in which the queue stores them, which is not the order of their age. Raises
     QueueDoesNotExist.
@@ -54,7 +55,9 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
 
 
 def estimate(measured: int | None, looked_at: int, after: str | None, following: str | None) -> int | None:
-    """Returns the number of messages: the examined ones if these were all, else the measured number, or None."""
+    """Returns the number of messages: the number of examined messages if the search examined all, otherwise the
+    measured number, or None.
+    """
     if after is None and following is None:
         return looked_at
     return measured if measured is None else max(measured, looked_at)

@@ -3,7 +3,7 @@ secret.
 
 From these declarations `make generate` writes docs/reference/settings.md, the schema of the Helm chart, Terraform's
 `settings` and the variables of compose.yaml. The specification determines names and defaults. A name contains the
-setting's unit unless the name in the specification does not.
+setting's unit, unless the specification's name has no unit.
 """
 
 from __future__ import annotations
@@ -273,10 +273,11 @@ class Settings:
 
     @classmethod
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:
-        """Settings from environment variables; `overrides`, by attribute, win (command line, tests).
+        """Reads settings from environment variables. `overrides` has values by attribute, which take precedence
+        (command line, tests).
 
-        An empty variable counts as not set, as containers often pass it so. A secret that is not set is read from the
-        file that its name with `_FILE` names (our choice). Raises SettingError.
+        An empty variable counts as not set, since containers often pass unset variables as empty. If a secret NAME is
+        not set, it is read from the file that `NAME_FILE` names (our choice). Raises SettingError.
         """
         values = {setting.attribute: setting.read(variables) for setting in SETTINGS}
         settings = cls(values | overrides)
@@ -311,26 +312,26 @@ class Settings:
 
     @property
     def carried_protocols(self) -> tuple[str, ...]:
-        """The protocols of SNS whose outgoing messages this installation carries."""
+        """The SNS protocols whose outgoing messages this installation carries."""
         by_gateway = ("sms", "application") if self.sns_gateway_url else ()
         by_mail = ("email", "email-json") if self.sns_smtp_url else ()
         return by_gateway + by_mail + (("lambda",) if self.queue_lambda_endpoint else ())
 
     @property
     def console(self) -> str:
-        """What the console at /console lets people do: `off`, `read` or `full`."""
-        if self.queue_access == "presence":  # a browser has no credentials to send
+        """The actions that the console at /console allows: `off`, `read` or `full`."""
+        if self.queue_access == "presence":  # a browser cannot send credentials
             return "off"
         return self.queue_console or ("full" if self.queue_access == "sigv4" else "off")
 
     @property
     def direct_url(self) -> str:
-        """Address for LISTEN, migrations and pipeline connections; empty without any address of a database."""
+        """The address for LISTEN, migrations and pipeline connections, which is empty if no database is set."""
         return self.database_direct_url or self.database_url
 
     @property
     def call_seconds(self) -> float:
-        """The deadline of a call of the database."""
+        """The deadline of a database call."""
         return self.queue_database_call_timeout_ms / 1000
 
     @property
@@ -340,7 +341,7 @@ class Settings:
 
     @property
     def local_authority(self) -> str:
-        """Host and port under which this machine reaches QUEUE_ADDRESS."""
+        """The host and port under which this machine reaches QUEUE_ADDRESS."""
         host, port = self.host_and_port
         if host in EVERYWHERE:
             host = "localhost"
@@ -351,7 +352,7 @@ class Settings:
 
 
 def _check_combinations(settings: Settings) -> None:
-    """Raises SettingError for values that do not go together."""
+    """Raises SettingError for values that contradict each other."""
     if settings.sns_smtp_url and not settings.sns_mail_from:
         raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM")
     if not settings.serves(settings.queue_region):
@@ -362,7 +363,7 @@ def _check_combinations(settings: Settings) -> None:
 
 
 def _add_iam_token(address: str) -> str:
-    """Returns the address with IAM_TOKEN as its last password. In both forms of addresses the last address counts."""
+    """Returns the address with IAM_TOKEN as its last password. The last password counts in both forms of addresses."""
     if not address or IAM_TOKEN in address:
         return address
     if address.startswith(("postgresql://", "postgres://")):

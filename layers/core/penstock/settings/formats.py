@@ -1,4 +1,4 @@
-"""Formats of settings, beyond type, bounds and choices.
+"""Formats of settings, in addition to type, bounds and choices.
 
 Errors do not repeat a value that may contain a password.
 """
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from penstock.aws.arn import is_region
 from penstock.settings.mail_address import parse_sender, parse_server
 
-# delivery.http.endpoint accepts only these. Messages to any other URL would each fail permanently.
+# delivery.http.endpoint accepts only these. Every message to any other URL would fail permanently.
 _GATEWAY: Final = (
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
@@ -26,7 +26,7 @@ class Format(NamedTuple):
     """Accepts a text if the whole text matches `pattern` and `accepts` accepts it."""
 
     wanted: str
-    """Describes in errors which values are allowed."""
+    """The description, for errors, of the allowed values."""
     pattern: str = ""
     """A pattern in the syntax that Python, ECMA 262 and RE2 share: the Helm chart and Terraform also check it."""
     accepts: Callable[[str], object] | None = None
@@ -73,7 +73,11 @@ def _is_zone(text: str) -> bool:
 
     try:
         ZoneInfo(text)
-    except (KeyError, ValueError, OSError):  # the name is unknown, not a relative path, or a folder of zones
+    except (
+        KeyError,
+        ValueError,
+        OSError,
+    ):  # the name is unknown, is not a relative path, or names a folder of zones
         return False
     return True
 

@@ -18,7 +18,9 @@ class MailSender(NamedTuple):
 
 
 class MailServer(NamedTuple):
-    """A mail server. With `secure` the connection uses TLS from the start, otherwise STARTTLS, which a login needs."""
+    """A mail server. `secure` means that the connection uses TLS from the start. Otherwise it uses STARTTLS, which a
+    login needs.
+    """
 
     host: str
     port: int
@@ -36,7 +38,7 @@ def parse_sender(text: str) -> MailSender:
     """Parses `name <address>`, or an address. Raises ValueError."""
     match = _sender(text.strip())
     if match is None:
-        raise ValueError("an address of e-mail, or `name <address>`")
+        raise ValueError("an e-mail address, or `name <address>`")
     return MailSender((match["name"] or "").strip().strip('"'), match["named"] or match["bare"])
 
 

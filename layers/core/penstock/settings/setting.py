@@ -13,16 +13,15 @@ Value = str | int | float | bool
 V = TypeVar("V", bound=Value)
 
 MOST: Final = 2_147_483_647
-"""The maximum of a whole number whose setting names no other: PostgreSQL's `integer`."""
+"""The maximum of a whole number whose setting names no maximum: PostgreSQL's `integer`."""
 
 
 class SettingError(ValueError):
-    """The value of a setting is not allowed. The text names the setting and says which values are allowed."""
+    """The value of a setting is not allowed. The error's text names the setting and says which values are allowed."""
 
 
 class Setting(Struct, Generic[V], frozen=True, eq=False):
-    """A setting, which is an attribute of the class Settings. An instance of Settings has its value under the same
-    name.
+    """A setting. It is an attribute of the class Settings. An instance of Settings has the value under the same name.
 
     The type of the default is the type of the setting. `unit` is empty if the setting needs no unit.
     """
@@ -34,15 +33,15 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     format: Format | None = None
-    """The format of the text, beyond type, bounds and choices."""
+    """The format of the text, in addition to type, bounds and choices."""
     secret: bool = False
-    """Whether the value is secret. No output shows it, and a file may contain it."""
+    """Whether the value is secret. No output shows a secret value, and a file may contain it."""
     hidden: bool = False
-    """Whether all output hides the value. The value is usually not secret, but may contain a token."""
+    """Whether every output hides the value. The value is usually not secret, but may contain a token."""
     attribute: str = ""
-    """Name of the attribute of Settings. The class sets it."""
+    """The name of the attribute of Settings. The class sets it."""
     name: str = ""
-    """Name of the environment variable: the attribute's name in capitals."""
+    """The name of the environment variable, which is the attribute's name in capitals."""
 
     def __post_init__(self) -> None:
         if self.maximum is None and type(self.default) is int:

@@ -14,7 +14,7 @@ from .definition import SETTINGS
 _PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_")
 # Kubernetes gives each container the addresses of services: a service `queue` makes QUEUE_PORT and others.
 _OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
-# Likely mistakes that are not similar enough to be found.
+# Likely mistakes that the comparison with settings would not find.
 _SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
 # Other programs also use such prefixes. Only a name that resembles a setting without QUEUE_ is reported.
 _WITHOUT_QUEUE: Final = "METRICS_"

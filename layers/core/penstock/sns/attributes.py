@@ -79,7 +79,7 @@ _FEEDBACK = {
 TOPIC: Mapping[str, Check] = {
     "DeliveryPolicy": _check_json_object,
     "DisplayName": _build_length_check(100),
-    "Policy": _accept_anything,  # _check_access_policy has its own errors
+    "Policy": _accept_anything,  # _check_access_policy raises other errors
     "TracingConfig": _accept_only("PassThrough", "Active"),
     "KmsMasterKeyId": _accept_anything,
     "SignatureVersion": _accept_only("1", "2"),
@@ -94,7 +94,7 @@ FIFO_TOPIC: Mapping[str, Check] = {
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _check_json_object,
-    "FilterPolicy": _accept_anything,  # filter_policy/compile.py checks it, with its own errors
+    "FilterPolicy": _accept_anything,  # filter_policy/compile.py checks it and raises other errors
     "FilterPolicyScope": _accept_only("MessageAttributes", "MessageBody"),
     "RawMessageDelivery": _is_boolean,
     "RedrivePolicy": _accept_anything,  # check_redrive_policy checks it
@@ -108,7 +108,7 @@ BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDeliv
 
 
 def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Converts values of boolean attributes to lower case. Clients may write them in any case (`True`)."""
+    """Converts values of boolean attributes to lower case. Clients may write such values in any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
@@ -116,7 +116,9 @@ NOT_SUPPORTED = {
     "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
     "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
 }
-"""The texts for attributes that Penstock refuses until it has what they ask for. AWS does not publish such texts."""
+"""The texts for attributes that Penstock refuses because it does not have the features yet. AWS does not publish such
+texts.
+"""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
@@ -160,7 +162,7 @@ def _check_access_policy(text: str) -> None:
 
 
 def make_policy_error(reason: str = "null") -> InvalidParameter:
-    """Returns the error for an access policy. AWS's reason is `null` for every fault but that of a principal."""
+    """Returns the error for an access policy. AWS's reason is `null` for every fault except a wrong principal."""
     return InvalidParameter.named(f"Policy Error: {reason}")
 
 
@@ -176,7 +178,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def build_default_policy(arn: TopicArn) -> str:
-    """Returns the access policy of a topic that sets none."""
+    """Returns the access policy of a topic without a policy."""
     statement = {
         "Sid": "__default_statement_ID",
         "Effect": "Allow",

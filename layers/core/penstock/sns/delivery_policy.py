@@ -1,4 +1,5 @@
-"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when deliveries are retried, the content type.
+"""Delivery policies of SNS determine how often HTTP(S) endpoints get messages, when deliveries are retried, and the
+content type.
 
     check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
     check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
@@ -7,7 +8,8 @@
 
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
 in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. The
-pages show the curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter; Penstock
+pages show the curves between these ends only as a picture, so the formulas of the curves are ours. AWS adds jitter;
+Penstock
 does not.
 """
 
@@ -20,7 +22,7 @@ from penstock.aws.json_text import decode_json
 
 from .errors import InvalidParameter
 
-Policy = Mapping[str, Any]  # JSON whose members were checked before they were stored
+Policy = Mapping[str, Any]  # JSON whose members were checked before it was stored
 
 MOST_RETRY_SECONDS: Final = 3_600
 MOST_CHARACTERS: Final = (
@@ -39,7 +41,7 @@ _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
 }
 _THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
 _CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
-# "Creating an HTTP/S delivery policy". Only the first three are allowed without raw delivery.
+# "Creating an HTTP/S delivery policy". Only the first three types are allowed without raw delivery.
 _CONTENT_TYPES: Final = frozenset(
     {
         "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
@@ -66,9 +68,10 @@ def make_policy_error(reason: str) -> InvalidParameter:
 
 # --- effective policies ----------------------------------------------------------------------------------------------
 def compute_effective_policy(subscription: str | None, topic: str | None) -> Policy:
-    """Returns a subscription's EffectiveDeliveryPolicy: its own sections, the topic's, or AWS's defaults.
+    """Returns a subscription's EffectiveDeliveryPolicy. Each section comes from the subscription, the topic, or AWS's
+    defaults.
 
-    Both texts have been checked. None and an empty text mean that there is no policy.
+    Both texts have been checked. None and an empty text mean that no policy is set.
     """
     http = _read(topic).get("http") or {}
     own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)
@@ -98,12 +101,12 @@ def compute_effective_topic_policy(topic: str | None) -> Policy:
 
 
 def show_policy(text: str) -> str:
-    """Returns a subscription's policy in the form that clients read, without members that are null."""
+    """Returns a subscription's policy in the form for clients, without members that are null."""
     return msgspec.json.encode(_remove_nulls(_read(text))).decode()
 
 
 def show_topic_policy(text: str) -> str:
-    """Returns a topic's policy in the form that clients read, which also has `disableSubscriptionOverrides`."""
+    """Returns a topic's policy in the form for clients, which also has `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
     return msgspec.json.encode({"http": _remove_nulls({**first, **http})}).decode()
@@ -130,7 +133,8 @@ def retry_delays(retry: Policy) -> list[float]:
     return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
 
 
-# How far retry i of 0..last is, from 0 to 1, between the shortest and the longest delay. `ratio` is longest / shortest.
+# The position of retry i (from 0 to last) between the shortest delay (0) and the longest delay (1). `ratio` is
+# longest / shortest.
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # The steps are equal.
     "linear": lambda i, last, _: i / last if last else 0.0,

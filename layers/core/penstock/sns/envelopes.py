@@ -1,4 +1,4 @@
-"""The signer of messages to subscribers, and the messages that confirm a subscription or its end."""
+"""Makes the signer of messages to subscribers, and the messages that confirm a subscription or its end."""
 
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from .topics import describe_topic, read_stored_attributes
 
 
 def build_certificate_url(signer: Signer, context: Context) -> str:
-    """Returns the URL of the signer's certificate, at SNS_CERT_HOST or, if it is empty, at this service."""
+    """Returns the URL of the signer's certificate, at SNS_CERT_HOST, or at this service if SNS_CERT_HOST is empty."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.link_base_url) + signer.certificate_path
 
@@ -46,7 +46,7 @@ def unsubscribe_confirmation(
 def find_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
     """Returns the signing context for the topic's signature version, which it reads from the database.
 
-    No later call checks the version of such a message, and these messages are rare.
+    No later call checks the version of such a message, and such messages are rare.
     """
     attributes = read_stored_attributes((yield from describe_topic(topic)))
     return (yield from build_signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -33,7 +33,7 @@ class InvalidParameter(SnsError):
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
     def within(self, member: str) -> "InvalidParameter":
-        """Returns the same error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
+        """Returns the error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
         return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
 
 
@@ -171,8 +171,8 @@ class UserError(SnsError):
 class Verification(SnsError):
     """The password of a phone number is wrong.
 
-    The model gives the exception its name as its only code, and requires a `Status`, "the status of the verification
-    error", without naming values: this value is our choice.
+    The model has the exception's name as its only code, and requires a `Status`, "the status of the verification
+    error", but lists no values. Our value is our choice.
     """
 
     json_type = "VerificationException"

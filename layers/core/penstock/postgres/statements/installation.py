@@ -71,7 +71,7 @@ STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), Minut
 
 
 class MeasurementRow(NamedTuple):
-    """The last measurement of a queue, and its age in seconds. A row without ARN describes all other queues together."""
+    """The last measurement of a queue, and its age in seconds. A row without ARN describes all other queues."""
 
     arn: str | None
     visible: int

@@ -39,7 +39,7 @@ class MonthDays:
         return bool(self.before_last or self.nearest or self.last_weekday)
 
     def of(self, year: int, month: int) -> set[int]:
-        """Returns the days of that month."""
+        """Returns the field's days in that month."""
         first, last = monthrange(year, month)
         found = {day for day in self.days if day <= last} | {last - n for n in self.before_last if n < last}
         found.update(_find_nearest_weekday(first, last, day) for day in self.nearest if day <= last)
@@ -72,7 +72,7 @@ class WeekDays:
         return bool(self.last or self.nth)
 
     def of(self, year: int, month: int) -> set[int]:
-        """Returns the days of that month."""
+        """Returns the field's days in that month."""
         first, last = monthrange(year, month)
         return {day for day in range(1, last + 1) if self._has((first + day) % 7, day, last)}
 

@@ -128,7 +128,9 @@ def find_pause(expression: Expression, now: datetime) -> datetime | None:
     change, length = found
 
     def fires(number: int) -> bool:
-        """Returns whether it fires in this span of the clock change's length; span 0 begins with the change."""
+        """Returns whether the expression fires in this span, which is as long as the clock change; span 0 begins with
+        the change.
+        """
         start = change + number * length
         following = expression.next_after(start - timedelta(seconds=1))
         return following is not None and following < start + length

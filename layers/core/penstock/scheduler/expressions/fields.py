@@ -1,8 +1,8 @@
 """Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
-Guide). This module replaces croniter's parser, whose errors have no positions, and which reads `30-30` as the whole
-field. The counterpart in SQL is queue.cron_values.sql.
+Guide). This module replaces croniter's parser, because errors of that parser have no positions, and it reads `30-30`
+as the whole field. The counterpart in SQL is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,10 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 class Field:
     """A field and the values that it allows.
 
-    `top` is the last value of `*` and of steps. Only the weekday's is below `high`, since crontab's Sunday is 0 and 7.
-    With `turns` the first value follows the last value, so the suggestion for `24` is `0`. With `wraps` the range
-    `FRI-MON` is valid, as in AWS.
+    `top` is the last value of `*` and of steps. The field of weekdays is the only field with a `top` below `high`,
+    since crontab's Sunday is 0 and 7.
+    `turns` means that the first value follows the last value, so the suggestion for `24` is `0`. `wraps` means that
+    the range `FRI-MON` is valid, as on AWS.
     """
 
     name: str
@@ -102,7 +103,7 @@ def parse_value(field: Field, part: Part) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Returns whether the text has ASCII digits only. Python's int() also reads digits of other scripts."""
+    """Returns whether the text has only ASCII digits. Python's int() also reads digits of other scripts."""
     return text.isascii() and text.isdigit()
 
 
@@ -116,7 +117,7 @@ def _step(field: Field, part: Part) -> int:
 
 
 def _suggest_name(field: Field, text: str) -> str | None:
-    """Returns a name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`, but None for `9AM`."""
+    """Returns a name that the error can suggest: `MON` for `MONDAY`, `SEP` for `Sept`, but None for `9AM`."""
     for length in (3, 2):
         near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
         if len(near) == 1:

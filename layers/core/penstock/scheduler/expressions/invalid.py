@@ -1,7 +1,7 @@
 """Errors of expressions, with their position, a suggestion and examples.
 
 Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` turns it into `ScheduleInvalid`, whose
-suggestion is a whole expression that parses. No suggestion is better than a wrong one.
+suggestion is a whole expression that parses. The error has no suggestion if a suggestion might be wrong.
 """
 
 import re
@@ -42,7 +42,7 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
 class Flaw(Exception):  # noqa: N818
     """A mistake of `length` characters at `position`.
 
-    `instead` replaces them; None means that no replacement is known.
+    `instead` replaces these characters; None means that no replacement is known.
     """
 
     def __init__(self, message: str, position: int, length: int = 0, instead: str | None = None) -> None:
@@ -73,7 +73,7 @@ class Part:
         return Flaw(message, self.position, len(self.text), instead)
 
     def split(self, separator: str | None) -> list["Part"]:
-        """Returns the pieces between separators. None separates at runs of white space."""
+        """Returns the pieces between separators. The separator None stands for any run of white space."""
         parts, start = [], 0
         for text in self.text.split(separator):
             start = self.text.index(text, start)
@@ -85,7 +85,7 @@ class Part:
 def refuse_surplus_space(text: str) -> None:
     """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded there).
 
-    The check allows one blank between two words, and none at a bracket.
+    The check allows one blank between two words, and no blank at a bracket.
     """
     found = _SURPLUS(text)
     if found is not None:
@@ -120,7 +120,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """Returns the text with all mistakes corrected. Returns None if one of them has no correction."""
+    """Returns the text with all mistakes corrected. Returns None if a mistake has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None

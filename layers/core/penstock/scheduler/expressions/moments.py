@@ -2,7 +2,8 @@
 
 `fire_at` is RFC 3339. The text has an offset, or is a local time of the schedule's time zone. The parser drops
 fractions of a second, as AWS's tools do. The parser refuses a local time that does not exist, since the schedule would
-never fire. A time that occurs twice means the first of the two. The counterpart in SQL is queue.parse_moment.sql.
+never fire. A time that occurs twice means the first of the two instants. The counterpart in SQL is
+queue.parse_moment.sql.
 """
 
 import re
@@ -23,7 +24,7 @@ _ONLY_DATE = re.compile(r"(?:at\()?" + _DATE + r"\)?", re.ASCII).fullmatch
 
 
 def read_fire_at(text: str, zone: tzinfo) -> datetime:
-    """Returns the instant, in UTC. Raises Flaw."""
+    """Returns the instant in UTC. Raises Flaw."""
     match = _FIRE_AT(text)
     if match is None:
         raise _describe_malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
@@ -34,7 +35,7 @@ def read_fire_at(text: str, zone: tzinfo) -> datetime:
 
 
 def read_at(text: str, zone: tzinfo) -> datetime:
-    """Returns the instant, in UTC. Raises Flaw."""
+    """Returns the instant in UTC. Raises Flaw."""
     match = _AT(text)
     if match is None:
         raise _describe_malformed(
@@ -79,5 +80,5 @@ def _find_existing(local: datetime, zone: tzinfo, start: int, length: int) -> da
 
 
 def _describe_malformed(text: str, message: str, end: int) -> Flaw:
-    """Returns the error for a text of another form. If the text is a date alone, the error suggests a time."""
+    """Returns the error for a text of another form. The error suggests a time if the text is only a date."""
     return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

@@ -1,7 +1,7 @@
-"""AWS's `rate(value unit)`: the same number of seconds between any two times, even if the zone's offset changes.
+"""AWS's `rate(value unit)`: successive times are the same number of seconds apart, even if the zone's offset changes.
 
-A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
-reference (ScheduleExpression), which does not require that the number fits singular or plural.
+A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference has six units
+(ScheduleExpression), and does not require a singular unit with 1 or a plural unit with other numbers.
 The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 """
 
@@ -15,11 +15,11 @@ EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 _RATE = re.compile(r"rate\((\S+) (\S+?)\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
-_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: a second time would come after 2199
+_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice, since a second time would come after 2199
 
 
 def read_rate(text: str) -> tuple[int, str]:
-    """Returns number and unit (minute, hour or day). Raises Flaw."""
+    """Returns the number and the unit (minute, hour or day). Raises Flaw."""
     refuse_surplus_space(text)
     match = _RATE(text)
     if match is None:

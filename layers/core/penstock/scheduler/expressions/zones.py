@@ -1,8 +1,10 @@
 """Time zones: converts local times to instants.
 
 A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
-back) means the first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User
-Guide). AWS does not say which of the two times counts, so the first one is our choice. The rule holds for every change
+back) means the first of the two instants. Source: the section on daylight saving in "Schedule types" (EventBridge
+Scheduler User Guide). AWS does not say which of the two instants counts, so the first instant is our choice. The rule
+holds
+for every change
 of a zone's offset.
 """
 
@@ -34,13 +36,17 @@ def find_zone(name: str) -> tzinfo:
 
 
 def find_first_instant(local: datetime, zone: tzinfo) -> datetime | None:
-    """Returns the UTC instant of a local time: the first of two, or None if the local time does not exist."""
+    """Returns the UTC instant of a local time, or the first of two instants. Returns None if the local time does not
+    exist.
+    """
     before, after = _find_offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """Returns the last second of the gap or repeated hour around this local time; elsewhere the local time."""
+    """Returns the last second of the gap or repeated hour around this local time. Outside of both it returns the
+    local time.
+    """
     before, after = _find_offsets(local, zone)
     if before == after:
         return local
@@ -55,7 +61,7 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
 
 
 def find_clock_set_back(zone: tzinfo, after: datetime) -> tuple[datetime, timedelta] | None:
-    """Returns when the zone's clock is put back within the next 366 days, and by how much, or None."""
+    """Returns when and by how much the zone's clock is put back within the next 366 days, or None."""
     end = after.astimezone(UTC).replace(second=0, microsecond=0)
     for _ in range(366):
         start, end = end, end + timedelta(days=1)
@@ -76,7 +82,9 @@ def _find_offset(instant: datetime, zone: tzinfo) -> timedelta:
 
 
 def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
-    """Returns the offsets before and after a clock change: rising in a gap, falling in a repeated hour (PEP 495)."""
+    """Returns the offsets before and after a clock change. The offset rises in a gap, and falls in a repeated hour
+    (PEP 495).
+    """
     first = local.replace(tzinfo=zone)
     before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
     assert before is not None  # noqa: S101 - every zone of zoneinfo has an offset
@@ -92,7 +100,7 @@ def _explain_unknown(name: str) -> ScheduleInvalid:
 
 
 def _find_meant(name: str) -> str | None:
-    """Returns the suggestion: America/New_York for `america/newyork` and `New York`."""
+    """Returns the suggestion: The result is America/New_York for `america/newyork` and `New York`."""
     known = _index_by_folded_name()
     word = name[:LONGEST].casefold().strip().replace(" ", "_")
     if word in known:

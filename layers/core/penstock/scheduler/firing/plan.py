@@ -1,12 +1,12 @@
-"""Plans which occurrences of a due schedule fire now, and which one is next.
+"""Plans which occurrences of a due schedule fire now, and which occurrence is next.
 
     catchup false           fires those at most QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others
     catchup true            fires all missed ones in order, up to catchup_limit; skips and counts the others
     EventBridge Scheduler   fires those younger than MaximumEventAgeInSeconds
     one-shots               fires them however late (EventBridge Scheduler's: as above)
 
-With jitter and flexible windows an occurrence may wait for up to `window_seconds`, and is late only after that. The
-functions read no clock: `now` is the database's time.
+An occurrence with jitter or a flexible window may wait for up to `window_seconds`, and is late only after this time.
+The functions do not read a clock: `now` is the database's time.
 """
 
 from collections.abc import Sized
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_AT_ONCE: Final = 100
-"""How many occurrences of a schedule one transaction fires, unless catchup_limit is larger. The next fires the rest."""
+"""The number of occurrences of a schedule that one transaction fires, unless catchup_limit is larger. The next
+transaction fires the rest.
+"""
 MOST_COUNTED: Final = 10_000
-"""How far the service counts skipped occurrences. Each skipped occurrence costs a transaction a few microseconds."""
+"""The number up to which the service counts skipped occurrences. Each skipped occurrence costs a transaction a few
+microseconds.
+"""
 
 
 class Plan(NamedTuple):
@@ -48,7 +52,8 @@ class NextOccurrence(Protocol):
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """Plans the occurrences that fire now.
 
-    An occurrence of up to `window_seconds` ago may be due later in its window. A later transaction then plans it.
+    An occurrence of at most `window_seconds` ago may be due later in its window. A later transaction then plans this
+    occurrence.
     """
     following = plan_occurrences(due)
     if due.next_fire_at > due.now:  # the database's clock went back (queue.rewind_schedules)
@@ -74,7 +79,7 @@ def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
 
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
-    """Plans a schedule that catches up: the oldest occurrences up to the limit, then the next future one."""
+    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future occurrence."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))

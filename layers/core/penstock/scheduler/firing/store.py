@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     import psycopg
 
 MOST_SIGNATURES: Final = 3
-"""How often it tries to sign. A topic may change its signature version meanwhile, but rarely twice."""
+"""The number of attempts to sign the messages of a batch. A topic may change its signature version during an attempt,
+but rarely twice.
+"""
 
 
 class PlannedSchedule(NamedTuple):
@@ -48,7 +50,7 @@ class PlannedSchedule(NamedTuple):
 
 
 class FiringStore:
-    """Makes calls on one autocommit connection. If it raises psycopg.Error, the server rolls the batch back."""
+    """Makes calls on one autocommit connection. If a call raises psycopg.Error, the server rolls the batch back."""
 
     def __init__(
         self,
@@ -77,7 +79,7 @@ class FiringStore:
         return None if later.ms is None else later.ms / 1000
 
     def fire(self, limit: int, grace_seconds: int) -> int:
-        """Fires up to `limit` due schedules. Returns how many it claimed."""
+        """Fires up to `limit` due schedules. Returns the number of claimed rows."""
         with self._traces.record_spans(), self._connection.transaction():
             claimed = self._calls.call(CLAIM_SCHEDULES, [limit, self._per_second])
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
@@ -87,7 +89,7 @@ class FiringStore:
             return len(claimed)
 
     def try_again(self, limit: int) -> int:
-        """Retries up to `limit` failed invocations. Returns how many it claimed."""
+        """Retries up to `limit` failed invocations. Returns the number of claimed rows."""
         with self._traces.record_spans(), self._connection.transaction():
             left = retries = self._calls.call(CLAIM_SCHEDULE_RETRIES, [limit, self._per_second])
             for _ in range(MOST_SIGNATURES):
@@ -97,7 +99,9 @@ class FiringStore:
 
     # --- one call ----------------------------------------------------------------------------------------------------
     def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
-        """Fires schedules. Returns those whose messages need another signature version; these did not fire."""
+        """Fires schedules. Returns the schedules whose messages need another signature version; these schedules did
+        not fire.
+        """
         firings = [(work.due, at) for work in planned for at in work.plan.times]
         topic_messages = self._sign(self._drafts(firings))
         columns = [

@@ -1,4 +1,4 @@
-"""Spans of fired occurrences. Each span begins a trace, which messages and deliveries of the occurrence continue."""
+"""Spans of fired occurrences. Each span begins a trace, which the messages and deliveries of the occurrence continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,11 +10,13 @@ from penstock.observing.trace_context import Span, Tracer, Value, as_trace_heade
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable, str]
-"""Identifies a span: the schedule's id and the occurrence's time, or the retry's id and None; the schedule's name."""
+"""Identifies a span by the schedule's id and the occurrence's time, or by the retry's id and None, and by the
+schedule's name.
+"""
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer there are no spans."""
+    """The spans of one transaction. No spans are recorded without a tracer."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
@@ -23,7 +25,7 @@ class Traces:
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
-        """Ends the spans that began in the block. If the block raises, all of them have failed."""
+        """Ends the spans that began in the block. If the block raises an error, all its spans have failed."""
         error = "rolled_back"
         try:
             yield
@@ -53,7 +55,7 @@ class Traces:
         ]
 
     def failed(self, row_id: int) -> None:
-        """Marks the spans of this schedule or retry as failed: its target did not accept the message."""
+        """Marks the spans of this schedule or retry as failed, because its target did not accept the message."""
         self._failed_ids.add(row_id)
 
 

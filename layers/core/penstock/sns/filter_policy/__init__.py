@@ -1,4 +1,4 @@
 """Filter policies of subscriptions.
 
-The package compiles policies when they are set; queue.policy_matches compares them.
+The package compiles policies when they are set; queue.policy_matches compares messages with them.
 """

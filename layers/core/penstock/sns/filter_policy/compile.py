@@ -1,4 +1,5 @@
-r"""Filter policies of subscriptions: checked and compiled once, when they are set; compared in SQL at each publish.
+r"""Checks and compiles filter policies of subscriptions once, when they are set. SQL compares messages with them at
+each publish.
 
     policy     {"store": ["example_corp"], "price": [{"numeric": [">=", 100]}]}
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
@@ -6,14 +7,14 @@ r"""Filter policies of subscriptions: checked and compiled once, when they are s
 
 A key of a policy on the body may be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine,
 which joins the names of a path by dots.
-A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, all of which
-must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
+A compiled policy is a list of alternatives (more than one with `$or`). An alternative is a list of keys, and every
+key must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
 A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and networks with the facts
 of a message (facts.py). If you change a rule here, also check queue.policy_matches.sql and queue.fact_passes.sql;
 test_policy_matches tests both sides together.
 
-Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). Texts of errors: reports of users for the
-limits; github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.
+Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The error texts come from reports of users
+(limits) and from github.com/aws/event-ruler, the engine that AWS publishes (syntax).
 """
 
 from collections.abc import Iterator
@@ -106,7 +107,7 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
 
 
 def describe_place(text: str, message: str) -> str:
-    """Returns what AWS appends to the text of an error about a policy: where its parser stopped."""
+    """Returns the end of AWS's error text about a policy, which says where AWS's parser stopped."""
     if message.endswith(NOT_PARSED):
         return describe_parse_error(text)
     if any(message.endswith(whole) for whole in (NESTED, TOO_COMPLEX, TOO_MANY_KEYS, TOO_LONG)):
@@ -133,7 +134,7 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
     """Compiles a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
-        # AWS reports what is wrong within a nested object first.
+        # AWS reports a fault within a nested object first.
         if not nested and any(key.depth > 1 for key in list_keys(read)):
             raise make_operator_error(NESTED)
         check_limits(read)
@@ -144,7 +145,7 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
 
 
 def make_complexity_error() -> InvalidParameter:
-    """Returns the error for more combinations, or wildcards, than AWS allows."""
+    """Returns the error for more combinations or wildcards than AWS allows."""
     return make_operator_error(TOO_COMPLEX)
 
 
@@ -169,7 +170,7 @@ def list_parts(
 
 
 def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
-    """Returns the key of one list. Raises InvalidParameter."""
+    """Returns the key for one list of values. Raises InvalidParameter."""
     if not values:
         raise make_operator_error("Empty arrays are not allowed")
     return PolicyKey(path, depth, tuple(read_operator(value) for value in values))
@@ -189,7 +190,7 @@ def check_limits(policy: Object) -> None:
 
 
 def list_keys(policy: Object) -> Iterator[PolicyKey]:
-    """Yields all keys, including those within `$or`."""
+    """Yields all keys, including the keys within `$or`."""
     for part in policy.parts:
         if isinstance(part, PolicyKey):
             yield part
@@ -209,7 +210,9 @@ def count_combinations(policy: Object) -> int:
 
 
 def list_branches(policy: Object) -> list[dict[str, PolicyKey]]:
-    """Returns every way to choose from the `$or`s, as keys by path. The last of two keys with the same path counts."""
+    """Returns every combination of choices from the `$or`s, as keys by path. The last of two keys with the same path
+    counts.
+    """
     found: list[dict[str, PolicyKey]] = [{}]
     for part in policy.parts:
         if isinstance(part, PolicyKey):

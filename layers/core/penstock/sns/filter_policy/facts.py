@@ -1,8 +1,9 @@
 """Flattens a message's attributes or body once for each publish, so that SQL only compares (queue.policy_matches).
 
 Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`. Objects in an array count as if they
-replaced the array. If an array has several elements, and objects among them, the facts also contain the message itself,
-under U+001F alone: keys that match in such an array must match in one element of it (queue.keys_match_together). A dot
+replaced the array. If an array has several elements, including objects, the facts also contain the message itself,
+under the name U+001F. Keys that match in such an array must match in a single element (queue.keys_match_together). A
+dot
 in a name is equivalent to nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`. `queue.body_facts` does the same in
 SQL. Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of
 github.com/aws/event-ruler.
@@ -19,18 +20,19 @@ from .values import SEPARATOR, build_path, convert_value
 
 Facts = dict[str, list[object]]
 
-MOST_PATH_CHARACTERS = 4_194_304  # limit of a message, since deep objects with long names have long paths
+MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message, since deep objects with long names have long paths
 MOST_ARRAY_LEVELS = (
-    32  # limit of nested arrays, since queue.keys_match_together calls itself once for each level
+    32  # the limit of nested arrays, since queue.keys_match_together calls itself once for each level
 )
-# The limit of objects and arrays, counted by their brackets. 256 KiB may contain this many, and take 10 to 25 ms.
+# The limit of objects and arrays, counted by their brackets. A message of 256 KiB may contain this many and takes 10
+# to 25 ms.
 MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
 
 UNJUDGED = b"true"
 """Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. Such an object
-passes every policy, since a message must not get lost because it is complicated.
+passes every policy, so that a complicated message does not get lost.
 """
 
 
@@ -40,7 +42,7 @@ class UnreadableBody(Exception):  # noqa: N818 - no error of the client
 
 # --- message attributes ----------------------------------------------------------------------------------------------
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
-    """Returns the facts of message attributes, without binary ones.
+    """Returns the facts of message attributes, without binary attributes.
 
     If the value of an attribute does not fit its type, the message has no facts, so every policy rejects it (AWS counts
     these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared in their JSON form:
@@ -107,7 +109,7 @@ def find_body_facts(body: str) -> Mapping[str, object] | None:
 
 
 def has_too_many_containers(body: str) -> bool:
-    """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets within its texts do not count."""
+    """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets within strings do not count."""
     if body.count("{") + body.count("[") <= MOST_CONTAINERS:
         return False
     outside = "".join(body.replace("\\\\", "").replace('\\"', "").split('"')[::2])
@@ -115,7 +117,7 @@ def has_too_many_containers(body: str) -> bool:
 
 
 def remove_surrogates(value: object) -> object:
-    """Passes all names and texts of the value through `convert_value`."""
+    """Converts all names and texts of the value by `convert_value`."""
     if isinstance(value, dict):
         return list_members(value)
     if isinstance(value, list):

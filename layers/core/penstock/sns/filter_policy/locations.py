@@ -1,12 +1,12 @@
-"""Where AWS's parser stops at a fault of a filter policy: the end of its texts of errors.
+"""Finds where AWS's parser stops at a fault of a filter policy. AWS's error texts end with this position.
 
     "suffix" must be an object or an array
      at [Source: (String)"{"key":{"suffix":"v"}}"; line: 1, column: 19]
 
-AWS reads the text with Jackson, a streaming parser, and names the position after the current token: after the opening
-quote of a string whose characters it has not read, otherwise after the token. Source of the order of its checks:
-github.com/aws/event-ruler, RuleCompiler.java; of positions and of the form: github.com/FasterXML/jackson-core,
-ReaderBasedJsonParser.java and ContentReference.java, and recorded answers.
+AWS reads the text with Jackson, a streaming parser, and names the position after the current token. If the parser has
+not read the characters of a string yet, the position is after its opening quote. The order of the checks comes from
+github.com/aws/event-ruler, RuleCompiler.java. The positions and the form come from github.com/FasterXML/jackson-core,
+ReaderBasedJsonParser.java and ContentReference.java, and from recorded answers.
 """
 
 import json
@@ -26,9 +26,10 @@ _REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 
 
 class Node(NamedTuple):
-    """A value of the policy. `at`: the position once its token is current. `end`: once it has been read, or closed.
+    """A value of the policy. `at`: the position when the value's token is current. `end`: the position when the value
+    has been read, or closed.
 
-    `items` is for a list, `members` for an object. Positions are indexes of the next character.
+    A list has `items`, and an object has `members`. Positions are indexes of the next character.
     """
 
     value: object
@@ -39,7 +40,7 @@ class Node(NamedTuple):
 
 
 def describe_parse_error(text: str) -> str:
-    """Returns AWS's text about a word that is no token of JSON; an empty text for another fault."""
+    """Returns AWS's text about a word that is not a token of JSON, or an empty text for another fault."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -57,7 +58,9 @@ def describe_parse_error(text: str) -> str:
 
 
 def describe_location(text: str) -> str:
-    """Returns the location of the first fault of a policy in JSON; an empty text if it lies in no single value."""
+    """Returns the location of the first fault of a policy in JSON, or an empty text if the fault is not in a single
+    value.
+    """
     try:
         at = _find_fault(_read(text, 0))
     except (RecursionError, ValueError):
@@ -80,7 +83,7 @@ def _format_place(text: str, at: int) -> str:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def _read(text: str, start: int) -> Node:
-    """Reads the value that begins at an index of a text in JSON."""
+    """Reads the value that begins at this index of a JSON text."""
     symbol, end = _read_token(text, start)
     if symbol == "{":
         return _read_object(text, end)
@@ -172,7 +175,7 @@ def _find_in_value(node: Node) -> int | None:
     if name == "anything-but":
         return _find_in_exclusion(argument)
     if name == "cidr" and isinstance(argument.value, str):
-        return None  # AWS's class for addresses does not know the parser
+        return None  # AWS's class for addresses has no access to the parser
     return argument.end if name == "wildcard" and isinstance(argument.value, str) else argument.at
 
 

@@ -1,4 +1,4 @@
-"""The operators of filter policies. A value in a policy's list becomes a test that SQL applies to one fact.
+"""The operators of filter policies. Each value in a policy's list becomes a test that SQL applies to one fact.
 
     exact, anything-but        ["in" | "not", [values]]
     equals-ignore-case, …      ["ci" | "not-ci", [values in lower case], characters of the longest]
@@ -37,9 +37,9 @@ Test = list[Any]  # JSON whose members depend on the operator
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One parsed value of a key's list. With `absent` the key must be missing; otherwise `test` decides.
+    """A parsed value of a key's list. `absent` means that the key must be missing; otherwise `test` decides.
 
-    `points` count towards the limit of wildcards. `wildcard` means that one of the patterns has a wildcard.
+    `points` count towards the limit of wildcards. `wildcard` means that a pattern has a wildcard.
     """
 
     test: Test | None = None
