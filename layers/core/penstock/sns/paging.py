@@ -10,8 +10,7 @@ __all__ = ["make_token", "read_token"]
 
 
 def read_token(token: str | None, is_last: Callable[[str], bool]) -> str | None:
-    """Returns the item that the token names; `is_last` checks the item. Raises InvalidParameter for a foreign token.
-    """
+    """Returns the item that the token names; `is_last` checks the item. Raises InvalidParameter for a foreign token."""
     if not token:
         return None
     named = read_name(token)

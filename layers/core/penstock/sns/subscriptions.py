@@ -373,8 +373,7 @@ FIFO_QUEUE = (
 def check_attributes(
     attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
 ) -> str | None:
-    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the policy.
-    """
+    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the policy."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         check_dead_letter_type(attributes, protocol, endpoint, topic)

@@ -37,8 +37,7 @@ _NUMBER = re.compile(r"[+-]?(?=[0-9.])([0-9]*)(?:\.([0-9]*))?(?:[eE][+-]?[0-9]{1
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
 def check_message_body(body: str) -> bytes:
-    """Returns the body in UTF-8. Raises an error for an empty body, and for characters that XML 1.0 does not allow.
-    """
+    """Returns the body in UTF-8. Raises an error for an empty body, and for characters that XML 1.0 does not allow."""
     if not body:
         raise errors.MissingParameter.named("MessageBody")
     data = encode_text(body)

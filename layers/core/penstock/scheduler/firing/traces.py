@@ -1,4 +1,4 @@
-"""Spans of fired occurrences. Each span begins a trace, which the messages and deliveries of the occurrence continue."""
+"""Spans of fired occurrences. Each span begins a trace, which the occurrence's messages and deliveries continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager

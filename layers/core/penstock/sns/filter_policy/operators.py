@@ -218,8 +218,7 @@ def _format_value(value: object) -> str:
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
 def _compile_anything_but(argument: object) -> Operator:
-    """Compiles a test for values that do not equal any value of the list. The list has either numbers or strings.
-    """
+    """Compiles a test for values that do not equal any value of the list. The list has either numbers or strings."""
     if isinstance(argument, dict):
         return _compile_anything_but_like(*_take_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]

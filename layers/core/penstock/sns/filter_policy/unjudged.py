@@ -15,7 +15,7 @@ def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count
     """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key of the messages."""
     if count:
         _log.warning(
-            "messages were too complicated for filters, and passed the filters unchecked", extra={"by": by, "source":
-            name}
+            "messages were too complicated for filters, and passed the filters unchecked",
+            extra={"by": by, "source": name},
         )
         yield Unjudged(by, count)

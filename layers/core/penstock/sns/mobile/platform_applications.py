@@ -41,7 +41,9 @@ ATTRIBUTES = frozenset((
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
 MOST_NAME = 256
-MOST_CHARACTERS = 16_384  # the limit of one attribute, which is our choice; a certificate or a key file is shorter
+MOST_CHARACTERS = (
+    16_384  # the limit of one attribute, which is our choice; a certificate or a key file is shorter
+)
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 

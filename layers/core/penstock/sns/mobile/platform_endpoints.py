@@ -49,7 +49,9 @@ def create_platform_endpoint(
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
-        given.setdefault("CustomUserData", request.custom_user_data)  # Attributes take precedence (recorded at AWS)
+        given.setdefault(
+            "CustomUserData", request.custom_user_data
+        )  # Attributes take precedence (recorded at AWS)
     check_attributes(given)
     token = check_token(request.token, arn.platform)
     given.pop("Token", None)

@@ -25,8 +25,7 @@ Given = Mapping[str, sns.MessageAttributeValue]
 
 
 def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
-    """Raises ValidationError for attributes without a DataType. Each violation names the path of its member.
-    """
+    """Raises ValidationError for attributes without a DataType. Each violation names the path of its member."""
     problems = [
         describe_problem("null", f"{path}messageAttributes.{name}.member.dataType", "Member must not be null")
         for path, attributes in messages

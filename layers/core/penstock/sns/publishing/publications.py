@@ -101,8 +101,7 @@ class Publication(msgspec.Struct, omit_defaults=True):
 def encode_publications(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, size: int, context: Context
 ) -> Operation[list[PublishEntry]]:
-    """Converts a request's messages to the database's form. `size` counts the bytes of all messages and attributes.
-    """
+    """Converts a request's messages to the database's form. `size` counts the bytes of all messages and attributes."""
     entries, unjudged = [], 0
     for message in messages:
         contents = yield from make_contents(topic, message, version, context)
