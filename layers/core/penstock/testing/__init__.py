@@ -1,7 +1,7 @@
-"""Fixtures of pytest for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/guides/testing.md).
+"""Pytest fixtures for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/guides/testing.md).
 
-pytest loads `fixtures` in every project whose environment has this package. No module here imports boto3 before a test
-asks for it.
+pytest loads `fixtures` in every project whose environment has this package. No module in this package imports boto3
+before a test needs it.
 """
 
 from .account import Account

@@ -23,7 +23,9 @@ class Account:
 
     @property
     def access_key_id(self) -> str:
-        """Returns the account id: a test server takes 12 digits as the caller's account, and accepts any secret."""
+        """Returns the account id, since a test server takes 12 digits as the caller's account, and accepts any
+        secret.
+        """
         return self.account_id
 
     @property

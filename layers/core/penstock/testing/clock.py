@@ -1,6 +1,6 @@
 """A clock that a test moves. The clock belongs to a server that only this test uses.
 
-The server is a child of the test process and takes its orders from the pipe at its standard input. The clock has no
+The server is a child of the test process, and reads commands from the pipe at its standard input. The clock has no
 address. The server ends when the pipe closes.
 """
 
@@ -23,8 +23,8 @@ ACCOUNT = "000000000001"  # the accounts of `TestServer.account` begin with anot
 class Clock:
     """The time of a server. The time runs as usual, and `advance` moves it forward.
 
-    Visibility timeouts, delays, retention, deduplication, schedules and retries follow it, as if the service had done
-    nothing for that time. The clock of the test process does not move.
+    Visibility timeouts, delays, retention, deduplication, schedules and retries follow this clock, as if the service
+    had been idle for the time. The clock of the test process does not move.
     """
 
     def __init__(self, process: subprocess.Popen[str], endpoint_url: str) -> None:
@@ -32,13 +32,13 @@ class Clock:
         self.account = Account(endpoint_url, ACCOUNT)
 
     def advance(self, by: timedelta | float) -> datetime:
-        """Moves the clock by a timedelta or seconds.
+        """Moves the clock by a timedelta or by seconds.
 
         Returns the server's time. Raises ValueError for a negative value.
         """
         seconds = by.total_seconds() if isinstance(by, timedelta) else by
         if not 0 <= seconds < timedelta.max.total_seconds():
-            raise ValueError(f"time passes by 0 seconds or more, not by {seconds}")
+            raise ValueError(f"the clock can move by 0 seconds or more, not by {seconds}")
         assert self._process.stdin is not None  # noqa: S101 - opened with pipes
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
@@ -60,7 +60,7 @@ class Clock:
             text=True,
             cwd="/",
             env=build_server_environment(),
-        ) as process:  # closes the pipes at the end, and waits for the process
+        ) as process:  # the block closes the pipes at its end, and waits for the process
             yield cls(process, _answer(process))
 
 
@@ -69,6 +69,6 @@ def _answer(process: subprocess.Popen[str]) -> str:
     line = process.stdout.readline().strip()
     if not line:
         raise TestServerError(
-            "the test server with a clock has ended; what it wrote to standard error says why"
+            "the test server with a clock has ended; its messages on standard error say why"
         )
     return line

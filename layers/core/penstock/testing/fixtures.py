@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def penstock_server() -> Iterator[TestServer]:
     """Returns the test server of this machine, which all test processes of a user share.
 
-    The server ends with the last of them.
+    The server ends when the last process ends.
     """
     with closing(find_server()) as server:
         yield server
@@ -28,7 +28,7 @@ def penstock_server() -> Iterator[TestServer]:
 
 @pytest.fixture
 def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Account:
-    """Returns a separate account for the test: endpoint_url, credentials, `client("sqs")`, `environment`."""
+    """Returns a separate account for the test, with endpoint_url, credentials, `client("sqs")` and `environment`."""
     if "penstock_clock" in request.fixturenames:
         clock: Clock = request.getfixturevalue("penstock_clock")
         return clock.account
@@ -37,7 +37,9 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """Returns a clock that the test moves. The clock has a separate server, which the other fixtures then use, too."""
+    """Returns a clock that the test moves. The clock has a separate server, which the test's other fixtures then use,
+    too.
+    """
     with Clock.running(penstock_server) as clock:
         yield clock
 

@@ -5,7 +5,8 @@
                                                           /log       what the server wrote
 
 The process that starts the server listens on the socket first, passes it to the server, and connects like every other
-process. Connections wait in the socket's queue until the server answers. The kernel closes the connection of a killed
+process. New connections wait in the socket's queue until the server answers. The kernel closes the connection of a
+killed
 process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting from the
 environment.
 """
@@ -30,8 +31,8 @@ import penstock
 
 from .account import Account
 
-# The variables that a test server inherits. These variables locate programs and folders; none has the address of a
-# database.
+# The variables that a test server inherits. These variables locate programs and folders. None of the variables has
+# the address of a database.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",
@@ -67,16 +68,17 @@ class TestServer:
         self._numbers = count(1)
 
     def account(self) -> Account:
-        """Returns an unused account id: six digits belong to this process, six count its accounts."""
+        """Returns an unused account id: six digits belong to this process, and six digits count its accounts."""
         return Account(self.endpoint_url, f"{self._user:06}{next(self._numbers):06}")
 
     def close(self) -> None:
-        """Closes the connection. The server ends unless others use it."""
+        """Closes the connection. The server ends unless other processes use it."""
         self._connection.close()
 
 
 def find_server() -> TestServer:
-    """Returns the server of this machine, and starts it if it does not run. Several processes may call this at once.
+    """Returns this machine's server, and starts the server if it does not run. Several processes may call this
+    function at once.
 
     Raises TestServerError.
     """
@@ -96,14 +98,16 @@ def find_server() -> TestServer:
 
 
 def _make_private_folder() -> Path:
-    """Returns the folder of this user and installation: two virtual environments may contain different releases."""
+    """Returns the folder of this user and installation. Each virtual environment has a separate folder, since two
+    environments may contain different releases.
+    """
     installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
         :12
     ]
     folder = Path(tempfile.gettempdir()) / f"penstock-tests-{os.getuid()}-{installation}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.is_symlink():
-        raise TestServerError(f"{folder} belongs to somebody else; set TMPDIR to a folder that you own")
+        raise TestServerError(f"{folder} belongs to another user; set TMPDIR to a folder that you own")
     return folder
 
 
@@ -141,7 +145,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def _start(folder: Path, listener: socket.socket) -> None:
-    """Returns when the server is a separate process that has the socket. The server is still starting then."""
+    """Returns as soon as the server is a separate process that has the socket. The server may still be starting at
+    that time.
+    """
     command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
     with (folder / "log").open("wb") as log:
         subprocess.run(
@@ -152,7 +158,7 @@ def _start(folder: Path, listener: socket.socket) -> None:
             cwd="/",
             env=build_server_environment(),
             pass_fds=[listener.fileno()],
-            check=False,  # a server that does not start closes the socket
+            check=False,  # a server that fails to start closes the socket
         )
 
 

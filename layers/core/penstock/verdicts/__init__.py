@@ -1,7 +1,8 @@
-"""Judges a queue by its minutes: whether it keeps up, since when it does not, why, and when it will be empty.
+"""Judges a queue by its minutes: whether the queue keeps up, when and why it began to fall behind, and when it will
+be empty.
 
-The functions are pure functions of rows of queue.minute; they use no database and no clock. docs/reference/verdicts.md
-lists the rules in order.
+The functions are pure functions of rows of queue.minute, and use neither a database nor a clock.
+docs/reference/verdicts.md lists the rules in order.
 
     types.py      the input (Minute, Facts) and the output (Verdict)
     verdict.py    `judge` and the rules, in their order

@@ -14,18 +14,19 @@ STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
 """Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
 SLOPE_SIGMAS: Final = 1.5
-"""Both changes must also exceed chance. By chance this happens once in a hundred times."""
+"""Both changes must also be larger than changes by chance. Changes by chance are this large once in a hundred times.
+"""
 FADING_MINUTES: Final = 240
-"""A trend fades: after this time it has made two thirds of its change."""
+"""A trend fades. After this time two thirds of its change have happened."""
 WAVE_MINUTES: Final = 6 * 60
-"""The minimum number of minutes in which a daily wave is detected."""
+"""The minimum number of minutes that the search for a daily wave needs."""
 WAVE_STEP: Final = 15
 WAVE_FIT: Final = 0.9
 """A wave is accepted if it explains this fraction of the variance of arrivals."""
 DAY_MINUTES: Final = 24 * 60
 
 Outlook: TypeAlias = Callable[[float], float]
-"""The expected arrivals per minute, this many minutes from now."""
+"""Returns the expected arrivals per minute, this many minutes from now."""
 
 
 def forecast_arrivals(series: Series) -> Outlook:
@@ -40,7 +41,7 @@ def forecast_arrivals(series: Series) -> Outlook:
 
 
 def project_trend(level: float, slope: float) -> Outlook:
-    """Returns a level at the middle of the last quarter of an hour, and its change per minute, which fades."""
+    """Returns the level at the middle of the last quarter of an hour, and its change per minute, which fades."""
 
     def arrivals(minutes: float) -> float:
         return level + slope * (LEVEL_MINUTES / 2 + FADING_MINUTES * (1 - exp(-minutes / FADING_MINUTES)))
@@ -51,8 +52,8 @@ def project_trend(level: float, slope: float) -> Outlook:
 def measure_slope(sent: Sequence[int]) -> float:
     """Returns the change of arrivals from minute to minute, or 0 if less than two hours are known.
 
-    The change is the smaller of the slopes of the last hour and of the hour before, since a step is not a trend, and
-    a recent change does not have one yet.
+    The change is the smaller slope of the last hour and the hour before. A step is not a trend, and a recent change
+    is not a trend yet.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
@@ -61,7 +62,9 @@ def measure_slope(sent: Sequence[int]) -> float:
         compute_median_slope(sent[-TREND_MINUTES:]),
     )
     slope = min(before, last, key=abs) if before * last > 0 else 0.0
-    chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the error of a slope through counts
+    chance = sqrt(
+        12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4
+    )  # the standard error of a slope through counts
     if abs(slope) < SLOPE_SIGMAS * chance or len(select_settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:
         return 0.0
     return slope
@@ -81,9 +84,10 @@ def compute_means(counts: Sequence[int], step: int) -> list[float]:
 
 
 def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
-    """Fits a sine of 24 hours to the arrivals by least squares (a cosinor). Returns None if it does not fit.
+    """Fits a sine wave of 24 hours to the arrivals by least squares (a cosinor). Returns None if the wave does not
+    fit.
 
-    The sine is shifted to meet the present value, on the assumption that its present error lasts.
+    The wave is shifted to the present value, on the assumption that its present error lasts.
     """
     if len(sent) < WAVE_MINUTES:
         return None

@@ -1,4 +1,4 @@
-"""Finds out whether a backlog grows or shrinks, and since when."""
+"""Finds out whether a backlog grows or shrinks, and when that began."""
 
 from math import sqrt
 from typing import Final
@@ -8,27 +8,30 @@ from .series import Series
 LEAST_BACKLOG: Final = 10
 """Fewer messages do not count as a backlog."""
 BACKLOG_SECONDS: Final = 60
-"""A backlog takes consumers longer than this to work off."""
+"""Messages count as a backlog if consumers need longer than this to work them off."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
-"""The shortest of these windows in which the backlog changed by more than chance determines the trend."""
+"""The trend comes from the shortest of these windows in which the backlog changed by more than chance."""
 BACK_MINUTES: Final = 2
 """If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""A change beyond chance is this multiple of the square root of arrivals plus departures, the usual spread."""
+"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures.
+"""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""A constant backlog counts if consumers take this long to work it off."""
+"""A constant backlog counts if consumers need this long to work it off."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
-    """Returns whether this many messages are more than consumers have at hand. `drain_rate` is messages a second."""
+    """Returns whether this many messages are more than consumers normally have in progress. `drain_rate` is in
+    messages a second.
+    """
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
 def fit_trend(series: Series) -> int:
-    """Returns 1 if the backlog grows, -1 if it shrinks, 0 if for an hour it did neither by more than chance.
+    """Returns 1 if the backlog grows, -1 if it shrinks, and 0 if it did neither by more than chance in the last hour.
 
-    If consumers have just come back, the answer is the trend since then.
+    If consumers have just come back, the result is the trend since their return.
     """
     values = series.visible
     if are_consumers_back(series):
@@ -46,7 +49,7 @@ def fit_trend(series: Series) -> int:
 
 
 def are_consumers_back(series: Series) -> bool:
-    """Returns whether receives resumed after minutes without any, less than BACK_MINUTES full minutes ago."""
+    """Returns whether receives resumed less than BACK_MINUTES full minutes ago, after minutes without receives."""
     recent = series.received[-BACK_MINUTES:]
     if len(recent) < BACK_MINUTES or all(recent):
         return False
@@ -56,7 +59,7 @@ def are_consumers_back(series: Series) -> bool:
 
 
 def estimate_chance(series: Series, minutes: int) -> float:
-    """Returns how far the backlog of these last minutes moves without any cause."""
+    """Returns how far the backlog of these last minutes moves by chance."""
     return spread(sum(series.sent[-minutes:]) + sum(series.left[-minutes:]))
 
 
@@ -68,8 +71,8 @@ def spread(events: int) -> float:
 def start_of_growth(series: Series) -> int:
     """Returns the index of the minute in which the present growth began, after the lowest earlier backlog.
 
-    Going back, growth ends where the backlog was higher by a fifth of all that it has grown since, and by more than
-    chance in five minutes.
+    The search goes back in time. It stops where the backlog was higher by a fifth of its later growth, and by more
+    than chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))
     values = series.visible
@@ -81,7 +84,8 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The bottom may be flat. Growth began where the backlog left it for the last time.
+    # The lowest backlog may last for several minutes. Growth began where the backlog left the lowest value for the
+    # last time.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 
@@ -89,7 +93,7 @@ def start_of_growth(series: Series) -> int:
 def start_of_draining(series: Series) -> int:
     """Returns the index of the minute after the peak of the present backlog.
 
-    Going back, the peak is passed where the backlog was lower by a fifth of all that it has shrunk since, and by more
+    The search goes back in time. It stops where the backlog was lower by a fifth of its later decrease, and by more
     than chance in five minutes.
     """
     noise = max(LEAST_BACKLOG, estimate_chance(series, NOISE_MINUTES))

@@ -1,4 +1,4 @@
-"""Explains why a queue falls behind: compares the minutes since then with the minutes before."""
+"""Explains why a queue falls behind, by a comparison of the minutes before and after it began to fall behind."""
 
 from typing import Final, NamedTuple
 
@@ -8,17 +8,19 @@ from .types import Cause, Facts
 BEFORE_MINUTES: Final = 60
 SINCE_MINUTES: Final = 15
 ROSE: Final = 1.2
-"""Arrivals count as risen at this multiple of the former rate."""
+"""Arrivals count as risen from this multiple of the former rate on."""
 FELL: Final = 0.85
 """Consumers count as slower at this fraction of the former rate."""
 SLOWER: Final = 1.3
-"""Handlers count as slow at this multiple of the former handling time. Below it, consumers have left."""
+"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers
+have left.
+"""
 TENANT_SHARE: Final = 0.5
-"""A group that sends more than this fraction of all messages is the cause, if arrivals rose."""
+"""If arrivals rose, a group that sends more than this fraction of all messages is the cause."""
 
 
 class RateChange(NamedTuple):
-    """Messages per minute before and since: arrivals, completions, and messages in flight."""
+    """Rates before and after a minute: arrivals and completions per minute, and messages in flight."""
 
     arrivals_before: float
     arrivals: float
@@ -29,7 +31,7 @@ class RateChange(NamedTuple):
 
 
 def change_since(series: Series, start: int) -> RateChange | None:
-    """Returns the change at the minute with this index, or None if no earlier minute is known."""
+    """Returns the change at this minute's index, or None if no earlier minute is known."""
     before = slice(max(0, start - BEFORE_MINUTES), start)
     since = slice(start, min(len(series), start + SINCE_MINUTES))
     if not series.sent[before] or not series.sent[since]:
@@ -45,7 +47,8 @@ def change_since(series: Series, start: int) -> RateChange | None:
 def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
     """Returns why the backlog has grown since the minute with this index, or None if that is unknown.
 
-    Slower consumers win over faster producers as the cause, since consumers that keep up take more when more arrives.
+    Slower consumers take precedence over faster producers as the cause, since consumers that keep up handle more
+    messages when more messages arrive.
     """
     change = change_since(series, start)
     if change is None or not change.arrivals_before:
@@ -60,7 +63,9 @@ def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | No
 
 
 def is_slower(change: RateChange) -> bool:
-    """Returns whether a message takes longer than before, by messages in flight divided by the rate of completions."""
+    """Returns whether a message takes longer than before. The time of a message is the number in flight divided by
+    the rate of completions.
+    """
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before

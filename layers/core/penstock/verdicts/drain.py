@@ -19,7 +19,7 @@ LEAST_DOUBT: Final = 0.05
 
 
 class ExpectedFlow(NamedTuple):
-    """Messages per minute: expected arrivals, completions, and the uncertainty of their difference."""
+    """Rates in messages per minute: expected arrivals, completions, and the uncertainty of their difference."""
 
     arrivals: Outlook
     drain: float
@@ -27,7 +27,7 @@ class ExpectedFlow(NamedTuple):
 
 
 def measure_flow(series: Series, since: int) -> ExpectedFlow:
-    """Returns the flow. Completions are measured since the minute with this index."""
+    """Returns the flow. The index of the minute from which completions are measured."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
@@ -37,7 +37,7 @@ def measure_flow(series: Series, since: int) -> ExpectedFlow:
 
 
 def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptying | None:
-    """Returns when a backlog of this many messages will be gone, or None if that takes longer than a day."""
+    """Returns when a backlog of this many messages will be gone, or None if it lasts longer than a day."""
     at = count_minutes_to_empty(backlog, flow, 0)
     if at is None:
         return None
@@ -51,7 +51,9 @@ def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptyi
 
 
 def count_minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
-    """Returns the minutes until the backlog is gone, with `more` additional arrivals per minute; None over a day."""
+    """Returns the minutes until the backlog is gone, with `more` additional arrivals per minute, or None for more
+    than a day.
+    """
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
         net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more

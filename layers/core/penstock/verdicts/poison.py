@@ -6,23 +6,27 @@ from typing import Final
 from .series import MINUTE, Series
 
 POISON_MINUTES: Final = 10
-"""How many minutes the rule looks back."""
+"""The number of minutes that the rule examines."""
 RECURRING_MINUTES: Final = 3
-"""In how many of these minutes redeliveries must occur. A single one is a restarted consumer."""
+"""The number of these minutes in which redeliveries must occur. Redeliveries in a single minute mean that a consumer
+restarted.
+"""
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
 """The fraction of receives that are redeliveries."""
 DEAD_LETTERED_SHARE: Final = 0.005
-"""Or the fraction of leaving messages that go to the dead-letter queue, in at least two of the minutes."""
+"""Or the fraction of departing messages that go to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
-"""Or this fraction while a message is stuck: handlers that fail now and then stay below it."""
+"""Or the fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below this fraction.
+"""
 STUCK: Final = timedelta(minutes=5)
-"""A message is stuck if the oldest one is older than this, and either it has been the oldest for this time while
-others were deleted, or a message sent now would be handled in a fifth of the time."""
+"""The oldest message is stuck if it is older than this, and either it has been the oldest message for this time while
+other messages were deleted, or a message sent now would be handled in a fifth of the time.
+"""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
-"""Below this fraction of first receives that end in a delete, all handlers fail rather than some messages."""
+"""If fewer than this fraction of first receives end in a delete, the cause is the handlers and not some messages."""
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
@@ -41,7 +45,9 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Returns whether the oldest message stays while others pass it, or is much older than the backlog explains."""
+    """Returns whether the oldest message stays while other messages pass it, or is much older than the backlog
+    explains.
+    """
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at
@@ -53,7 +59,7 @@ def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def do_handlers_fail(series: Series) -> bool:
-    """Returns whether hardly any message is deleted after its first receive."""
+    """Returns whether consumers delete hardly any message after its first receive."""
     first = sum(series.received[-POISON_MINUTES:]) - sum(series.redelivered[-POISON_MINUTES:])
     done = sum(series.left[-POISON_MINUTES:]) - sum(series.dead_lettered[-POISON_MINUTES:])
     return first >= LEAST_REDELIVERIES and done < DONE_SHARE * first

@@ -8,15 +8,15 @@ from typing import Final, NamedTuple
 from .series import Series
 
 RATE_MINUTES: Final = (5, 10, 15)
-"""A rate uses the shortest of these windows in which enough messages arrived or left."""
+"""A rate is measured in the shortest of these windows in which enough messages arrived or left."""
 ENOUGH_MESSAGES: Final = 100
-"""This many messages make a rate accurate to about a tenth: the square root of a count is its usual error."""
+"""This many messages make a rate accurate to about a tenth, since the usual error of a count is its square root."""
 MOST_BURSTS: Final = 2
-"""Up to this many burst minutes in a quarter of an hour are ignored. More of them count as the new rate."""
+"""Up to this many burst minutes in a quarter of an hour are ignored. More burst minutes count as the new rate."""
 
 
 class Rates(NamedTuple):
-    """Messages a second over the last `minutes`."""
+    """Rates in messages a second over the last `minutes`."""
 
     minutes: int
     arrivals: float
@@ -36,12 +36,14 @@ def sum_messages(series: Series, minutes: int) -> int:
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
-"""A steady rate uses the longest of these windows in which it did not change beyond chance."""
+"""A steady rate is measured in the longest of these windows in which the rate did not change by more than chance."""
 SIGMAS: Final = 3
 
 
 def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
-    """Returns the last minutes whose counts did not change beyond chance: at least five, at most `most`."""
+    """Returns the last minutes whose counts did not change by more than chance: at least five minutes, and at most
+    `most`.
+    """
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:
         earlier = counts[-minutes : -len(found)]
@@ -56,7 +58,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def find_steady_rate(counts: Sequence[int]) -> float:
-    """Returns the mean per minute, without one or two bursts, which do not predict the next minutes."""
+    """Returns the mean per minute. It omits one or two bursts, which do not predict the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

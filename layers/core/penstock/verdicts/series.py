@@ -1,4 +1,6 @@
-"""The minutes of a queue without gaps. The object fills in missing minutes, so that rules can count back from now."""
+"""Makes a series of a queue's minutes without gaps. The object fills in missing minutes, so that rules can count back
+from now.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,12 +11,13 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""A minute's counts are complete this long after its end, since activity is summed every ten seconds."""
+"""A minute's counts are complete this many seconds after its end, since activity is summed every ten seconds."""
 
 
 @dataclass(slots=True)
 class Series:
-    """One value per minute, oldest first, of full minutes up to the last known one. Gauges are measured at its end.
+    """One value per full minute, oldest first, up to the last known minute. Gauges are measured at the end of a
+    minute.
 
     `now` has the present gauges. `last_received_at` is the time of the last receive that returned a message, or None.
     """
@@ -26,7 +29,7 @@ class Series:
     received: list[int] = field(default_factory=list)
     redelivered: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
-    """Messages that were deleted or moved to the dead-letter queue."""
+    """The number of messages that were deleted or moved to the dead-letter queue."""
     dead_lettered: list[int] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
@@ -35,21 +38,24 @@ class Series:
     """The time of the last measurement of the gauges. Later minutes are estimates."""
     sent_since: int = 0
     left_since: int = 0
-    """Messages sent and left after the last full minute."""
+    """The numbers of messages that arrived and left after the last full minute."""
 
     def __len__(self) -> int:
         return len(self.sent)
 
     def find_start(self, index: int) -> datetime:
-        """Returns when the minute with this index starts. `len(series)` is the minute after the last one."""
+        """Returns when the minute with this index starts. `len(series)` is the index of the minute after the last
+        minute.
+        """
         return self.ends_at - (len(self) - index) * MINUTE
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """Returns the series of a queue. `minutes` has the newest last; minutes that start after `now` are ignored.
+    """Returns the series of a queue. `minutes` has the newest minute last. Minutes that start after `now` are
+    ignored.
 
-    In a minute without a row nothing happened, so the gauges stay. A row without gauges was not measured: its gauges
-    are the former gauges plus arrivals minus departures.
+    A minute without a row had no activity, so its gauges stay the same. A row without gauges was not measured. Its
+    gauges are the former gauges plus arrivals minus departures.
     """
     ends_at = (now.astimezone(UTC) - SETTLE).replace(second=0, microsecond=0)
     rows = [row for row in minutes if row.starts_at <= now]
@@ -89,7 +95,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
 
 
 def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
-    """Sets the newest gauges, from the facts, the current minute, or the last minutes."""
+    """Sets the newest gauges from the facts, the current minute, or the last minutes."""
     receives = [at for row in rows if (at := last_receive(row)) is not None]
     series.last_received_at = convert_to_utc(max(receives, default=None))
     oldest_at = next((row.oldest_at for row in reversed(rows) if row.visible is not None), None)
@@ -109,7 +115,9 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
 
 
 def last_receive(row: Minute) -> datetime | None:
-    """Returns the last receive up to this minute; the end of the minute if only the number of receives is known."""
+    """Returns the time of the last receive up to this minute, or the end of the minute if only the number of receives
+    is known.
+    """
     known = row.last_received_at
     if row.received and (known is None or known < row.starts_at):
         return row.starts_at + MINUTE

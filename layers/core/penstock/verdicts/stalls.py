@@ -9,26 +9,30 @@ from .types import Facts
 STALL: Final = timedelta(seconds=90)
 """The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The minimum wait if messages in flight may explain it: in a FIFO queue their group waits for them, and without a
-receive in the hour before, the handling time is unknown.
+"""The minimum wait if messages in flight may explain it. A FIFO queue holds back their group, and the handling time
+is unknown if no receive happened in the hour before.
 """
 RECEIVES_MISSED: Final = 7
-"""While messages are in flight all consumers may be busy.
+"""All consumers may be busy while messages are in flight.
 
-At least this many receives must be missing, compared with the hour before. Seven independent receives are missing by
-chance once in a thousand times.
+Therefore at least this many receives must be missing, compared with the hour before. Seven independent receives are
+missing by chance only once in a thousand times.
 """
 LONGEST_PATIENCE: Final = timedelta(minutes=30)
-"""Beyond this time messages in flight no longer explain the wait."""
+"""Messages in flight do not explain a wait that is longer than this."""
 USUAL: Final = 1.5
-"""A wait counts as unusual at this multiple of the usual wait."""
+"""A wait counts as unusual from this multiple of the usual wait on."""
 USUAL_WAITS: Final = 5
-"""A wait is usual if this many were as long in the known minutes (up to 25 hours), since consumers may run hourly."""
+"""A wait is usual if this many waits in the known minutes (up to 25 hours) were as long, since consumers may run
+hourly.
+"""
 BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """Messages wait without a receive. Says since when, and how long that may last before it is a stall."""
+    """A wait of messages without a receive. It has the beginning of the wait, and the time after which the wait
+    counts as a stall.
+    """
 
     since: datetime
     patience: timedelta
@@ -36,12 +40,12 @@ class Waiting(NamedTuple):
 
 
 def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
-    """Returns None if no message waits, or if the queue was not measured since the last receive.
+    """Returns None if no message waits, or if the queue has not been measured since the last receive.
 
-    The wait begins with the last receive. Without a receive since messages arrived, the stall begins with their
-    arrival: not
-    before the oldest message, and not before the first minute of the run of minutes that ended with messages. Without
-    any minute, nothing changed in the whole period, and the wait begins with the oldest message.
+    The wait begins with the last receive. If no receive has happened since messages arrived, the stall begins with
+    their arrival. It does not begin before the oldest message, or before the first minute of the run of minutes that
+    ended with messages. If there are no minutes, nothing has changed in the whole period, and the wait begins with
+    the oldest message.
     """
     if series.now.visible <= 0:
         return None
@@ -74,7 +78,7 @@ def compute_patience(series: Series, facts: Facts) -> timedelta:
 
 
 def compute_busy_patience(series: Series) -> timedelta:
-    """Returns how long busy consumers may take until one of them receives again."""
+    """Returns how long it may take until a busy consumer receives again."""
     end = len(series)
     while end > 0 and series.received[end - 1] == 0:
         end -= 1
@@ -88,7 +92,7 @@ def compute_busy_patience(series: Series) -> timedelta:
 def find_usual_wait(series: Series) -> timedelta:
     """Returns how long messages usually wait for a receive.
 
-    A wait is a run of minutes that ended with messages and had no receive, up to a minute with a receive.
+    A wait is a run of minutes that ended with messages and had no receive. The next minute with a receive ends it.
     """
     waits: list[int] = []
     wait = 0

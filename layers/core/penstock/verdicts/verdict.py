@@ -18,19 +18,20 @@ TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
 """An empty queue without activity for this time is idle."""
 LIMIT_SHARE: Final = 0.95
-"""From this fraction of the in-flight limit on, receives return less than they could."""
+"""Receives return fewer messages than they could from this fraction of the in-flight limit on."""
 STANDING_MINUTES: Final = 3
 """A younger backlog does not count yet, since a batch may have just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue without sends in this fraction of its minutes is fed in batches; a queue whose messages wait without a
-receive in this fraction is emptied in batches."""
+"""A queue without sends in this fraction of its minutes is fed in batches. A queue whose messages wait without a
+receive in this fraction of its minutes is emptied in batches.
+"""
 BATCHES_TO_KNOW: Final = 3
-"""A queue copes with a backlog that it has worked off this often."""
+"""A queue copes with a backlog if it has worked off such a backlog this many times."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """A finding of a rule. `start` is the index of its first minute, or a time."""
+    """The result of a rule that applies. `start` is the index of the state's first minute, or a time."""
 
     kind: Kind
     start: int | datetime | None = None
@@ -81,14 +82,14 @@ def judge(
 
 
 def is_asking_for_more(verdict: Verdict) -> bool:
-    """Returns whether older minutes may change the verdict: they show the usual behaviour and the start of the
+    """Returns whether older minutes may change the verdict, since they show the usual behaviour and the start of the
     state.
     """
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
 def add_start(verdict: Verdict, found: RuleFinding, series: Series) -> Verdict:
-    """Returns the verdict with the time since which it holds."""
+    """Returns the verdict with the time at which its state began."""
     if isinstance(found.start, int):
         earlier = found.start <= 0 and len(series) > 0
         return replace(verdict, since=series.find_start(max(0, found.start)), since_or_before=earlier)
@@ -176,7 +177,9 @@ def find_dead_letters(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Finds a backlog. A growing or constant one means falling behind, a shrinking one means draining."""
+    """Finds a backlog. A growing or constant backlog means that the queue falls behind, and a shrinking backlog means
+    that it drains.
+    """
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None

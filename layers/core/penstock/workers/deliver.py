@@ -5,8 +5,9 @@ call.
 
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
-No transaction is open during a request. A lease outlasts the slowest attempt. Only its holder may write the outcome, so
-an outcome that a slow worker writes too late changes nothing. If a worker dies, another worker delivers its deliveries
+No transaction is open during a request. A lease outlasts the slowest attempt. Only the holder of the lease may write
+the outcome, so a late outcome of a slow worker changes nothing. If a worker dies, another worker delivers its
+deliveries
 after their leases end. The endpoint gets a message twice only if the first worker died before it wrote the outcome.
 """
 
@@ -42,11 +43,12 @@ from penstock.settings.mail_address import parse_sender, parse_server
 from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
-"""After this time a run claims no deliveries. Open requests end within 15 seconds."""
+"""A run claims no deliveries after this time. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
 """The limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""The limit for an answer of Lambda, of which the worker reads only the headers. 0 would keep no headers."""
+"""The limit for an answer of Lambda, of which the worker reads only the headers. The value 0 would keep no headers.
+"""
 MOST_PER_HOST: Final = 20
 """The maximum number of concurrent requests of one process to one host and port, for one account."""
 
@@ -78,7 +80,9 @@ class Deliverer:
         self._warnings = DeliveryWarnings()
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
-        """Milliseconds until a delivery is due after an idle run, None if no delivery is pending, otherwise 0."""
+        """The milliseconds until a delivery is due after an idle run, None if no delivery is pending, and 0
+        otherwise.
+        """
 
     def run_once(
         self,
@@ -86,9 +90,10 @@ class Deliverer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """Delivers until no delivery is due for a while, or the run's time is over. Then waits for open requests.
+        """Delivers until no delivery is due for a while, or the run's time is over. Afterwards the run waits for open
+        requests.
 
-        Raises psycopg.Error; outcomes that were written before stay.
+        Raises psycopg.Error; outcomes that were written earlier stay written.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -113,7 +118,7 @@ class Deliverer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run soon. The worker claims no more deliveries and cannot start again."""
+        """Ends the current run soon. The worker then claims no more deliveries and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -161,7 +166,7 @@ class Deliverer:
             await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
-        # This import is here because the standard library's e-mail package slows a cold start more than all other
+        # The import is here because the standard library's e-mail package slows a cold start more than all other
         # carriers.
         from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
 
@@ -171,7 +176,7 @@ class Deliverer:
 
 _deliverer = Deliverer()
 run_once = _deliverer.run_once
-"""Does one bounded run, for functions."""
+"""Does one bounded run. Lambda functions call this."""
 
 
 def poll_seconds(settings: Settings) -> float | None:

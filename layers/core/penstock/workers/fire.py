@@ -1,7 +1,8 @@
 """Fires schedules in batches, each in one transaction, while schedules are due.
 
-Only the database's clock counts: a worker asks the database how long to wait, and measures that time itself. Any number
-of workers may run, since each skips schedules that another one has locked. The next run fires the schedules that this
+Only the database's clock counts. A worker asks the database how long to wait, and only measures this time. Any number
+of workers may run, since each worker skips schedules that another worker has locked. The next run fires the schedules
+that this
 run, or a dead worker, did not fire.
 """
 
@@ -24,7 +25,9 @@ from penstock.settings import Settings
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
+"""The time for which a function without polling waits for schedules that are due before its next invocation, a minute
+later.
+"""
 LOCKED_SECONDS: Final = 0.05
 """The longest pause while other workers lock all due schedules, or their accounts fire too often."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
@@ -34,7 +37,7 @@ OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 class Firer:
     """The worker of one process. Any thread may call `stop` and `wake`.
 
-    With `continues` a run waits for schedules that become due before its time is over, and queries for earlier
+    If `continues` is set, a run waits for schedules that become due before its time is over. It queries for earlier
     schedules every QUEUE_SCHEDULE_POLL_MS, since it gets no notifications. Otherwise the run ends if no schedule is
     due.
     """
@@ -55,7 +58,7 @@ class Firer:
         self._awake = Event()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
-        """Milliseconds until a schedule is due after a run, or None if no schedule will be due."""
+        """The milliseconds until a schedule is due after a run, or None if no schedule will be due."""
 
     def run_once(
         self,
@@ -63,7 +66,7 @@ class Firer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
+        """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier batches remain committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
@@ -77,7 +80,7 @@ class Firer:
         return counts
 
     def stop(self) -> None:
-        """Ends the current run. The worker claims no more schedules and cannot start again."""
+        """Ends the current run. The worker then claims no more schedules and cannot start again."""
         self._stopping = True
         self.wake()
 
@@ -86,7 +89,9 @@ class Firer:
         self._awake.set()
 
     def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
-        """Waits until a schedule is due, if that is within the run's time. Returns None if the run is over."""
+        """Waits until a schedule is due, if the schedule is due within the run's time. Returns None if the run is
+        over.
+        """
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -105,14 +110,18 @@ class Firer:
 
 
 def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -> int:
-    """Fires a batch of due schedules and a batch of due retries. Returns how many there were."""
+    """Fires a batch of due schedules and a batch of due retries. Returns the number of schedules and retries in both
+    batches.
+    """
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """Returns how long to wait if no due schedule can fire. The next schedule of another account must not be late."""
+    """Returns how long the worker waits if no due schedule can fire. The next schedule of another account must not be
+    late.
+    """
     return (
         LOCKED_SECONDS
         if next_is_due_in is None

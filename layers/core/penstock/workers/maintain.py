@@ -4,9 +4,10 @@ The worker removes acknowledged and expired messages, deleted queues, old dedupl
 schedules, old outgoing messages, and old windows of metrics. The worker finds accounts with too many deliveries,
 updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues. Each process or function takes the next few queues, and
-no two take the same. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last round, in any process.
-A run is bounded in time, and the next run continues where it stopped.
+All processes and functions share one round through the queues. Each process or function takes the next few queues,
+and no two of them take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last
+round, in any process.
+The time of a run is limited, and the next run continues where the last run stopped.
 """
 
 import logging
@@ -38,14 +39,17 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# The interval at which a process cleans tables that belong to no queue. While they have rows to remove, each round
-# cleans them.
+# The interval at which a process cleans tables that belong to no queue. Each round cleans these tables while they
+# have rows to remove.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took. A call for a queue ends soon after a second; most take 0.3 ms, and clean
-# queues get no call. Therefore a run ends after some 20 s even if each queue has much to clean. A function has 60 s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and
+# clean queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A
+# function has
+# 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# How often a process checks whether the database has moved to another server. A process also checks each new
+# The interval at which a process checks whether the database has moved to another server. A process also checks each
+# new
 # connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
@@ -64,9 +68,9 @@ class Maintainer:
     """The worker of one process. The worker cleans the tables that belong to no queue only in some rounds.
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
-    queue. `idle` means that the last run ended a round in which this process cleaned no rows; unlike with
-    `found_nothing`, queues may contain messages. The worker then has no work until a change, or until their retention
-    ends. `changes` is the result of queue.count_changes before the last run.
+    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Queues may still
+    contain messages, unlike with `found_nothing`. The worker then has no work until a change happens, or until the
+    retention of messages ends. `changes` is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -81,14 +85,14 @@ class Maintainer:
         self.changes = 0
 
     def note_new_connection(self) -> None:
-        """Marks the connection as new, so that the next run checks its server. Any thread may call it."""
+        """Marks the connection as new, so that the next run checks its server. Any thread may call this."""
         self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """Does one bounded run, in which each call is a transaction.
 
-        A call that cleans and fails does not keep the run from the others. At the end the run raises the first such
-        error. It raises errors of other calls at once; earlier calls stay committed.
+        If a call that cleans fails, the run still makes the other calls. The run raises the first such error at its
+        end. The run raises errors of other calls at once; earlier calls stay committed.
         """
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
@@ -97,7 +101,8 @@ class Maintainer:
         self.idle = False
         self._failure = None
         self._check_server(connection, deadline)
-        # Not the first call of a run, since during that one the server counts earlier changes of this session.
+        # This must not be the first call of a run, since the server counts earlier changes of this session during the
+        # first call.
         self.changes = number(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)
@@ -120,7 +125,7 @@ class Maintainer:
     def _clean(
         self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object
     ) -> int:
-        """Returns the number of rows that a call has cleaned, and 0 after an error, which it keeps."""
+        """Returns the number of rows that a call has cleaned. If the call fails, stores the error and returns 0."""
         try:
             return number(connection, statement, *arguments)
         except Exception as error:  # noqa: BLE001 - raised at the end of the run
@@ -128,8 +133,8 @@ class Maintainer:
             return 0
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. The result of the round counts only if this process began it, with the tables that belong to
-        no queue.
+        """Ends a round. The result of a round counts only if this process began the round with the tables that belong
+        to no queue.
         """
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
@@ -180,7 +185,7 @@ def has_changed(counts: Counts) -> bool:
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run, for functions."""
+    """Does one bounded run. Lambda functions call this."""
     return Maintainer().run_once(settings, connection)
 
 

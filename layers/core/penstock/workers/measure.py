@@ -1,8 +1,9 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues. Each process takes the next page, and no two take the same. The next
-round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the same for
-CloudWatch, in a separate round.
+All processes share one round through the queues. Each process takes the next page, and no two processes take the same
+page. The next
+round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the same gauges
+for CloudWatch, in a separate round.
 """
 
 from time import monotonic
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""How many rows of queue.activity a run adds to the minutes, which takes 0.3 s."""
+"""The number of rows of queue.activity that a run adds to the minutes, which takes 0.3 s."""
 QUEUES_A_MINUTE = 10_000
-"""How many of the busiest queues get rows in queue.minute, which take 1.5 GB in 25 hours."""
+"""The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The name by which the container wakes this worker. Other notifications have the ARN of a queue there."""
+"""The name by which the container wakes this worker. Other notifications have the ARN of a queue in its place."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run. The minutes, and each page, are a transaction. Raises the errors of calls; the results of
+    """Does one bounded run. The minutes are one transaction, and each page is one transaction. Raises the errors of
+    calls; the results of
     earlier calls stay.
 
-    No page is measured before the pause after a round is over. `rounds` is 1 if the run ended a round, otherwise 0.
+    The next page after a round is measured when the pause is over. `rounds` is 1 if the run ended a round, otherwise
+    0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     minutes = store_minutes(settings, connection)
@@ -46,6 +49,6 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> int:
-    """Adds recent events to the queues' minutes. Returns 1, or 0 during the pause after the last time."""
+    """Adds recent events to the queues' minutes. Returns 1, or 0 during the pause after the last addition."""
     options = (CALLS_AT_ONCE, QUEUES_A_MINUTE, settings.queue_metrics_interval_ms)
     return len(connection.call(STORE_MINUTES, options))

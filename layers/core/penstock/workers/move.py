@@ -1,6 +1,7 @@
 """Moves messages for message move tasks in steps. Each step is a transaction.
 
-A run ends when no task runs, or when its time is over. Any worker continues where another one stopped. Several workers
+A run ends when no task runs, or when its time is over. Any worker continues where another worker stopped. Several
+workers
 share the tasks; a task's rate limits all of them together, since the database counts it.
 """
 
@@ -21,7 +22,9 @@ MOVE_TASKS = "move-tasks"
 """The name of tasks in NOTIFY, where queues have their ARN (see queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
-"""The pause while no message can move: each task has used up its rate, or other transactions lock the messages."""
+"""The pause while no message can move, because each task has used up its rate or other transactions lock the
+messages.
+"""
 
 
 def run_once(

@@ -9,7 +9,7 @@ DEFAULT_TEXT = "*"
 
 
 class OutgoingMessage(NamedTuple):
-    """A checked message. `texts` are by protocol. `size` counts the bytes of the original message and its attributes."""
+    """A checked message. `texts` are by protocol. `size` counts bytes of the original message and its attributes."""
 
     message_id: str
     texts: dict[str, str]

@@ -5,5 +5,6 @@ and invokes its function concurrently invocation_slots  limits the concurrent in
 keeps messages invisible while a URL handles them back_off        the pause after failures service         the interface
 between the worker and its process
 
-`penstock_web/workers/polling.py` runs it in the container, `lambda_runtime/polling.py` in a function.
+`penstock_web/workers/polling.py` runs the worker in the container, and `lambda_runtime/polling.py` runs it in a
+function.
 """

@@ -26,7 +26,7 @@ class BackOff:
 
     @property
     def seconds(self) -> float:
-        """Returns the current pause, or 0 without a failure."""
+        """Returns the current pause, or 0 if no failure has happened."""
         if not self._failures:
             return 0.0
         return float(min(MOST_SECONDS, self._first_seconds * 2 ** min(self._failures - 1, 20)))

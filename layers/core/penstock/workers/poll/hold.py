@@ -2,7 +2,7 @@
 
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
-A queue's timeout suits the timeout of its Lambda function. A URL has no such timeout, and may take up to
+A queue's timeout is chosen for the timeout of its Lambda function. A URL has no such timeout, and may take up to
 LONGEST_SECONDS. If the process dies meanwhile, it renews no messages, and they soon become visible again.
 """
 
@@ -23,7 +23,9 @@ from .service import PollService
 LONGEST_SECONDS: Final = 900.0
 """The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
-"""The shortest time that messages stay invisible, so that a slow database loses none of them."""
+"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database
+is slow.
+"""
 
 
 class Hold:
@@ -60,12 +62,12 @@ class Hold:
             await self._task
 
     def release(self, rows: Sequence[ReceivedRow]) -> None:
-        """Stops holding these messages, which will be deleted."""
+        """Ends the hold of these messages, which will be deleted."""
         done = {row.message_id for row in rows}
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. Before the first renewal the hold waits half of the available time, if that is long
+        """Renews the timeout. The hold waits half of the available time before the first renewal, if that is long
         enough.
         """
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
@@ -74,7 +76,7 @@ class Hold:
         while not await self._is_over(pause) and self.seconds_left > 0:
             await self._change(min(renewal, ceil(self.seconds_left)))
             is_renewed, pause = True, renewal / 3
-        if is_renewed:  # failed messages become visible at the time that their receive set
+        if is_renewed:  # failed messages become visible at the time that their receive has set
             await self._change(ceil(self._seconds))
 
     async def _is_over(self, seconds: float) -> bool:
@@ -84,7 +86,7 @@ class Hold:
         return self._over.is_set()
 
     async def _change(self, seconds: int) -> None:
-        """Changes the timeout, except of messages that other consumers received meanwhile."""
+        """Changes the timeout of the messages, except messages that other consumers have received meanwhile."""
         if self._rows:
             handles = [ReceiptHandle._make(row.handle) for row in self._rows]
             with suppress(AwsError):  # the next renewal may succeed

@@ -1,8 +1,9 @@
-"""Slots for invocations of a process. The mappings of the process share the slots, and no mapping and no account takes
+"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, and no
+mapping and no account takes
 all of them.
 
-Deliveries have the same rule (queue.delivery_share, which names the source): the fewer slots are free, the fewer a
-single user gets.
+A single user gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share names
+its source).
 """
 
 import asyncio
@@ -27,7 +28,7 @@ class SlotWaiter(NamedTuple):
 
 
 class InvocationSlots:
-    """Serves waiters in order, but skips a waiter that may not have another slot yet."""
+    """Serves waiting tasks in order, but skips a task that may not have another slot yet."""
 
     def __init__(self, most: int) -> None:
         self._free = most

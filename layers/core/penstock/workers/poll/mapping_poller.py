@@ -1,11 +1,11 @@
-"""Polls for one mapping. Receives batch after batch, and invokes the target with each in a separate task.
+"""Polls for one mapping. Receives batch after batch, and invokes the target with each batch in a separate task.
 
     slot ─► pause after failures ─► rights ─► receive ─► (window) ─► filter ─► invoke ─► delete what succeeded
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
-Messages that are not deleted become visible again after their visibility timeout. Therefore an invocation may take as
-long as its messages are invisible, which `hold` prolongs for URLs, and a dying process loses no messages. A FIFO queue
-returns no message of a group with messages in flight, so concurrent invocations have different groups.
+Messages that are not deleted become visible again after their visibility timeout. Therefore a dying process loses no
+messages, and an invocation may take as long as its messages are invisible. `hold` prolongs this time for URLs. A FIFO
+queue returns no message of a group that has messages in flight, so concurrent invocations have different groups.
 """
 
 import asyncio
@@ -35,15 +35,15 @@ Report = Callable[[str, str | None], Awaitable[bool]]
 """Stores the result of the last batch, and why the mapping is disabled, or None. Returns whether that succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""How long a receive waits. The wait is long because waiting costs nothing. The poller checks rights again at its
-end.
+"""The time for which a receive waits. The wait is long because it costs nothing. The poller checks rights again at
+the end of the wait.
 """
 FRESH_SECONDS: Final = 1.0
-"""How long a check of rights is valid."""
+"""The time for which a check of rights is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
-"""The last result after a batch that the target took."""
+"""The last result after a batch that the target accepted."""
 TOO_LATE: Final = "PROBLEM: messages were visible again before the invocation could begin"
 
 _log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class MappingPoller:
         self._last_result = mapping.last_result
         self.invocations = 0
         self.failed_invocations = 0
-        """Failed invocations since the counts were last stored."""
+        """The number of failed invocations since the counts were last stored."""
         self._under_way: set[asyncio.Task[None]] = set()
         self._loop_task = asyncio.get_running_loop().create_task(self._run())
 
@@ -88,7 +88,9 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Also ends the current invocations. Messages of those invocations become visible again after their timeout."""
+        """Also ends the current invocations. The messages of these invocations become visible again after their
+        timeout.
+        """
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
@@ -111,7 +113,7 @@ class MappingPoller:
             try:
                 await asyncio.sleep(self._back_off.seconds)
                 async with self._slot():
-                    pass  # without a free slot, received messages would only wait, invisible
+                    pass  # without a free slot, received messages would only wait and be invisible
                 records = await self._next_batch()
             except Exception as error:  # noqa: BLE001 - the next batch may come
                 is_stopped = await self._note_error(error)
@@ -123,13 +125,15 @@ class MappingPoller:
                 self._concurrency.release()
 
     async def _note_error(self, error: Exception) -> bool:
-        """Returns whether an error of receiving stops the mapping: it may not receive or invoke any more."""
+        """Returns whether this error of a receive stops the mapping, because the mapping may no longer receive or
+        invoke.
+        """
         if isinstance(error, (AccessDenied, InvalidParameterValueException)):
             await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
             return True
         self._back_off.failed(throttled=True)
         if isinstance(error, AwsError):
-            if not isinstance(error, ServiceUnavailable):  # the pool says that the database cannot be reached
+            if not isinstance(error, ServiceUnavailable):  # the pool logs that the database cannot be reached
                 await self._note(f"PROBLEM: {error.message}")
         else:
             extra = {"mapping": str(self.mapping.mapping_id)}
@@ -226,7 +230,7 @@ class MappingPoller:
         return done
 
     def _seconds_left(self, rows: Sequence[ReceivedRow]) -> float:
-        """Returns the seconds until the first of the messages is visible again."""
+        """Returns the seconds until the first message is visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
@@ -258,9 +262,9 @@ class MappingPoller:
         return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
-        """Deletes the messages. If the database cannot be reached, retries until they are visible again.
+        """Deletes the messages. If the database cannot be reached, retries until the messages are visible again.
 
-        The poller retries at least as long as a `Hold` may have prolonged that.
+        The poller retries for at least the time by which a `Hold` may have prolonged their timeout.
         """
         held_until_ms = self._now_ms() + SHORTEST_RENEWAL_SECONDS * 1000
         while rows:

@@ -1,8 +1,8 @@
-"""Chooses the mappings that this process polls for: those without another living process.
+"""Chooses the mappings for which this process polls, because no other living process polls for them.
 
 Each process reports regularly that it is alive (`Service.claim_seconds`). When a process has not reported for
-ALIVE_SECONDS, another takes over its mappings at that moment. A change of a mapping, and the end of a process, notify
-all other processes.
+ALIVE_SECONDS, another takes over its mappings at that moment. All other processes are notified of a mapping's change
+and of a process's end.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from .mapping_poller import MappingPoller
 from .service import PollService
 
 ALIVE_SECONDS: Final = 15
-"""A process that has not reported for this long is dead. It reports when half of this time is left."""
+"""A process that has not reported for this long is dead. A process reports when half of this time is left."""
 AFTER_END_SECONDS: Final = 0.1
 """How long after the end of another process's registration this process claims its mappings."""
 RETRY_SECONDS: Final = 5.0
@@ -37,7 +37,9 @@ RETRY_SECONDS: Final = 5.0
 MOST_INVOCATIONS: Final = 200
 """The maximum number of concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""The memory of an invocation: messages and their event, 6 MB each, some of it twice, and an answer of 6 MB."""
+"""The memory of an invocation: messages and their event with 6 MB each, of which some exists twice, and an answer of
+6 MB.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +64,7 @@ class Poller:
         self._slots = InvocationSlots(count_most_invocations(memory_mb))
         self._pollers: dict[UUID, MappingPoller] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self._ended: set[MappingPoller] = set()  # not all of their invocations are stored yet
+        self._ended: set[MappingPoller] = set()  # the numbers of their invocations are not all stored yet
         self._awake = asyncio.Event()
         self._is_closing = False
         self._ahead_ms = 0.0  # the clock of the database
@@ -81,7 +83,7 @@ class Poller:
                 pause = await self._follow()
                 await self._store_counts()
             except AwsError:
-                pass  # the database cannot be reached: the pool's callers report it
+                pass  # the database cannot be reached, which the pool's callers report
             except Exception:  # noqa: BLE001 - logged; the next round tries again
                 _log.exception("mappings could not be read")
             with suppress(TimeoutError):
@@ -91,7 +93,7 @@ class Poller:
     async def close(self, seconds: float) -> None:
         """Stops receiving, releases the mappings, and waits up to `seconds` for current invocations."""
         self._is_closing = True
-        self._awake.set()  # a call of the database that ends at this moment may hide the cancellation
+        self._awake.set()  # a database call that ends at this moment may hide the cancellation
         self._task.cancel()
         await asyncio.wait([self._task])
         for poller in self._pollers.values():
@@ -109,7 +111,8 @@ class Poller:
         await self._invoker.close()
 
     async def _follow(self) -> float:
-        """Starts and stops pollers, as mappings come, change and go. Returns the pause until the next call, which comes
+        """Starts and stops pollers when mappings are created, changed and deleted. Returns the pause until the next
+        call, which comes
         when the registration of another process ends, or earlier.
         """
         rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
@@ -141,7 +144,7 @@ class Poller:
             )
 
     async def _store_counts(self) -> None:
-        """Stores the numbers of invocations. If that fails, it stores them later."""
+        """Stores the numbers of invocations. If the call fails, the next call stores the numbers."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
             for poller in (*self._pollers.values(), *self._ended)

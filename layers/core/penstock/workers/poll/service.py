@@ -1,4 +1,4 @@
-"""The interface that the worker `poll` needs from its process, the container or a function."""
+"""The interface that the worker `poll` needs from its process, which is the container or a function."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -13,16 +13,16 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Counts(Protocol):
-    """Counts what the worker does, by the ARN of the queue."""
+    """Counts the worker's work by the ARN of the queue."""
 
     def count_polled(self, arn: str, messages: int, filtered: int, /) -> None:
-        """Counts received messages, and how many of them a filter left out."""
+        """Counts received messages, and the messages among them that a filter rejected."""
 
     def count_invocation(
         self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /
     ) -> None:
-        """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the age of its oldest
-        message.
+        """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the age of the invocation's
+        oldest message.
         """
 
     def count_handled(self, arn: str, messages: int, /) -> None:
@@ -32,7 +32,8 @@ class Counts(Protocol):
 class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
-    `claim_seconds`, `idle_seconds`: the pause between two reads of the mappings, with some and without any.
+    `claim_seconds` is the pause between two reads if there are mappings, and `idle_seconds` is the pause if there are
+    no mappings.
     """
 
     claim_seconds: float
@@ -42,10 +43,12 @@ class PollService(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """Runs the operation. A waiting receive holds no connection; if it is cancelled, it holds no messages."""
+        """Runs the operation. A waiting receive holds no connection, and a cancelled receive keeps no messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow], /) -> None:
-        """Makes messages visible again soon; if that fails, they become visible after their visibility timeout."""
+        """Makes messages visible again soon. If the call fails, the messages become visible after their visibility
+        timeout.
+        """
