@@ -244,6 +244,24 @@ def test_messages_end_with_their_retention(sqs: Sqs) -> None:
     assert sqs.poll(url) == []
 
 
+@pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
+def test_messages_past_their_retention_are_neither_received_nor_counted(sqs: Sqs, fifo: bool) -> None:
+    """No worker has cleaned the queue. The worker also frees the group of a message that is in flight."""
+    url = (sqs.create_fifo if fifo else sqs.create)(MessageRetentionPeriod="60")
+
+    def send(body: str) -> None:
+        sqs.send(url, body, **({"MessageGroupId": "g", "MessageDeduplicationId": body} if fifo else {}))
+
+    send("received")
+    send("waiting")
+    sqs.receive_one(url, VisibilityTimeout=0 if fifo else 600)
+    sqs.clock.advance(61)
+    send("new")
+    assert sqs.counts(url) == (1, 0, 0)
+    assert [message["Body"] for message in sqs.poll(url)] == ["new"]
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 1, 0))
+
+
 OF_THE_REQUEST = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 OF_THE_MESSAGE = "Root=1-67891233-abcdef012345678912345678;Parent=463ac35c9f6413ad;Sampled=0"
 OWN = {"AWSTraceHeader": {"DataType": "String", "StringValue": OF_THE_MESSAGE}}

@@ -168,6 +168,14 @@ def test_a_failed_report_prints_one_line(
     assert (kept.read_text(), len(list(tmp_path.iterdir()))) == ("kept", 1)
 
 
+@pytest.mark.usefixtures("settings")
+def test_the_short_option_names_the_file(tmp_path: Path) -> None:
+    """docs/reference/metrics.md has the option."""
+    file = tmp_path / "short.html"
+    assert main(["metrics", "report", "-o", str(file)]) == 0
+    assert file.read_text().startswith("<!doctype html>")
+
+
 def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = ["metrics", "report", "--output", str(tmp_path / "report.html")]
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")

@@ -14,6 +14,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fastapi import APIRouter, Response
@@ -262,3 +263,15 @@ def test_a_last_answer_is_shown_once(file: str) -> None:
     text = (TEMPLATES / file).read_text()
     assert "row.last_status or '' }} {{" not in text
     assert "tried again" not in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "shown"),
+    [("queue_paused", '<span class="badge warn">paused</span>'), ("in_flight_limit", "throttled")],
+)
+def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
+    """Its verdict is `throttled`. The page names the cause only."""
+    queue = SimpleNamespace(kind="throttled", verdict=SimpleNamespace(cause=cause, cause_text=""))
+    text = templates().get_template("macros.html").module.verdict(queue)  # type: ignore[attr-defined]
+    assert shown in text
+    assert ("throttled" in text) == (cause != "queue_paused")
