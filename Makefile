@@ -110,7 +110,7 @@ check-terraform: .venv/test.stamp
 	@if command -v terraform >/dev/null; then $(BIN)/python -m pytest -q -m tools tests/system/terraform; fi
 
 check-compose: $(SAM)
-	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml
+	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml layers/web/penstock_web/cli/starter/compose.yaml
 
 # No package index of Python has Go. Without it this says so and succeeds, but fails if CI is set.
 check-helm: .venv/test.stamp $(SAM)

@@ -62,6 +62,7 @@ OPTIONS: dict[str, list[str]] = {
     "alerts": [],
     "dashboards": ["NAME"],
     "example": [],
+    "init": ["FOLDER"],
     "queues": ["--endpoint URL", "--json"],
     "queue": ["NAME", "--endpoint URL", "--json"],
     "create": [
@@ -420,3 +421,18 @@ def test_files_that_the_documents_name_are_printed(
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
     assert main(["dashboards", "other"]) == 1
     assert "there are penstock, penstock-queue" in capsys.readouterr().err
+
+
+def test_init_writes_an_application_into_an_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/start/install.md runs the application's tests."""
+    folder = tmp_path / "new/app"
+    assert main(["init", str(folder)]) == 0
+    written = {"compose.yaml", "penstock.yaml", "test_worker.py", "worker.py"}
+    assert {path.name for path in folder.iterdir()} == written
+    assert "penstock up --file penstock.yaml" in capsys.readouterr().out
+    (folder / "worker.py").write_text("mine")
+    assert main(["init", str(folder)]) == 1
+    assert "is not an empty folder" in capsys.readouterr().err
+    assert (folder / "worker.py").read_text() == "mine"

@@ -31,7 +31,7 @@ MODULES: Final = {
     "Topics and webhooks": ("commands.topics", "commands.webhooks", "commands.deliveries"),
     "Schedules": ("commands.schedules",),
     "Functions": ("commands.mappings",),
-    "A file of all": ("manifest",),
+    "A file of all": ("manifest", "init"),
     "Metrics": ("metrics", "files"),
 }
 
