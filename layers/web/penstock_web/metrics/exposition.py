@@ -2,8 +2,8 @@
 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec).
 
 The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. In its multiprocess mode,
-prometheus_client takes 1.6 s of CPU for these lines, and this module takes 0.07 s (docs/decisions/0015-libraries-
-beside-the-hot-path.md).
+prometheus_client takes 1.6 s of CPU for these lines, and this module takes 0.07 s
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from collections import defaultdict
