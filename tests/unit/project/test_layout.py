@@ -310,7 +310,8 @@ def _is_annotation(text: str) -> bool:
 
 
 def test_any_is_used_in_few_lines_of_the_layers() -> None:
-    counts = {path: len(lines_with_any(path.read_text())) for path in LAYERS.rglob("*.py")}
+    files = [path for path in LAYERS.rglob("*.py") if path.parent.name != "starter"]  # a user's application
+    counts = {path: len(lines_with_any(path.read_text())) for path in files}
     assert len(counts) > 200
     assert sum(counts.values()) <= MOST_LINES, sorted(counts.items(), key=lambda item: -item[1])[:20]
 
