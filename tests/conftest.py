@@ -1,4 +1,4 @@
-"""Fixtures that every test may use."""
+"""Provides fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 from tests.support.web.virtual_clock import VirtualLoop
 
-# An example may take any time: on an overloaded machine it does.
+# An example may take any time, because a machine may be overloaded.
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
 
@@ -24,10 +24,11 @@ botocore_endpoints.read_once()
 
 
 def shares_a_fixture(item: pytest.Function) -> bool:
-    """Whether a test asks for a fixture that its module makes once; those of every test (`_name`) do not count.
+    """Returns whether a test requests a fixture that its module makes once. The fixtures of every test (`_name`) do
+    not count.
 
-    The function reads a private attribute, since pytest tells the scope of a fixture to no hook before it makes the
-    fixture.
+    The function reads a private attribute, because pytest's hooks do not get a fixture's scope before the fixture is
+    made.
     """
     if item.get_closest_marker("shared"):
         return True
@@ -50,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collected tests live until the end, so the garbage collector does not examine them again and again."""
+    """Collected tests live until the end, so the garbage collector need not examine them repeatedly."""
     gc.disable()
     try:
         return (yield)
@@ -68,44 +69,44 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Each asynchronous test has a fresh event loop: the one that a marker names, or that of asyncio."""
+    """Each asynchronous test has a fresh event loop: the loop that a marker names, or asyncio's loop."""
     marked = {marker: LOOPS[marker] for marker in LOOPS if item.get_closest_marker(marker)}
     return marked or {"asyncio": asyncio.new_event_loop}
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[TestServer]:
-    """The PostgreSQL server and the PgBouncer of this test process."""
+    """Runs the PostgreSQL server and the PgBouncer of this test process."""
     with running_test_server() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def shared_database(postgres: TestServer) -> Iterator[Database]:
-    """A database of all tests of a module."""
+    """Yields a database for all tests of a module."""
     with postgres.database() as database:
         yield database
 
 
 @pytest.fixture
 def database(postgres: TestServer) -> Iterator[Database]:
-    """A fresh, migrated database: .dsn (superuser), .api_dsn (service), .pooled_dsn (service, PgBouncer)."""
+    """Yields a fresh, migrated database: .dsn (superuser), .api_dsn (service), .pooled_dsn (service, PgBouncer)."""
     with postgres.database() as database:
         yield database
 
 
 @pytest.fixture
 def empty_database(postgres: TestServer) -> Iterator[Database]:
-    """A fresh database in which nothing has been migrated."""
+    """Yields a fresh database without migrations."""
     with postgres.database(template="template0") as database:
         yield database
 
 
 @pytest.fixture
 def hour() -> Hour:
-    """Occurrences of an hourly schedule: `hour()` is half an hour ago, `hour(1)` in half an hour.
+    """Returns occurrences of an hourly schedule: `hour()` is half an hour ago, and `hour(1)` is in half an hour.
 
-    None comes while a test runs, whatever the clock says.
+    The schedule never fires during a test, at any time of day.
     """
     start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=30)
 

@@ -150,7 +150,7 @@ def test_any_host_is_accepted(url: str, queue: str) -> None:
 
 
 def test_regions_with_names_of_their_own() -> None:
-    """The request and QUEUE_REGIONS make such regions known."""
+    """Such regions come from the request and from QUEUE_REGIONS."""
     here = context(QUEUE_REGIONS="eu-west-1, cellar")
     assert here.queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:cellar:999999999999:q"
     assert context().queue_arn("http://h/cellar/999999999999/q") == "arn:aws:sqs:eu-west-1:999999999999:q"

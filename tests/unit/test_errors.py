@@ -1,4 +1,6 @@
-"""Tests the table of errors: it has every row that AWS documents, and two errors share no value by mistake."""
+"""Tests the table of errors: the table has every row that AWS documents, and two errors never share a value by
+mistake.
+"""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests how HTTP requests become calls and answers: protocols, paths, callers, refusals, headers."""
+"""Tests the conversion of HTTP requests to calls and answers: protocols, paths, callers, refusals and headers."""
 
 import re
 from typing import Any
@@ -290,7 +290,7 @@ def test_unavailable_says_when_to_try_again(protocol: Protocol) -> None:
 
 
 def test_a_cause_that_awss_text_hides_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """Clients get only AWS's text, because they compare it."""
+    """Clients get only AWS's text, because they compare the text."""
     with caplog.at_level("INFO"):
         response = encode_error(Protocol.JSON, InvalidAction("AWS's text.", "And why."), "id")
         encode_error(Protocol.JSON, InvalidAction("AWS's text."), "other")

@@ -110,7 +110,7 @@ def page_may_call(headers: dict[str, str], host: str = "queues.internal:9324", *
         {"origin": "http://evil.example"},
         {"origin": "null"},
         {"origin": ""},
-        {"origin": "http://queues.internal"},  # another port is another program
+        {"origin": "http://queues.internal"},  # Another port belongs to another program.
         {"origin": "http://queues.internal:9325", "sec-fetch-site": "same-site"},
         {"origin": "https://queues.internal:9324.evil.example"},
         {"origin": "http://queues.internal:9324", "sec-fetch-site": "cross-site"},
@@ -144,8 +144,8 @@ def test_pages_of_its_own_and_of_hosts_that_are_named_may(
 
 
 # --- denial ----------------------------------------------------------------------------------------------------------
-# Tests the texts of refusals. Source: "Troubleshoot access denied error messages" (IAM User Guide), and answers of the
-# three services that public issues quote (see the module).
+# Tests the texts of refusals. The sources are "Troubleshoot access denied error messages" (IAM User Guide), and the
+# three services' answers that public issues quote (see the module).
 
 
 ANN = Principal("111122223333", "arn:aws:iam::111122223333:user/ann")
@@ -185,7 +185,7 @@ def test_a_deny(policies: Policies, shown: str) -> None:
         (Decision.ALLOWED, Decision.DENIED, False, (Policies.RESOURCE, True)),
         (Decision.ALLOWED, Decision.NO_MATCH, True, (Policies.RESOURCE, False)),
         (Decision.NO_MATCH, Decision.ALLOWED, True, (Policies.IDENTITY, False)),
-        # The text does not reveal whether another account's resource has a policy, or exists.
+        # The text does not reveal whether another account's resource exists or has a policy.
         (Decision.ALLOWED, Decision.DENIED, True, (Policies.RESOURCE, False)),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
 
 @pytest.mark.parametrize("version", [0, 2, 255])
 def test_a_handle_of_another_version_is_refused(version: int) -> None:
-    """A handle of another version is refused although the key signed it."""
+    """A handle of another version is refused, even if the key signed it."""
     payload = struct.pack(">BIhqqii16s", version, *HANDLE)
     mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:19]
     assert RECEIPTS.open(QUEUE, urlsafe_b64encode(payload + mac).decode()) is None
@@ -121,5 +121,5 @@ def test_of_20_000_forgeries_none_opens() -> None:
 
 @pytest.mark.slow
 def test_of_1_000_000_forgeries_none_opens() -> None:
-    """Issue 3: forged, truncated, bit-flipped, extended, re-encoded and cross-queue handles: 0 accepted."""
+    """The service accepts no forged, truncated, bit-flipped, extended, re-encoded or cross-queue handle."""
     assert accepted(seed=2, number=1_000_000) == []

@@ -1,4 +1,4 @@
-"""Refusals are counted for a caller and an error, and written together."""
+"""Tests that refusals are counted by caller and error, and are written together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def request(refusals: Refusals, address: str = "192.0.2.1", key_id: str | None =
 
 
 def written(operation: Operation[None]) -> list[tuple[Any, ...]]:
-    """Returns the rows of the calls of an operation."""
+    """Runs an operation, and returns the rows of its calls."""
     rows: list[tuple[Any, ...]] = []
     for effect in operation:
         assert isinstance(effect, Call)
@@ -92,4 +92,4 @@ def test_an_operation_that_is_watched_keeps_its_result_and_its_error() -> None:
     assert end.value.value == 7
     with pytest.raises(errors.InvalidClientTokenId):
         assert len(list(watch_refusals(fail(), request(refusals), "a"))) == 1
-    assert refusals._counts == {}  # it was written before the error
+    assert refusals._counts == {}  # The row was written before the error.

@@ -1,8 +1,8 @@
-"""Tests the number of requests per second of a caller, with a clock that the test sets.
+"""Tests a caller's number of requests per second, with a clock that the test sets.
 
 Also tests the failures of callers by address.
 
-Also tests how limits count addresses. Source: RFC 6177 (a site has at least a /64).
+Also tests the counting of addresses by limits. Source: RFC 6177 (a site has at least a /64).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_seconds_worth_at_once_and_then_at_that_rate(move: Move, per_second: i
         move(1.0001)
         assert admitted(rate, "a", 2 * per_second) == per_second
     move(3600)
-    assert admitted(rate, "a", 2 * per_second) == per_second  # unused requests do not accumulate
+    assert admitted(rate, "a", 2 * per_second) == per_second  # Unused requests do not accumulate.
 
 
 def test_at_an_even_pace_nobody_is_refused(move: Move) -> None:
@@ -84,7 +84,7 @@ def test_each_further_64_kib_of_an_answer_is_one(move: Move, size: int, requests
 
 
 def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
-    """At 5 requests per second, 1 MiB takes 3.2 s."""
+    """1 MiB takes 3.2 s at 5 requests per second."""
     rate = RequestRate(5)
     rate.check("a", 1_048_576)
     move(2.1)
@@ -126,7 +126,8 @@ def test_it_remembers_a_bounded_number_of_callers(move: Move) -> None:
         rate.check(str(n))
     assert admitted(rate, "0", 1) == 0
     rate.check("one more")
-    assert admitted(rate, "0", 1) == 1  # the oldest address, so the first to be forgotten
+    # This is the oldest address, so the limiter forgets it first.
+    assert admitted(rate, "0", 1) == 1
     assert admitted(rate, "2", 1) == 0
 
 

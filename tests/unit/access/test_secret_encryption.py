@@ -1,4 +1,4 @@
-"""Tests how secrets are encrypted at rest."""
+"""Tests the encryption of secrets at rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys share the memory for long bodies. Callers without a known key have one share together."""
+"""Tests how keys share the memory for long bodies. All callers without a known key have one share together."""
 
 from __future__ import annotations
 

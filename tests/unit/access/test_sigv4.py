@@ -80,9 +80,10 @@ def at(seconds: float = 0) -> float:
 
 
 def check(request: HttpRequest, seconds: float = 0, secret: str = SECRET, now: float | None = None) -> None:
-    """Verifies the request, `seconds` from now or at the time `now`. Raises the error that refuses it."""
+    """Verifies the request, `seconds` from now or at the time `now`. Raises the error of a refused request."""
     signed = parse(request)
-    if signed.access_key_id != KEY_ID:  # the signature does not cover the id, which selects the secret
+    # The signature does not cover the id, which selects the secret.
+    if signed.access_key_id != KEY_ID:
         raise InvalidClientTokenId
     verify(request, signed, secret, at(seconds) if now is None else now)
 
@@ -139,11 +140,11 @@ def test_repeated_headers_are_signed_as_a_list() -> None:
 
 
 def test_a_date_header_will_do() -> None:
-    """Either date header is part of the signed text."""
+    """The signed text covers both date headers."""
     signed = by_header()
     assert "x-amz-date" in signed.headers[b"authorization"].decode()
     moved = with_headers(signed, date=signed.headers[b"x-amz-date"].decode(), x_amz_date=None)
-    with pytest.raises(SignatureDoesNotMatch):  # signed headers must be present
+    with pytest.raises(SignatureDoesNotMatch):  # Signed headers must be present.
         check(moved)
 
 
@@ -213,7 +214,7 @@ def test_credentials_in_both_places() -> None:
 
 @pytest.mark.parametrize("name", ["authorization", "x-amz-date", "x-amz-content-sha256", "host"])
 def test_a_repeated_security_header(name: str) -> None:
-    """The server joins the values."""
+    """The server joins the values of repeated headers."""
     signed = by_header(headers={**JSON_HEADERS, "X-Amz-Content-Sha256": "0" * 64})
     signed = by_header() if name != "x-amz-content-sha256" else signed
     value = signed.headers[name.encode()].decode()
@@ -230,7 +231,7 @@ def test_a_repeated_parameter(number: int) -> None:
 
 
 def test_the_order_of_a_repeated_name_cannot_be_changed() -> None:
-    """Both orders are equal when sorted, but the last value counts."""
+    """Both orders are equal after sorting, but the last value counts."""
     signed = by_header(query="Action=SendMessage&Action=DeleteQueue")
     with pytest.raises(SignatureDoesNotMatch, match="twice"):
         check(signed)
@@ -285,7 +286,7 @@ HEADER_FORM = by_header(
     path="/000000000000/q", query="Action=SendMessage&MessageBody=a%20b", body=b"DelaySeconds=0"
 )
 QUERY_FORM = presigned(expires=3600)
-SIGNED_AT = at()  # the clock of the following tests stands still, so no request is too old
+SIGNED_AT = at()  # The following tests stop the clock, so no request becomes too old.
 ALPHABET = "".join(map(chr, range(0x21, 0x7F)))
 
 
@@ -305,7 +306,7 @@ def meaning(request: HttpRequest) -> tuple[Any, ...]:
 
 @st.composite
 def edits(draw: st.DrawFn, text: bytes) -> bytes:
-    """Draws the text with one character changed, removed or inserted."""
+    """Draws a text with one character changed, removed or inserted."""
     where = draw(st.integers(0, len(text)))
     new = draw(st.sampled_from(ALPHABET)).encode()
     kind = draw(st.sampled_from(["change", "remove", "insert"]))
@@ -314,7 +315,7 @@ def edits(draw: st.DrawFn, text: bytes) -> bytes:
 
 @st.composite
 def altered(draw: st.DrawFn, request: HttpRequest) -> HttpRequest:
-    """Draws the request with one alteration."""
+    """Draws a request with one alteration."""
     part = draw(st.sampled_from(["method", "path", "query", "body", "header", "removed header"]))
     if part == "method":
         return replace(request, method=draw(st.sampled_from(["GET", "POST", "PUT", "DELETE"])))

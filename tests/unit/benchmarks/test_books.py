@@ -1,4 +1,4 @@
-"""The books of the application mode find a planted loss, duplicate, disorder and unknown message."""
+"""Tests that the books of the application mode find a planted loss, duplicate, disorder and unknown message."""
 
 import asyncio
 import random
@@ -134,7 +134,7 @@ REQUEST = Request(Action.SEND, b"POST")
 
 
 class Written:
-    """A transport that only records."""
+    """A transport that only records the written bytes."""
 
     def __init__(self) -> None:
         self.data: list[bytes] = []
@@ -196,7 +196,7 @@ async def test_a_request_is_not_written_before_it_is_due() -> None:
     connection, transport = started(tally, Due(REQUEST, at))
     assert transport.data == []
     await transport.written.wait()
-    assert perf_counter() >= at - 0.002  # the loop's timers have a resolution of a millisecond
+    assert perf_counter() >= at - 0.002  # The loop's timers have a resolution of a millisecond.
     connection.data_received(ANSWER)
     await connection.finished
 
@@ -295,7 +295,9 @@ def test_the_payload_of_queue_add_has_a_hundred_uuids() -> None:
 
 @pytest.mark.parametrize(("of_a_push", "verdict"), [(0.79, "4.44, reached"), (0.81, "4.44, MISSED")])
 def test_a_goal_in_cores_carries_over_as_a_multiple_of_a_peers_send(of_a_push: float, verdict: str) -> None:
-    """2,500 pushes for each core are 0.4 CPU seconds for 1,000. pgmq needed 0.09 for its sends there, and 0.18 here."""
+    """2,500 pushes for each core are 0.4 CPU seconds for 1,000 pushes. pgmq needed 0.09 for its sends in that run,
+    and 0.18 in this one.
+    """
     row = compare_with_peer(0.17, 0.19, of_a_push, 2_500)
     assert list(row.values()) == ["0.1700, 0.1900", round(of_a_push / 0.18, 2), verdict]
 

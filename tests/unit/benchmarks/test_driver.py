@@ -1,4 +1,5 @@
-"""Tests the driver of other queues' libraries: it sends all messages, and ends when all or no more messages arrive.
+"""Tests the driver of other queues' libraries: the driver sends all messages, and ends when all messages have arrived
+or no more arrive.
 
 Also tests the frames of AMQP 0-9-1 that the benchmark writes and reads, against the protocol's specification.
 """
@@ -158,7 +159,7 @@ def test_a_peer_that_fails_is_a_line_that_is_not_valid() -> None:
 
 
 class Written:
-    """A transport that only records."""
+    """A transport that only records the written bytes."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -212,7 +213,7 @@ async def test_a_refused_publish_raises() -> None:
 
 
 async def test_a_published_message_is_read_as_it_was_written() -> None:
-    """The test uses a header frame with the message id, byte by byte, after the delivery that belongs to it."""
+    """After a delivery, the test feeds the header frame with its message id byte by byte."""
     sender, transport, _ = connected()
     task = await published(sender, 1)
     task.cancel()

@@ -34,7 +34,7 @@ def system(name: str = "penstock") -> Document:
 
 
 def bench() -> Bench:
-    """Returns a bench that starts no service and asks the machine nothing."""
+    """Returns a bench that starts no service and does not query the machine."""
     options = argparse.Namespace(
         scale=1.0, busy="mark", rate=0.0, no_results=False, no_penstock=False, connections=[16], endpoint="",
         messages=1, repeat=1, body_bytes=1, samples=1, processes=1, jobs_scale=1, jobs_repeat=1,
@@ -123,7 +123,7 @@ def test_a_run_without_the_unit_shows_an_empty_cell(tmp_path: Path, monkeypatch:
 
 
 def cells_of_the_page(results: Path, column: str) -> list[str]:
-    """Returns the cells of a column of the table of goals."""
+    """Returns the cells of a column in the table of goals."""
     _, _, text = report_page.page(summary.read_summaries(results)).partition("## The table of goals")
     lines = text.splitlines()
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]

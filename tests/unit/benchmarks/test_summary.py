@@ -163,7 +163,7 @@ def test_clients_have_addresses_of_their_own() -> None:
 
 
 def test_the_last_statement_lets_the_caller_in() -> None:
-    """AWS allows 20 statements and 8,192 bytes ("Amazon SQS policy quotas"); the policy is that long."""
+    """The policy has AWS's maximum of 20 statements and 8,192 bytes ("Amazon SQS policy quotas")."""
     text = policy_for("111122223333")
     statements = json.loads(text)["Statement"]
     assert len(statements) == STATEMENTS == 20
@@ -191,7 +191,7 @@ SEND = SCENARIOS["send_1"]
 
 
 class Service:
-    """A service whose runs each use the next of `costs`, in seconds of CPU."""
+    """A service whose next run uses the next of `costs`, in seconds of CPU."""
 
     def __init__(self, name: str, order: list[str], *costs: float, bad_answers: int = 0) -> None:
         self.name, self.order, self.costs, self.bad_answers = name, order, list(costs), bad_answers
@@ -288,7 +288,7 @@ BUSY, QUIET_HOST = HostLoad(0.5, 3.0), HostLoad(0.02, 0.1)
 
 
 def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
-    """Sets the loads that the benchmark reads one after the other, and returns the pauses between them."""
+    """Sets the loads that the benchmark reads one after the other, and returns its pauses between the loads."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(host, "host_load", lambda: next(seen))
     monkeypatch.setattr("benchmarks.measure.host.time.sleep", pauses.append)

@@ -52,7 +52,7 @@ def same_scalar(kind: type, limits: Limits, theirs: Any) -> None:
 def same(ours: Shape, theirs: Any) -> None:
     match ours:
         case Scalar(kind, limits):
-            if kind is not object:  # the service refuses this member with every value
+            if kind is not object:  # The service refuses every value of this member.
                 same_scalar(kind, limits, theirs)
         case List(item):
             same(item, theirs.member)
@@ -75,7 +75,7 @@ def test_routes_and_statuses(action: AnyAction) -> None:
 
 @pytest.mark.parametrize("action", ROWS)
 def test_requests(action: AnyAction) -> None:
-    """The requests have all members of the model, so the service ignores none that a client sends."""
+    """The requests have all members of the model, so the service never ignores a client's member."""
     theirs = model().operation_model(action.name).input_shape
     ours = read_structure(action.request)
     assert {member.name for member in ours.members} == set(theirs.members)
@@ -158,7 +158,7 @@ def test_other_texts(text: str) -> None:
     ],
 )
 def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool) -> None:
-    """If access is checked, no function is allowed by default."""
+    """By default, no function is allowed if access is checked."""
     settings = Settings.read(
         {
             "QUEUE_ACCESS": access,

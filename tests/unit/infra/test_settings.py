@@ -1,4 +1,5 @@
-"""A variable, compose and the secret of functions can set every setting, and all refuse the same values.
+"""Tests that a variable, compose and the functions' secret can set every setting, and that all refuse the same
+values.
 
 tests/system/terraform and tests/system/helm test Terraform and Helm.
 
@@ -83,7 +84,7 @@ def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment_module, "make_lambda_logger", lambda level: level)
     variables = {setting.name: setting.write() for setting in SETTINGS if setting.name != "QUEUE_SECRET"}
     environment = ExecutionEnvironment({**variables, "QUEUE_SECRET": "penstock", "DATABASE_URL": ""})
-    assert str(environment.logger) == "info"  # the secret has not been read
+    assert str(environment.logger) == "info"  # The process has not read the secret yet.
     assert read_values(environment.settings) == EXPECTED
     assert str(environment.logger) == "critical"
 

@@ -52,7 +52,7 @@ def nearest_rank(values: Sequence[int], percent: int) -> int:
 
 
 def check(row: Row, values: Sequence[int]) -> None:
-    """Checks every column of a row about these durations."""
+    """Checks every column of the row for these durations."""
     total = row["seconds"] * 1_000_000 + row["rest_us"]
     assert (row["count"], total, row["max_us"]) == (len(values), sum(values), max(values))
     ranks = [nearest_rank(values, percent) for percent in PERCENTILES]
@@ -117,7 +117,7 @@ def test_queues_groups_measures_and_minutes_are_kept_apart() -> None:
 
 
 def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
-    """Returns whether a duration belongs to a row of its group, or of the whole queue."""
+    """Returns whether a duration belongs to the row of its group or of the whole queue."""
     same = (row["queue_id"], row["measure"]) == (queue, measure)
     return same and row["group_id"] in ("", group) and row["starts_us"] <= at_us < row["ends_us"]
 
@@ -171,8 +171,8 @@ def test_days_from_their_pieces(few: int) -> None:
 @pytest.mark.parametrize("few", [1000, 0], ids=["few", "many"])
 @pytest.mark.parametrize("by", ["parts", "chunks"])
 def test_hours_that_no_process_holds(few: int, by: str) -> None:
-    """Three partitions, or one that reads chunks of 50, provide the values: minutes and hours come in pieces like
-    days.
+    """Three partitions, or one partition with chunks of 50, provide the values, so minutes and hours come in pieces
+    like days.
     """
     rows = random_rows(400, HOUR)
     if by == "parts":
@@ -201,7 +201,7 @@ def random_rows(number: int, within: int = 2 * DAY) -> list[Measured]:
 
 
 def check_merged(row: Row, rows: list[Measured]) -> None:
-    """Checks every column of a window after the percentiles that its pieces lacked were computed."""
+    """Computes the percentiles that a window's pieces lack, and checks every column of the window."""
     inside = [measured for measured in rows if matches(row, *measured[:4])]
     looked_up(row, rows)
     assert row["negative_count"] == sum(us < 0 for *_, us in inside)
@@ -302,7 +302,7 @@ class DoneRun:
 
 
 def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first, each run computes what is new, waits for the rest of the interval, and may fail."""
+    """After the first run, each run computes the new windows, waits for the rest of the interval, and may fail."""
     asked: list[tuple[object, str]] = []
     waits: list[float] = []
     texts: list[str] = []

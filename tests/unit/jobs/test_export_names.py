@@ -1,4 +1,4 @@
-"""Tests the names of exported files, and which days an export writes."""
+"""Tests the names of exported files, and the days that an export writes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_days_of_runs_are_days_of_utc() -> None:
 
 
 def test_old_days_are_written_once() -> None:
-    """Penstock keeps the minutes of a day for 30 days, hours for 360 and days for ever."""
+    """Penstock keeps minutes for 30 days, hours for 360 days, and days forever."""
     days, kept = [date(2025, 3, 1), date(2026, 2, 1), TODAY], Kept(30, 7)
     there = {Slot(WINDOWS.name, day, part) for day in days for part in WINDOWS.parts}
     write_, leave = find_replaceable(WINDOWS, days, kept, TODAY, there)
@@ -63,7 +63,9 @@ def batches(groups: list[str], queue: str = "orders", size: int = 3) -> list[pa.
 
 
 def test_large_days_are_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file has 4 rows here, whatever the batches. The export removes replaced files, but none of other programs."""
+    """A file has 4 rows in this test, for any size of the batches. The export removes its replaced files, but no
+    files of other programs.
+    """
     monkeypatch.setattr(write, "ROWS", 4)
     place = Place.of(str(tmp_path))
     job = WriteTask(
@@ -120,7 +122,7 @@ def test_bad_options(options: list[str], error: type[Exception], text: str) -> N
 
 
 # --- scope -----------------------------------------------------------------------------------------------------------
-# Tests from which time on the windows of each queue are computed.
+# Tests the time from which a run computes each queue's windows.
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -136,7 +138,7 @@ def scope(first: dict[int, int], kept: dict[int, int], zone: ZoneInfo = BERLIN) 
 
 
 def test_all_windows_around_the_first_change() -> None:
-    """The longest window is the day of the change. The span is that of the queue with the first change."""
+    """The longest window is the day of the change. The queue with the first change decides the span."""
     found = scope({1: us("2026-03-29T15:20Z"), 2: us("2026-03-30T11:59Z")}, {1: 0, 2: 0})
     assert found.since_us == {1: us("2026-03-29T00:00+01:00"), 2: us("2026-03-30T00:00+02:00")}
     assert found.start_us == found.span.start_us == us("2026-03-29T00:00+01:00")
@@ -150,7 +152,7 @@ def test_an_hour_that_begins_before_its_day_does() -> None:
 
 
 def test_days_that_the_history_has_lost_are_left_out() -> None:
-    """Queues without history, and deleted queues, are left out too."""
+    """The span also leaves out queues without history and deleted queues."""
     kept = us("2026-03-30T05:00Z")
     found = scope({1: us("2026-03-01T00:00Z"), 2: us("2026-03-30T11:59Z"), 3: 0}, {1: kept, 2: 0})
     assert found.since_us == {1: kept, 2: us("2026-03-30T00:00+02:00")}

@@ -1,4 +1,4 @@
-"""Tests how events become requests and answers become events, without a database."""
+"""Tests the conversion of events to requests and of answers to events, without a database."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_path_may_begin_like_the_stage() -> None:
 def test_api_gateway_vouches_for_its_own_name(
     form: EventForm, domain: str | None, hosts: tuple[str, ...], checked: bool
 ) -> None:
-    """API Gateway sends `requestContext.domainName`; a load balancer does not."""
+    """API Gateway sends `requestContext.domainName`, but a load balancer does not."""
     event = event_of(form, Request(headers=tuple(("Host", host) for host in hosts)))
     event["requestContext"] |= {} if domain is None else {"domainName": domain}
     assert read(event).host_checked is checked
@@ -148,7 +148,7 @@ def test_answer(form: EventForm) -> None:
     ],
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
-    """awslambdaric writes UTF-8 from Python 3.12 on, and escapes before (lambda_runtime_marshaller)."""
+    """awslambdaric writes UTF-8 from Python 3.12 on, and wrote escapes before (lambda_runtime_marshaller)."""
     assert is_ascii_written(runtime) is is_ascii
 
 
@@ -176,7 +176,7 @@ def test_the_longest_body_of_a_result(body: str, is_ascii: bool, longest: int) -
 
 
 # --- waits -----------------------------------------------------------------------------------------------------------
-# Tests how long a request to the gateway may wait, and which requests get a slot.
+# Tests the wait of a request to the gateway, and the requests that get a slot.
 
 
 class Slots:
@@ -203,7 +203,7 @@ def settings(concurrency: int, wait_seconds: int = 2) -> Settings:
 
 
 def granted(database: Slots, settings: Settings, *wanted: float) -> list[float]:
-    """Returns the waits that requests with these wishes are granted in turn."""
+    """Requests these waits in turn, and returns the granted waits."""
     with bound_waits(settings, "penstock-Gateway", database) as waits:
         return [waits.grant(seconds) for seconds in wanted]
 

@@ -1,4 +1,4 @@
-"""Tests templates as CloudFormation reads them, and their routes and rules.
+"""Tests that templates are read as CloudFormation reads them, and tests their routes and rules.
 
 Sources: CloudFormation User Guide, "Intrinsic function reference"; "Create routes for HTTP APIs" (API Gateway): the
 most specific route has precedence; "Listener rules" (Application Load Balancers): the lowest number has precedence.
@@ -293,7 +293,7 @@ async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int
     ],
 )
 async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
-    """The limit counts the bytes that the client sends, whatever their form in the event is."""
+    """The limit applies to the client's bytes, not to their form in the event."""
     invoked = Invoked()
     assert await status_of(KINDS[kind], invoked, bytes(size)) == status
     assert len(invoked.events) == (status == 200)

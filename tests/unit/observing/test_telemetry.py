@@ -1,4 +1,4 @@
-"""Container and Lambda write log lines with one schema."""
+"""Tests that container and Lambda write log lines with one schema."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ annotate(action="after")
 
 
 def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
-    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda begins a segment, and ours is inside
-    it.
+    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda begins a segment, and Penstock's
+    segment is inside.
     """
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
@@ -188,8 +188,9 @@ def log_calls() -> list[tuple[str, ast.Call]]:
 
 @pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
 def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
-    """docs/operate/deployment.md, "Logs": a variable part is a separate key, so that records can be counted by
-    message."""
+    """A variable part is a separate key, because operators count records by message (docs/operate/deployment.md,
+    "Logs").
+    """
     (message,) = call.args
     assert isinstance(message, ast.Constant), place
     assert "%" not in str(message.value)
@@ -211,7 +212,7 @@ def test_keys_of_records_are_documented() -> None:
 
 
 def test_at_most_so_many_records_a_second() -> None:
-    """Errors that clients cause cannot fill the log."""
+    """Clients' errors cannot fill the log."""
     some = AtMost(2)
     seconds = (10.0, 10.1, 10.9, 11.0, 11.5, 11.6, 20.0)
     passed = [some.filter(logging.makeLogRecord({"created": second})) for second in seconds]
@@ -296,7 +297,7 @@ def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     [
         (X_RAY, X_RAY),
         (f"{X_RAY};Lineage=a87bd80c:1", f"{X_RAY};Lineage=a87bd80c:1"),
-        ("Root=1-67891233-abcdef012345678912345678", None),  # a load balancer sends this form
+        ("Root=1-67891233-abcdef012345678912345678", None),  # A load balancer sends this form.
         (X_RAY + ";x=" + "y" * 1024, None),
         (X_RAY + "\x01", None),
     ],

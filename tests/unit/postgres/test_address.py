@@ -1,6 +1,6 @@
 """Compares addresses for pg8000 with libpq's interpretation of them.
 
-Also tests which servers are too old. PostgreSQL's version numbers are those of libpq, PQserverVersion.
+Also tests the refusal of servers that are too old. PostgreSQL's version numbers follow libpq's PQserverVersion.
 
 Also tests layers/core/penstock/postgres/rds.pem, the authorities of Amazon RDS, and the images and pages that name it.
 """
@@ -150,7 +150,7 @@ def test_images_have_them_where_terraform_looks(image: str) -> None:
 
 
 # --- sqlstates -------------------------------------------------------------------------------------------------------
-# Compares SQLSTATEs with PostgreSQL's names, psycopg's classes and the states that our SQL functions raise.
+# Compares SQLSTATEs with PostgreSQL's names, psycopg's classes and the states that Penstock's SQL functions raise.
 
 
 # The table has every SQLSTATE that psycopg knows, from PostgreSQL's errcodes.txt.

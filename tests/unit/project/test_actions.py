@@ -32,7 +32,7 @@ TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
-# Functions that need more rights than all need.
+# Functions that need more rights than the others.
 ROLES = {
     "Gateway": "MappingRole",
     "Rest": "MappingRole",
@@ -125,7 +125,8 @@ def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dic
         properties = functions[name.title().replace("_", "")]
         (event,) = properties["Events"].values()
         assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
-        assert event["Properties"]["OmitName"] is True  # two stacks in one account cannot have the same names
+        # Two stacks in one account cannot have the same names.
+        assert event["Properties"]["OmitName"] is True
         assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
         assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
@@ -149,8 +150,8 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
 def test_functions_that_poll_run_until_their_next_invocation(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
-    """A schedule invokes them each minute. The timeout of these functions allows for the slowest endpoint (15 s); two
-    run at once.
+    """A schedule invokes these functions each minute. The timeout of these functions allows for the slowest endpoint
+    (15 s); two run at once.
     """
     parameters = template["Parameters"]
     seconds = Settings.queue_lambda_worker_seconds
@@ -186,7 +187,9 @@ def test_functions_that_answer_everything_know_their_concurrency(
 def test_alarms_watch_every_function(
     template: dict[str, Any], functions: dict[str, dict[str, Any]], mappings: str | None
 ) -> None:
-    """A function that no schedule invokes is not expected to be invoked. Both stacks have the same defaults."""
+    """The alarm does not expect invocations of a function that no schedule invokes. Both stacks have the same
+    defaults.
+    """
     given = {} if mappings is None else {"EventSourceMappings": mappings}
     watched = read_alarms(given)
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
@@ -206,7 +209,7 @@ def test_alarms_watch_every_function(
 
 
 def read_alarms(parameters: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Returns the thresholds of the alarms that the stack has, by function and metric."""
+    """Returns the thresholds of the stack's alarms by function and metric."""
     read = yaml.load((TEMPLATE.parent / "infra/alarms/template.yaml").read_text(), CloudFormationLoader)
     values = Values(read, parameters)
     watched: dict[str, dict[str, float]] = defaultdict(dict)
@@ -318,7 +321,7 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
 
 
 def route(action: Any) -> tuple[str, str, str]:
-    """Returns method and path of an action of REST-JSON, and the function of the action. An ARN contains a slash."""
+    """Returns method, path and function of a REST-JSON action. An ARN contains a slash."""
     method, path = action.route.split()
     path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
     return method, path, f"{action.service.capitalize()}{action.name}"
@@ -430,7 +433,9 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """Every action of EventBridge Scheduler with a target is included. None names another account's resources."""
+    """Every action of EventBridge Scheduler with a target is included. These actions never name another account's
+    resources.
+    """
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]
     with_target = [a for a in scheduler if "target" in {field.name for field in fields(a.request)}]
     assert {action.name for action in with_target} == {"CreateSchedule", "UpdateSchedule"}

@@ -42,7 +42,7 @@ def test_a_stack_of_functions_asks_for_signatures(template: dict[str, Any]) -> N
 
 
 def test_no_function_has_a_secret_in_its_variables(template: dict[str, Any]) -> None:
-    """Everybody with the right lambda:GetFunctionConfiguration can read the variables."""
+    """Every user with the right lambda:GetFunctionConfiguration can read the variables."""
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
     assert {name: variables.get(name, "") for name in SECRETS} == dict.fromkeys(SECRETS, "")
     assert "{{resolve:" not in (ROOT / "template.yaml").read_text()
@@ -58,7 +58,8 @@ def test_the_http_api_has_a_limit_of_its_own(template: dict[str, Any]) -> None:
 
 def test_on_this_machine_functions_are_open() -> None:
     options = tomllib.loads((ROOT / "samconfig.toml").read_text())["default"]
-    assert list(options) == ["deploy", "local_start_api"]  # no other file of a deployment has the option
+    # No other file of a deployment has the option.
+    assert list(options) == ["deploy", "local_start_api"]
     assert options["deploy"]["parameters"].keys() == {"stack_name"}
     assert options["local_start_api"]["parameters"] == {"parameter_overrides": "Access=off"}
     assert PARAMETERS == {"Access": "off"}
@@ -78,7 +79,7 @@ def test_load_balancers_of_other_accounts_invoke_nothing() -> None:
     loaded = yaml.load((ROOT / "infra/alb/template.yaml").read_text(), CloudFormationLoader)
     resources = expand_for_each(loaded["Resources"])
     allowed = [each["Properties"] for each in resources.values() if each["Type"] == "AWS::Lambda::Permission"]
-    assert len(allowed) == len(ACTIONS) + 2  # the gateway and the REST API are added
+    assert len(allowed) == len(ACTIONS) + 2  # The test adds the gateway and the REST API.
     for permission in allowed:
         assert permission["SourceAccount"] == {"Ref": "AWS::AccountId"}
         assert permission["SourceArn"]["Fn::Sub"].endswith(":${AWS::AccountId}:targetgroup/*")
@@ -128,7 +129,7 @@ CHECK = "RUN python3 infra/local/interpreter.py | grep '^optimised '"
 
 
 def bases(text: str) -> set[str]:
-    """Returns the base images of the stages, except other stages."""
+    """Returns the base images of the stages, without images that are stages themselves."""
     lines = [line.split() for line in text.splitlines() if line.startswith("FROM ")]
     return {words[1] for words in lines} - {words[3] for words in lines if words[2:3] == ["AS"]}
 
@@ -160,7 +161,7 @@ DOCKERFILES = sorted((ROOT / "infra/container").rglob("Dockerfile"))
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
 def test_every_stage_is_on_one_build_argument(path: Path) -> None:
-    """A release can therefore name it by digest, and compose by a variable."""
+    """A release can therefore name the image by digest, and compose can name it by a variable."""
     text = path.read_text()
     (base,) = re.findall(r"^ARG BASE=(\S+)", text, re.MULTILINE)
     assert bases(text) == {"${BASE}"}
@@ -306,7 +307,7 @@ def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
 
 
 def test_no_package_is_locked_for_both_metrics_and_iceberg() -> None:
-    """The locks are installed together, so each version has one place."""
+    """The locks are installed together, so each version appears in only one lock."""
     both = pins(ROOT / "requirements/metrics.lock").keys() & pins(ROOT / "requirements/iceberg.lock").keys()
     assert both == set()
 

@@ -41,7 +41,7 @@ RUN = Action(
     use_account,
     "PATCH /schedules/{Name}",
 )
-# The new action is in the middle of the table, where a number by position would change those of the later actions.
+# The new action is in the middle of the table, where numbers by position would change for all later actions.
 MORE = (*ACTIONS[:3], PAUSE, *ACTIONS[3:], RUN)
 
 FUNCTION = "functions/sqs/pause_queue.py"
@@ -61,8 +61,8 @@ def read(text: str) -> dict[str, Any]:
 
 
 def added(name: str, files: dict[str, str]) -> dict[str, Any]:
-    """Returns the resources that a template has in addition to the repository's one. The template lacks none of
-    them.
+    """Returns the template's resources that the repository's template lacks. Fails if the template lacks a resource
+    of the repository's template.
     """
     before = expand_for_each(read((ROOT / name).read_text())["Resources"])
     after = expand_for_each(read(files[name])["Resources"])

@@ -32,7 +32,7 @@ def imported(path: Path, package: str) -> Iterator[str]:
 
 
 def graph_of(folder: Path) -> dict[str, set[str]]:
-    """Returns for each first name below the package, such as `sqs` or `gateway`, the others that it imports."""
+    """Maps each first name below the package, such as `sqs` or `gateway`, to the other names that it imports."""
     graph: dict[str, set[str]] = {}
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
@@ -49,7 +49,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
 
 
 def module_graph(folder: Path) -> dict[str, set[str]]:
-    """Returns for each module the modules of the folder that it imports."""
+    """Maps each module to the modules of the folder that it imports."""
     paths = {
         ".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")
     }
@@ -141,16 +141,16 @@ def test_the_root_of_the_container_has_three_modules() -> None:
 TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
-# Folders of the code with one file for each operation may have more files. Each such folder has a reason.
+# A folder with one file for each operation may have more files. Each such folder has a reason.
 LARGER = {
     "functions/sqs": "a function of Lambda per action, generated",
     "functions/sns": "likewise",
     "sql/functions/api": "what applications may call, a function a file",
 }
 
-# A module that imports one of these starts a server or uses a running one.
+# A module that imports one of these modules starts a server or uses a running one.
 SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
-# Unit tests that start a Python interpreter or a script, because they test its imports or its output.
+# These unit tests start a Python interpreter or a script, because they test its imports or its output.
 WITH_INTERPRETER = {
     "access/test_secret_encryption.py",
     "project/test_deployment_files.py",
@@ -160,7 +160,7 @@ WITH_INTERPRETER = {
 
 
 def imports_of(path: Path) -> set[str]:
-    """Returns the modules that a file imports, and `module.name` for each name that it imports from one."""
+    """Returns the modules that a file imports, and `module.name` for each name that it imports from a module."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -221,7 +221,7 @@ def test_unit_tests_need_no_server_and_no_process() -> None:
 # --- groups of tests -------------------------------------------------------------------------------------------------
 # Tests that share an expensive resource (a JVM, a service) are in a group, and one process runs them.
 #
-# Another target runs the tests that `make test` excludes, so that each test is run.
+# Another target runs the tests that `make test` excludes, so each test runs.
 FOLDERS = ("unit", "integration", "conformance", "system")
 SPARK = ROOT / "tests/integration/jobs"
 
@@ -274,7 +274,7 @@ def test_ci_runs_all_of_them() -> None:
 
 @pytest.mark.parametrize("path", sorted(SPARK.glob("test_*.py")), ids=lambda path: path.stem)
 def test_a_test_that_starts_spark_is_marked(path: Path) -> None:
-    """A test of the job that needs no session stays in `make test`."""
+    """A test of the job without a session stays in `make test`."""
     text = path.read_text()
     marked = "pytest.mark.metrics" in text
     assert ('xdist_group("spark")' in text) is marked

@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 
 # --- docs/reference/errors.md -----------------------------------------------------------------------------------------
 def rows(page: str, section: str) -> list[list[str]]:
-    """Returns the cells of a section's table, without its head."""
+    """Returns the cells of a section's table without the head."""
     text = (ROOT / page).read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     lines = [line for line in text.splitlines() if line.startswith("| `")]
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
@@ -221,7 +221,7 @@ def test_the_actions_of_topics_are_those_of_the_table() -> None:
 
 
 # --- docs/reference/compatibility.md ----------------------------------------------------------------------------------
-# The page names the client versions of the files that `make clients` installs from.
+# The page names the same client versions as the files of `make clients`.
 COMPATIBILITY_PAGE = DOCS / "reference" / "compatibility.md"
 CLIENTS = ROOT / "tests/support/clients"
 COMPATIBILITY_ROWS = dict(

@@ -1,4 +1,4 @@
-"""Tests which filter policies are valid, and their compiled form.
+"""Tests the validity of filter policies, and their compiled form.
 
 Sources: "Filter policy constraints" and the pages on matching (SNS Developer Guide). filter_policy.py names the
 sources of the texts.
@@ -122,7 +122,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
     ],
 )
 def test_the_place_of_a_fault(policy: str, place: str) -> None:
-    """The columns follow Jackson's rules (locations.py), by which AWS's recorded answers count."""
+    """The columns follow Jackson's rules (locations.py), as AWS's recorded answers do."""
     with pytest.raises(InvalidParameter) as caught:
         compile_topic_policy(policy, "MessageBody")
     _, _, found = caught.value.message.partition("\n at [Source: ")
@@ -138,7 +138,7 @@ def test_a_long_policy_is_quoted_in_part() -> None:
 
 @pytest.mark.parametrize("depth", [10, 300, 900])
 def test_deep_policies(depth: int) -> None:
-    """The product of the depth alone exceeds the limit, or the depth exceeds that of every reader."""
+    """The product of the depth alone exceeds the limit, or the depth exceeds every reader's limit."""
     policy = '{"a":' * depth + '["x"]' + "}" * depth
     if depth == 10:
         assert compile_policy(policy, "MessageBody")
@@ -170,7 +170,8 @@ def test_attributes_are_not_nested() -> None:
         # AWS's example has 4 values on level 3 and 3 on level 2: 4 x 3 x 3 x 2 = 72.
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("xyz")}}, True),
         ({"a": {"b": {"c": list("wxyz")}}, "d": {"e": list("tuvwxyz")}}, False),
-        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32. The sum of a $or counts.
+        # "AND/OR logic": 1 x (2 + 1 x (2 + 3)) = 7; (2 + 2) x (1 x 2) x (1 x 2 + 1 x 2) = 32. The branches of a $or
+        # are added.
         (OR_POLICY, True),
         (NESTED_OR_POLICY, True),
         ({"$or": [{"a": list(range(75))}, {"b": list(range(75))}]}, True),

@@ -37,7 +37,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 def message_of(kind: str, key: NewSigningKey, version: str) -> dict[str, str]:
-    """Returns a message of each kind, as a receiver gets it."""
+    """Returns a message of each kind in the receiver's form."""
     head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.build_notification(head, TOPIC, MESSAGE_ID, "grüße\n\t", "Über", AT, {})

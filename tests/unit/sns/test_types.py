@@ -36,7 +36,7 @@ def model() -> Any:
 
 
 def members(ours: Structure, theirs: Any) -> None:
-    """Asserts that both have the same names and the same shapes below them."""
+    """Asserts that both shapes have the same names and the same shapes below these names."""
     assert {member.name for member in ours.members} == set(theirs.members)
     for member in ours.members:
         same(member.shape, theirs.members[member.name])
@@ -80,7 +80,7 @@ def test_requests(action: AnyAction) -> None:
     assert {member.name for member in ours.members if member.required} == required
 
 
-# AWS does not answer the absence of these with ValidationError, or looks at another member first.
+# AWS answers the absence of these members with another error than ValidationError, or checks another member first.
 CHECKED_BY_OPERATIONS = {
     "SetEndpointAttributes": {"Attributes"},
     "SetPlatformApplicationAttributes": {"Attributes"},
@@ -97,7 +97,7 @@ def test_results(action: AnyAction) -> None:
 
 
 def test_errors() -> None:
-    """The model knows code, status and required members of each error but one, which is in the Common Errors."""
+    """The model knows code, status and required members of all errors except one, which is in the Common Errors."""
     known = {
         shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata
     }

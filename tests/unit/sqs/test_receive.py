@@ -1,5 +1,5 @@
-"""Tests a receive of messages that are each too long for the answer, without a database: our choice
-(docs/reference/errors.md).
+"""Tests a receive of messages that are each too long for the answer, without a database. The behaviour is Penstock's
+choice (docs/reference/errors.md).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_a_wait_goes_on_until_others_come() -> None:
 
 
 def test_it_is_refused_at_the_end_of_the_queues_own_wait() -> None:
-    """The process may also end first; the pause then returns that."""
+    """If the process ends first, the pause returns that."""
     waiting = operation(None)
     next(waiting)
     assert isinstance(waiting.send([TOO_LARGE]), Pause)
@@ -93,9 +93,10 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
     ("limit", "most", "assume_short", "statement", "last"),
     [
         (None, 10, True, RECEIVE_MESSAGES, None),
-        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # it returns any single message
+        (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # The receive returns any single message.
         (CONTAINER, 2, False, RECEIVE_ANSWER, "json"),
-        (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),  # with 2,000 bytes around each, twice as long
+        # Each message has 2,000 bytes around it and is twice as long.
+        (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),
         (CONTAINER, 1000, True, RECEIVE_ANSWER, "json"),
         (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
         (FUNCTION, 10, True, RECEIVE_MESSAGES, 83_685),

@@ -13,7 +13,7 @@ from penstock.sqs.types import MessageAttributeValue
 
 
 def allowed(character: str) -> bool:
-    """Returns whether the SendMessage reference allows it: #x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD |
+    """Returns whether the SendMessage reference allows the character: #x9 | #xA | #xD | #x20-#xD7FF | #xE000-#xFFFD |
     #x10000-#x10FFFF.
     """
     code = ord(character)
@@ -269,7 +269,8 @@ def test_the_only_system_attribute_is_the_trace_header() -> None:
 
 
 # --- ids, names, ranges ----------------------------------------------------------------------------------------------
-PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the SendMessage reference lists these
+# The SendMessage reference lists these characters.
+PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 
 @pytest.mark.parametrize("value", ["a", "A0" + PUNCTUATION, "x" * 128])

@@ -1,4 +1,4 @@
-"""Tests what the actors of `make chaos` record about calls without an answer.
+"""Tests the notes of the actors of `make chaos` about calls without an answer.
 
 Also tests every order of steps of the storage's model: two consumers, up to four messages, one crash or failover.
 
@@ -98,14 +98,14 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(
     fifo: bool, fence: bool
 ) -> None:
-    """The jump of ids alone does not prevent it, because a sender may come before the jump."""
+    """The jump of ids alone does not prevent the fault, because a sender may come before the jump."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))
     assert "failover" in found.value.path
 
 
 def test_identity_alone_is_enough() -> None:
-    """Ids jump for callers that keep plain ids, which are those of REST and of SQL functions."""
+    """Ids jump for the sake of callers that keep plain ids: REST and SQL functions."""
     assert explore(Rules(fifo=False, fence=False, budget=(2, 2, 0, 0, 1))) > 1_000
 
 

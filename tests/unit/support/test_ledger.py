@@ -1,4 +1,4 @@
-"""Tests the checker: it must report each kind of violation, and must not report one that is not certain."""
+"""Tests the checker, which must report each kind of violation, and must not report an uncertain one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def ledger(clock: Clock) -> Ledger:
-    """Returns a ledger with two sent messages of a group and one without a group."""
+    """Returns a ledger with two sent messages of a group and a message without a group."""
     ledger = Ledger(clock=clock)
     ledger.sending(["a", "b"], "group")
     ledger.sending(["c"])

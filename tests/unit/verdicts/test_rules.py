@@ -21,7 +21,9 @@ STEADY = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight
 
 
 def minute(ago: int, **columns: Any) -> Minute:
-    """Returns the minute that began `ago` minutes before noon. The minute's last receive is in it if it has any."""
+    """Returns the minute that began `ago` minutes before noon. The last receive is in this minute if the minute has
+    receives.
+    """
     start = NOON - ago * MINUTE
     known = {**STEADY, **columns}
     if known["received"]:
@@ -35,7 +37,7 @@ def steady(first: int, last: int = 1, **columns: Any) -> list[Minute]:
 
 
 def growing(since: int, by: int, **columns: Any) -> list[Minute]:
-    """Returns an hour without a backlog, and then minutes with a growing one."""
+    """Returns an hour without a backlog, and then minutes with a growing backlog."""
     grown = [minute(ago, visible=by * (since + 1 - ago), **columns) for ago in range(since, 0, -1)]
     return steady(since + 60, since + 1) + grown
 
@@ -106,7 +108,7 @@ def test_a_wait_begins_when_messages_come() -> None:
 
 
 def test_all_in_flight_is_no_stall() -> None:
-    """Consumers ask and get nothing, because no message is available."""
+    """Consumers make empty receives, because no message is available."""
     assert kind(steady(10, sent=0, received=0, deleted=0, visible=0, in_flight=200)) is not Kind.STALLED
 
 

@@ -1,4 +1,4 @@
-"""Tests which workers wake when something changes.
+"""Tests which workers a change wakes.
 
 Also tests that `penstock up` warns at each start if everybody has access.
 """
@@ -11,7 +11,7 @@ from penstock_web.local.up import warn_of_open_access
 
 
 class Sleeper:
-    """Counts how often it is woken."""
+    """Counts its wake-ups."""
 
     def __init__(self) -> None:
         self.woken = 0
@@ -35,7 +35,7 @@ def test_another_number_wakes_and_the_same_does_not() -> None:
     activity.wait(second.wake, 8)
     activity.compare(8)
     assert (first.woken, second.woken) == (1, 0)
-    activity.compare(7)  # after a crash the server's counter restarts
+    activity.compare(7)  # The server's counter restarts after a crash.
     assert (first.woken, second.woken) == (1, 1)
 
 

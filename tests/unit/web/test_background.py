@@ -1,4 +1,4 @@
-"""Tests how long workers sleep, in virtual time. The database is a list of answers, and each run takes no time."""
+"""Tests the workers' sleep, in virtual time. The database is a list of answers, and each run takes no time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOUR = 3600.0
 
 @pytest.fixture(autouse=True)
 def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a run happen at once, in the event loop, on a connection that does nothing."""
+    """Makes a run take place at once in the event loop, on a connection without effect."""
 
     async def call(function: Callable[[], Any]) -> Any:
         return function()
@@ -156,7 +156,7 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The check sets the time of the last success, from which an alert derives that no worker cleans."""
+    """The check sets the time of the last success. An alert uses this time to find that no worker cleans."""
     rest = Rest()
     worker, loop = mover(rest), asyncio.get_running_loop()
     worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
@@ -184,7 +184,7 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
 
 
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
-    """The worker also stops while queues have messages. A send, or a change that the check finds, wakes it."""
+    """The worker also stops while queues have messages. A send, or a change that the check finds, wakes the worker."""
     rest = Rest()
     assert await rest.times(
         maintenance(rest, "rows", "rows", "full"),
@@ -227,7 +227,7 @@ def measurement(
 
 
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process's round may have been before the change, so a round follows each change."""
+    """Another process's round may have taken place before the change, so a round follows each change."""
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
     assert await rest.times(
@@ -274,7 +274,7 @@ async def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.Monke
 async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1)
-    rest.activity.wait(worker.wake, 1)  # it sleeps, and does not wake up
+    rest.activity.wait(worker.wake, 1)  # The worker sleeps, and does not wake up.
     await worker.refresh()
     assert asyncio.get_running_loop().time() == background.REFRESH_SECONDS
 

@@ -60,7 +60,7 @@ async def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
 
 
 async def test_a_long_computation_holds_up_nobody() -> None:
-    """The computation ends only when the event loop has run something meanwhile."""
+    """The computation ends only after the event loop has run other work."""
     goes_on = threading.Event()
 
     def operation(wait: bool) -> Steps:
@@ -124,8 +124,8 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(
 ) -> None:
     """The first call found nothing, and every later message wakes the first waiting request.
 
-    On FIFO queues this holds only for a recent call, because no process learns of groups that another process
-    unlocked.
+    On FIFO queues this applies only to a recent call, because a process does not learn about groups that another
+    process unlocked.
     """
     queue = FakeQueue(stored=0)
     database = FakeDatabase(queue)
@@ -200,7 +200,7 @@ async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -
 
 @pytest.mark.virtual_time
 async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
-    """The request is cancelled after it got its answer and before it continues."""
+    """The test cancels the request after its answer has arrived and before the request continues."""
     queue = FakeQueue(stored=100)
     loop = asyncio.get_running_loop()
 
@@ -284,7 +284,7 @@ class LongMessageFound(psycopg.Error):
 
 @pytest.mark.virtual_time
 async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
-    """The request asks again also while others wait, which the message does not wake."""
+    """The request asks again even while others wait, because the message does not wake them."""
     queue = FakeQueue(stored=0)
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:

@@ -103,7 +103,9 @@ def test_a_valid_long_document_is_read(read: Callable[[bytes], Any], body: bytes
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_other_threads_may_go_on_between_two_messages(read: Callable[[bytes], Any], body: bytes) -> None:
-    """The interpreter releases its lock only in Python code. Some runs for each message, in each of two passes."""
+    """The interpreter releases its lock only in Python code. The decoder runs some Python code for each message in
+    each of two passes.
+    """
     steps = 0
 
     def count(frame: FrameType, event: str, _: object) -> None:
@@ -163,7 +165,7 @@ def event(length: int) -> str:
 async def test_long_bodies_are_read_in_a_thread(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str, reader: str, body: Callable[[int], str]
 ) -> None:
-    """Short bodies are read at once. `body` is one with a text, or with blanks, of a length."""
+    """The service reads short bodies at once. `body` has a text or blanks of a given length."""
     threads: list[str] = []
 
     def read(*_: object) -> Any:
@@ -196,7 +198,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 
 
 async def ask(method: str, path: str, body: bytes) -> int:
-    """Returns the status of the answer of an application without a database."""
+    """Returns the status of an answer from an application without a database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     application = Application(environment, make_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []

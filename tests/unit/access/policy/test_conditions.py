@@ -28,7 +28,7 @@ def holds(condition: Any, **keys: str) -> bool:
     )
 
 
-# Each row has an operator, a wanted value, a value that satisfies the condition, and one that does not.
+# Each row has an operator, a wanted value, a value that satisfies the condition, and a value that does not.
 OPERATORS = [
     ("StringEquals", "sourceaccount", ["1", "2"], "2", "3"),
     ("StringNotEquals", "sourceaccount", ["1", "2"], "3", "2"),
@@ -52,7 +52,7 @@ OPERATORS = [
         "arn:*:news:x:y:z",
         "arn:aws:news:x:y:z",
         TOPIC,
-    ),  # a star matches only within its part
+    ),  # A star matches only within its part.
     ("ArnNotEquals", "sourcearn", TOPIC, TOPIC + "s", TOPIC),
     ("ArnNotLike", "sourcearn", "arn:aws:sns:*:*:news", TOPIC + "s", TOPIC),
     ("IpAddress", "sourceip", ["192.0.2.0/24", "2001:db8::/32"], "192.0.2.77", "198.51.100.1"),
@@ -104,7 +104,7 @@ def test_wildcards_are_those_of_a_shell(pattern: str, text: str) -> None:
 
 
 def lines_run(pattern: str, text: str) -> int:
-    """Returns how many lines of Python run to compile and match the pattern."""
+    """Returns the number of executed lines of Python to compile and match the pattern."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -123,7 +123,7 @@ def lines_run(pattern: str, text: str) -> int:
 
 @pytest.mark.parametrize("part", ["*a", "?*", "*?a", "a*?"])
 def test_work_is_in_proportion_to_the_input(part: str) -> None:
-    """For these patterns, a simple matcher needs the product of both lengths, or never ends."""
+    """A simple matcher would need the product of both lengths for these patterns, or would never end."""
     for size in (100, 1_000):
         pattern, text = part * size + "b", "a" * 10 * size
         assert lines_run(pattern, text) <= 10 * (len(pattern) + len(text)) + 20

@@ -73,7 +73,7 @@ def test_these_statements_do_not_match(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
 def test_an_element_that_is_missing(element: str) -> None:
-    """A statement without the element allows nothing. A Deny without it applies."""
+    """A statement without the element allows nothing. A Deny without the element applies."""
     rest = {name: value for name, value in GRANT.items() if name != element}
     assert verdict(rest) is Decision.NO_MATCH
     assert verdict({**rest, "Effect": "Deny"}) is Decision.DENIED
@@ -88,7 +88,9 @@ def test_an_element_that_is_missing(element: str) -> None:
     ],
 )
 def test_an_element_that_is_turned_round(element: str, named: object, other: object) -> None:
-    """NotPrincipal with Allow would admit everybody else, also services, so it allows nothing (our choice)."""
+    """NotPrincipal with Allow would admit all other callers, including services, so it allows nothing (Penstock's
+    choice).
+    """
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": named}
     assert verdict(turned) is Decision.NO_MATCH
@@ -120,7 +122,7 @@ def test_a_deny_wins_wherever_it_stands() -> None:
     ],
 )
 def test_a_condition_that_is_not_understood(condition: object) -> None:
-    """Such a condition never allows a request. In a Deny it counts as satisfied."""
+    """Such a condition never allows a request. A Deny treats such a condition as satisfied."""
     assert verdict({**GRANT, "Condition": condition}) is Decision.NO_MATCH
     assert verdict(GRANT, {**GRANT, "Effect": "Deny", "Condition": condition}) is Decision.DENIED
 
@@ -213,7 +215,7 @@ def test_a_policy_that_says_nothing(text: str | None) -> None:
 
 
 def test_a_policy_may_have_half_a_pair_of_surrogates() -> None:
-    """It is JSON (RFC 8259), and its statements count."""
+    """The text is JSON (RFC 8259), and its statements apply."""
     statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*", "Sid": "\ud83d"}
     text = json.dumps({"Version": "2012-10-17", "Id": "\ud83d", "Statement": statement})
     assert len(read_policy(text).statements) == 1

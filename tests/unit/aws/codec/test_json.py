@@ -1,4 +1,4 @@
-"""Tests AWS JSON: botocore's serializer writes the request, and our decoder must read the same values."""
+"""Tests AWS JSON: botocore's serializer writes the request, and Penstock's decoder must read the same values."""
 
 from json import dumps
 from typing import Any
@@ -48,7 +48,7 @@ def sample(shape: Any) -> Any:
 
 
 def wire_form(value: Any) -> Any:
-    """Returns the sample as JSON represents it, with bytes in base64."""
+    """Returns the sample in JSON's form, with bytes in base64."""
     match value:
         case bytes():
             return msgspec.to_builtins(value)
@@ -156,7 +156,7 @@ def test_an_unreadable_body_is_a_serialization_exception(body: bytes, text: str)
 
 
 def test_a_long_text_may_hold_whatever_it_likes() -> None:
-    """Quotes, braces and commas inside a message are not structure of the request."""
+    """Quotes, braces and commas inside a message do not belong to the request's structure."""
     for text in ('{"a":[1,2,"\\\\"]},' * 60_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
         body = msgspec.json.encode({"QueueUrl": "u", "MessageBody": text})
         assert decode_send(body).message_body == text
@@ -263,7 +263,7 @@ def body(**more: Any) -> bytes:
 
 
 def test_a_long_input_may_hold_whatever_it_likes() -> None:
-    """Brackets and commas in a text are not structure of the request."""
+    """Brackets and commas in a text do not belong to the request's structure."""
     for text in ('[{"a":[1,"\\\\"]},' * 50_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
         assert decode("s", b"", body(Input=text)).target.input == text
 

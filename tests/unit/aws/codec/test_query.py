@@ -32,7 +32,7 @@ def string(value: str) -> sqs.MessageAttributeValue:
 
 
 EXAMPLES = [
-    # The expected values are those of the examples in the SQS API reference, for each action.
+    # The expected values come from the examples of each action in the SQS API reference.
     (
         "CreateQueue",
         (
@@ -199,7 +199,7 @@ def test_the_body_replaces_the_query_string() -> None:
 
 
 class Publish(msgspec.Struct, rename="pascal"):
-    """An input with members that have no flat name, as in SNS."""
+    """An input whose members have no flat name, as in SNS."""
 
     attributes: dict[str, str] | None = None
     message_attributes: Annotated[dict[str, str] | None, name_map_entries("Name", "Value")] = None
@@ -297,7 +297,7 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
     "bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"]
 )
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
-    """A few such signs stay as they are. The decoder refuses more than a person would write."""
+    """A few such signs stay unchanged. The decoder refuses more than a person would write."""
     assert query.unquote(b"100" + bad) == b"100" + bad
     many = b"%41" * (query.FEW_ESCAPES + 1)
     for text in (many + bad, bad + many, many + bad + many, many + bad + b"zz"):

@@ -1,4 +1,4 @@
-"""Tests the JSON of the Query protocol: which clients get it, and its form.
+"""Tests the JSON of the Query protocol: its form, and the clients that get it.
 
 Sources of the expected outputs: AWS's published samples (github.com/aws-samples/serverless-patterns, API Gateway in
 front of SQS), a ListQueues recorded from AWS, and RFC 9110 for Accept.
@@ -116,7 +116,7 @@ def test_an_empty_receive() -> None:
 
 
 def test_list_queues() -> None:
-    """The test uses the recorded answer. No model has its member NextExclusiveStartQueueName."""
+    """The test uses the recorded answer. The answer's member NextExclusiveStartQueueName is in no model."""
     shown = answer("ListQueues", sqs.ListQueuesResult())
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": None, "queueUrls": None}
     shown = answer("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))

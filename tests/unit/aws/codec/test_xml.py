@@ -125,7 +125,7 @@ def test_queue_urls_and_attributes() -> None:
 
 
 class Listing(msgspec.Struct, rename="pascal"):
-    """An output with members that have no flat name, as in SNS."""
+    """An output whose members have no flat name, as in SNS."""
 
     topics: list[sqs.DeleteMessageBatchResultEntry]
     attributes: dict[str, str]

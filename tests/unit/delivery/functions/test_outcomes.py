@@ -1,4 +1,4 @@
-"""Tests when an invocation of a function is retried.
+"""Tests the retries of a function's invocation.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), AWS-managed endpoints: 3 retries without delay, 2
 one second apart, 10 from 1 to 20 seconds, 100,000 20 seconds apart. RetryPolicy (EventBridge Scheduler API Reference).
@@ -77,7 +77,7 @@ def test_the_name_of_the_error() -> None:
 def test_schedules_are_tried_as_their_retry_policy_says(
     attempts: int, most: int, left: float, delay: int | None
 ) -> None:
-    """Client-side errors count, as for targets that are queues."""
+    """Client-side errors count, as for queues as targets."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
     assert judge_answer(given, Answer(404, b"")).delay_ms == expected
@@ -113,7 +113,7 @@ def test_a_functions_timeout_is_not_known() -> None:
 
 
 async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a function would get messages after its lease, when others may have received them."""
+    """Otherwise a function would get messages after its lease, although others may have received these messages."""
 
     answered = threading.Event()
 
@@ -135,7 +135,7 @@ async def test_signing_takes_no_longer_than_the_invocation_may(monkeypatch: pyte
 
 
 async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
-    """Otherwise the delivery would be retried after each lease without end."""
+    """Otherwise the worker would retry the delivery after each lease forever."""
     settings = Settings.read({"QUEUE_LAMBDA_ENDPOINT": ADDRESS})
     carrier = FunctionCarrier(settings, FunctionClient(ADDRESS, 1))
     arn = "arn:aws:lambda:us-east-1:000000000000:function:f"
@@ -150,7 +150,7 @@ async def test_a_delivery_that_is_no_event_has_an_outcome() -> None:
 async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
     monkeypatch: pytest.MonkeyPatch, status: int, looks: int
 ) -> None:
-    """The credentials' service may be down at first. Invocations wait for it again only after a refusal."""
+    """At first the credentials' service may be down. Invocations wait for new credentials only after a refusal."""
     found: list[None] = []
 
     class Session:

@@ -1,4 +1,4 @@
-"""The client connects to no address that is not public, for every form of URL and every answer of a resolver.
+"""Tests that the client connects only to public addresses, for every form of URL and every answer of a resolver.
 
 The tests count every dial at the event loop's `sock_connect`. The tests open no real connection.
 """
@@ -48,7 +48,7 @@ MIXED = [
 
 
 class Dialled(list[str]):
-    """The addresses to which sockets should connect; each connection fails."""
+    """Collects the addresses to which sockets should connect, and fails each connection."""
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ async def post(url: str, resolver: Any = poisoned, allowed: str = "") -> str:
         return type(error).__name__
     finally:
         await sender.close()
-    raise AssertionError("it cannot succeed: nothing connects")
+    raise AssertionError("The request cannot succeed, because each connection fails.")
 
 
 def test_the_corpus_is_large() -> None:
@@ -221,7 +221,7 @@ def test_a_url_with_user_and_password(url: str, user: str, password: str) -> Non
     ],
 )  # fmt: skip
 def test_urls_that_no_api_takes(url: str) -> None:
-    """What delivery refuses is refused before it is stored."""
+    """The service refuses an address before storing it if delivery would refuse it."""
     assert find_endpoint_problem(url, takes_credentials=True) is not None
     with pytest.raises(EndpointInvalid):
         parse_endpoint(url)
@@ -279,7 +279,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
     assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
     answer.set()
     await asyncio.gather(*slow)
-    for n in range(MOST_OF_A_DOMAIN + 1):  # the slots are free again
+    for n in range(MOST_OF_A_DOMAIN + 1):  # The slots are free again.
         await resolve(f"{n}.tarpit.example", ONE)
 
 
@@ -298,7 +298,7 @@ async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(
     slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MOST_LOOKUPS)]
     await asyncio.sleep(0)
     refused = [look_up for look_up in slow if look_up.done()]
-    assert len(refused) == MOST_LOOKUPS // 2  # it gets the slots that are free
+    assert len(refused) == MOST_LOOKUPS // 2  # The other owner gets the free slots.
     assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
     for n in range(MOST_LOOKUPS):
         assert await resolve(f"good{n}.example", OTHER)

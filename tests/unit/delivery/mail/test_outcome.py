@@ -1,4 +1,4 @@
-"""Tests which refusals concern the address or its mailbox: RFC 3463, 3.2 and 3.3; without such codes RFC 5321,
+"""Tests which refusals are about the address or its mailbox: RFC 3463, 3.2 and 3.3; without such codes RFC 5321,
 4.2.3.
 """
 

@@ -41,7 +41,7 @@ def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: f
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
-    """720 messages in six minutes are two a second, although the rate covers a quarter of an hour."""
+    """720 messages in six minutes are two a second, even if the rate covers a quarter of an hour."""
     assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
     assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
     assert rates(0, 0, LAST, LAST + 30_000_000) == MeanRates(0, 0)
@@ -127,12 +127,12 @@ def test_the_row_of_a_queue_that_drains() -> None:
 
 
 # --- gate ------------------------------------------------------------------------------------------------------------
-# A queue gets a forecast only if the forecast is better than "it stays as it is", and its intervals hold. The tests
-# use generated queues with fixed seeds.
+# A queue gets a forecast only if the forecast is better than "no change", and its intervals are right. The tests use
+# generated queues with fixed seeds.
 #
-# The 80 % intervals must hold 80 % of the time, plus or minus 5. No forecast may be much worse than no change. The
-# queues exist for 23 days, so that all methods have enough history. Another seed gives the same table
-# (`benchmarks.costs.forecasts` of commit 82fb1cae).
+# The 80 % intervals must contain the truth 80 % of the time, plus or minus 5. A forecast may never be much worse than
+# "no change". The queues exist for 23 days, so that all methods have enough history. Another seed gives the same
+# table (`benchmarks.costs.forecasts` of commit 82fb1cae).
 
 
 LIFE = 23 * DAY
@@ -170,7 +170,7 @@ def test_nothing_is_told_where_nothing_can_be(name: str) -> None:
 
 
 def test_the_intervals_hold_as_often_as_they_say() -> None:
-    """The test counts the forecasts of all queues together, because one queue has too few."""
+    """The test counts the forecasts of all queues together, because a single queue has too few."""
     held = np.concatenate([score(name).held for name in PROCESSES])
     assert len(held) > 200
     assert 0.75 <= held.mean() <= 0.85
@@ -200,7 +200,7 @@ def test_a_queue_that_never_moves_is_told_nothing() -> None:
 
 
 def test_the_future_is_not_looked_at() -> None:
-    """The forecast for a past moment equals the one made with only the data before that moment."""
+    """The forecast for a past moment equals a forecast from only the data before that moment."""
     past, whole = (series_at(made("diurnal"), LIFE - back) for back in (125, 0))
     origin, now = np.asarray([25]), np.asarray([0])
     told: Mapping[str, tuple[np.ndarray, np.ndarray]] = {

@@ -3,11 +3,11 @@
 Sources: "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference), and the examples
 of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
-Also tests the descriptions for people. The first nine are from the REST API ("Schedules").
+Also tests the descriptions for people. The first nine descriptions come from the REST API ("Schedules").
 
 Also compares the table of expressions in docs/reference/schedules.md with the code.
 
-Also tests what an import of the package loads.
+Also tests the modules that an import of the package loads.
 """
 
 import locale
@@ -127,7 +127,7 @@ def test_canonical_forms(written: str, form: str, canonical: str) -> None:
         ("rate(5)", 0, None),
         ("rate(5 minutes", 0, None),
         ("rate(999999999999 days)", 5, None),
-        # White space that AWS refuses.
+        # AWS refuses this white space.
         ("rate( 10 minutes )", 5, "rate(10 minutes)"),
         ("rate(10  minutes)", 7, "rate(10 minutes)"),
         ("rate(10\tminutes)", 7, "rate(10 minutes)"),

@@ -299,6 +299,6 @@ def test_the_length_of_an_expression() -> None:
     ],
 )
 def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
-    """All such rows raise the same error, so that a worker can record it and continue."""
+    """All such rows raise the same error, which a worker can record before it continues."""
     with pytest.raises(ScheduleInvalid):
         read_stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))

@@ -51,7 +51,7 @@ SECOND = timedelta(seconds=1)
 @given(crons, instants, st.sampled_from(ZONES))
 @settings(max_examples=150, deadline=None)
 def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, name: str) -> None:
-    """The next time matches and is the first of its local time. No minute in between matches (within two days)."""
+    """The next time matches and is the first of its local time. No earlier minute matches (within two days)."""
     zone, matches = ZoneInfo(name), matcher(cron)
     found = parse(cron=cron, timezone=name).next_after(after)
     minute = after.replace(second=0, microsecond=0) + timedelta(minutes=1)
@@ -195,7 +195,9 @@ def utc(text: str) -> datetime:
 
 
 def check(expression: Expression, after: str, expected: list[str], anchor: str | None = None) -> None:
-    """Checks the first instants after a time. If fewer than two are expected, it asks for one more and expects none."""
+    """Checks the first instants after a time. If fewer than two instants are expected, the check also fails for a
+    further instant.
+    """
     count = max(2, len(expected))
     found = list_occurrences(expression, utc(after), count, utc(anchor) if anchor else None)
     assert [f"{instant:%Y-%m-%d %H:%M:%S}" for instant in found] == expected

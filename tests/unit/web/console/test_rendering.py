@@ -1,10 +1,11 @@
-"""The console shows an unknown value as a dash that screen readers read as words, never as 0, and escapes every value.
+"""Tests that the console escapes every value, and shows an unknown value as a dash that screen readers read as words,
+never as 0.
 
-Also tests that the lines of the templates have a limit, so that they are readable.
+Also tests that the templates' lines are short enough to read.
 
 Also tests the size of styles and scripts, and that htmx is the version that its README names.
 
-Also tests when a page waits for the measurement of the queues.
+Also tests pages that wait for the measurement of the queues.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ AT_ONCE = 0.0
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Makes a page wait without end, so that a test hangs if its page never changes."""
+    """Makes a page wait without end. A test then hangs if its page never changes."""
     monkeypatch.setattr(readings, "REFRESH_SECONDS", FOREVER)
     return monkeypatch
 
@@ -259,7 +260,7 @@ def test_a_screen_without_a_right_cannot_be_made() -> None:
 
 @pytest.mark.parametrize("file", ["deliveries_endpoints.html", "deliveries_waiting.html"])
 def test_a_last_answer_is_shown_once(file: str) -> None:
-    """`last_error` of a refusal has the status: the page said "503 HTTP status 503"."""
+    """A refusal's `last_error` has the status. An earlier page therefore said "503 HTTP status 503"."""
     text = (TEMPLATES / file).read_text()
     assert "row.last_status or '' }} {{" not in text
     assert "tried again" not in text

@@ -1,4 +1,4 @@
-"""Tests how `penstock doctor` judges figures and settings, without a database."""
+"""Tests the judgements of `penstock doctor` on figures and settings, without a database."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_connections(available: int, used: int, of_process: int, words: list[str
     ("ahead", "uncertain", "words"),
     [
         (0.1, 0.01, ""),
-        (3.0, 1.5, ""),  # the network is slow, so the skew is unknown
+        (3.0, 1.5, ""),  # The network is slow, so the skew is unknown.
         (3.0, 0.1, "3.0 s ahead of"),
         (-900.0, 0.1, "900.0 s behind"),
     ],

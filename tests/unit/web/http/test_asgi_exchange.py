@@ -19,7 +19,7 @@ START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
-    """Returns head and body of the answer, and whether the connection was closed."""
+    """Returns the answer's head and body, and whether the connection was closed."""
     client = Client(application)
     head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
     return head.lower(), body, client.transport.closed
@@ -149,7 +149,7 @@ async def test_an_application_that_fails_before_anything_was_written_is_500(
 
 @pytest.mark.parametrize("last", [[], [START], [{**part(b"", more=False), "body": b"abc"}]])
 async def test_an_application_that_fails_later_loses_its_connection(last: list[Message]) -> None:
-    """RFC 9112, 8: the client sees that the response is not complete."""
+    """The client sees that the response is incomplete (RFC 9112, 8)."""
     start = {**START, "headers": [(b"content-length", b"5")]}
     _, body, closed = await response_of(sending(start, part(b"hel"), *last), GET)
     assert (body, closed) == (b"hel", True)
@@ -244,7 +244,7 @@ async def test_a_client_of_http_1_0_gets_no_100() -> None:
 
 
 async def test_a_response_instead_of_100_closes_the_connection() -> None:
-    """RFC 9110, 10.1.1: the server does not know whether the client still sends the body."""
+    """The server does not know whether the client still sends the body (RFC 9110, 10.1.1)."""
     client = Client(sending({**START, "status": 413}, part(b"", more=False)))
     await client.say(EXPECTING, GET)
     assert client.statuses == [413]

@@ -20,7 +20,7 @@ POST = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
 
 
 class Gate:
-    """Answers when the test says so. `ends` has the results of requests whose client disconnected."""
+    """Answers on the test's signal. `ends` has the results of requests whose client disconnected."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -89,7 +89,7 @@ async def test_a_connection_without_a_request_is_closed_after_75_seconds() -> No
 
 @pytest.mark.parametrize("before", [b"", GET])
 async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) -> None:
-    """Source: RFC 9110, 15.5.9. A byte now and then does not extend the time."""
+    """Source: RFC 9110, 15.5.9. A single byte from time to time does not extend the limit."""
     client = Client(Recorder())
     begun_at = asyncio.get_running_loop().time()
     await client.say(*[before] * bool(before), b"GET /")
@@ -107,7 +107,7 @@ async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) ->
     "framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"]
 )
 async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
-    """Source: RFC 9110, 15.5.9. The application has begun, and gets a disconnect of its client."""
+    """Source: RFC 9110, 15.5.9. The application has begun, and gets its client's disconnect."""
     ends = []
 
     async def application(scope: Message, receive: Receive, send: Send) -> None:
@@ -343,7 +343,7 @@ async def test_stop_closes_a_connection_without_a_request(begin: bytes) -> None:
 
 @pytest.mark.parametrize("last", [b"", b"bc"], ids=["whole", "in its body"])
 async def test_stop_lets_the_request_under_way_finish_and_no_other(last: bytes) -> None:
-    """RFC 9112, 9.6: the last response has the option close."""
+    """The last response has the option close (RFC 9112, 9.6)."""
     gate = Gate()
     client = Client(gate)
     whole = POST % 3 + b"abc"

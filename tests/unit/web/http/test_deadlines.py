@@ -1,8 +1,9 @@
-"""Tests how long a request may take, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
+"""Tests the time limits of a request, in virtual time. Sources: docs/reference/settings.md; docs/reference/errors.md.
 
 Also tests the end of a connection whose client is still sending, in virtual time.
 
-Receives of long messages wait for slow readers for a limited time. Source: our choice (decision 14).
+Also tests that receives of long messages wait for slow readers for a limited time. The limits are Penstock's choice
+(decision 14).
 """
 
 import asyncio
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 class Client:
-    """A client that sends nothing more, and leaves when the test says so."""
+    """A client that sends nothing more, and leaves on the test's signal."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -182,7 +183,7 @@ async def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
 
 
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
-    """The server closes after a minute without a byte. One byte in a minute keeps the connection."""
+    """The server closes after a minute without a byte. One byte in a minute keeps the connection open."""
     backpressure, client = WriteBackpressure(), SlowClient(1000)
     backpressure.add(client)
     await asyncio.sleep(STALLED_SECONDS - 1)

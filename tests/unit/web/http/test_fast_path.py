@@ -1,4 +1,6 @@
-"""Tests which requests take the fast path, and their answers. HTTP: RFC 9112; limits: docs/explain/how_it_works.md."""
+"""Tests the requests that take the fast path, and their answers. HTTP: RFC 9112; limits:
+docs/explain/how_it_works.md.
+"""
 
 import asyncio
 import json
@@ -69,7 +71,7 @@ class Connection(Client):
 
 
 def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Answers that messages are stored, and that a receive finds one."""
+    """A database that reports messages as stored, and returns one message for a receive."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
     return [(1, 1, None, None, None, None)]
@@ -136,7 +138,7 @@ async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> No
 
 
 async def test_a_long_answer_is_written_whole() -> None:
-    """The server writes head and body separately, so that it does not copy megabytes."""
+    """The server writes head and body separately, because a joined text would copy megabytes."""
     body = "x" * 100_000
 
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
@@ -229,7 +231,9 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
 
 
 async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
-    """The connection is lost after a message came and before the request goes on: it is for the next one."""
+    """The connection breaks after a message has arrived and before the request continues. The next receive gets the
+    message.
+    """
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
     long_polls = connection.application.resources.long_polls

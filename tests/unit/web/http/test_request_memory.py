@@ -1,6 +1,6 @@
-"""Long requests wait for memory, in virtual time.
+"""Tests that long requests wait for memory, in virtual time.
 
-Sources: our choice (decision 14); docs/reference/errors.md for 503 with Retry-After.
+The limits are Penstock's choice (decision 14). docs/reference/errors.md defines the 503 with Retry-After.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Wanted:
 
 
 async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
-    """A small request also waits behind a large one, because otherwise the large one might wait for ever."""
+    """A small request also waits behind a large one, because otherwise the large one might wait forever."""
     budget, inside = MemoryBudget(WHOLE, 10), list[Wanted]()
 
     async def acquire(request: Wanted) -> None:
@@ -74,7 +74,7 @@ async def test_a_request_that_fits_enters_at_once_and_others_in_order() -> None:
 
 
 async def test_addresses_take_turns() -> None:
-    """An address that asks for much at once lets others in between."""
+    """An address with many requests at once lets other addresses in between."""
     budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
     async def acquire(request: Wanted) -> None:
@@ -119,7 +119,7 @@ async def test_a_request_that_waits_too_long_leaves() -> None:
 
 @pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
 async def test_a_waiting_request_that_leaves_neither_takes_nor_frees_memory(steps: str) -> None:
-    """Room may become free at a moment at which the request was not told yet."""
+    """Memory may become free before the request is told."""
     budget, inside = MemoryBudget(WHOLE, 10), Wanted(WHOLE)
     await budget.acquire(inside)
     waiting = asyncio.create_task(budget.acquire(Wanted(HALF)))
@@ -179,7 +179,7 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
 
 
 class Sender:
-    """A client that sends the first part of a body at once, and the rest when the test says so."""
+    """A client that sends the first part of a body at once, and the rest on the test's signal."""
 
     def __init__(self, first_bytes: int, bytes_a_second: int) -> None:
         self._next_bytes = first_bytes
@@ -194,7 +194,7 @@ class Sender:
         return {"type": "http.request", "body": b"x" * size, "more_body": self.sent < WHOLE_BODY}
 
     async def be_read(self, request: LongRequest) -> float:
-        """Returns when the body has arrived."""
+        """Waits until the body has arrived."""
         while (await request.receive())["more_body"]:
             pass
         return asyncio.get_running_loop().time()
@@ -204,7 +204,7 @@ WHOLE_BODY = 640 * 1024
 
 
 async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
-    """Each connection sends a byte a second. No other request waits for them."""
+    """Each connection sends a byte a second. No other request waits for these requests."""
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
@@ -224,7 +224,7 @@ async def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_secon
     held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
     slow = asyncio.create_task(sender.be_read(held))
     await asyncio.sleep(2.5)
-    assert not slow.done()  # it may be slow while no other request waits
+    assert not slow.done()  # The request may be slow while no other request waits.
     good = Sender(WHOLE_BODY, 0)
     other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
     waiting = asyncio.create_task(good.be_read(other))

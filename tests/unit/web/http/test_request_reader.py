@@ -1,4 +1,4 @@
-"""Tests which bytes are a request, and which are refused. Sources: RFC 9112; RFC 9110 where a test names it."""
+"""Tests which bytes form a request, and which bytes are refused. Sources: RFC 9112; RFC 9110 where a test names it."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 async def answered(*parts: bytes, limits: HttpLimits | None = None) -> tuple[Recorder, Client]:
-    """Returns the application and the client after these reads from the socket."""
+    """Feeds these reads from the socket, and returns the application and the client."""
     application = Recorder()
     client = Client(application, limits=limits)
     await client.say(*parts)
@@ -73,7 +73,7 @@ def bytes_of(text: bytes) -> list[bytes]:
 )  # fmt: skip
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_a_request_that_is_not_http_is_400_and_ends_the_connection(data: bytes, cut: bool) -> None:
-    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is no request, so nothing is smuggled."""
+    """Source: RFC 9112, 2.2, 3.2, 5.1, 5.2, 6.1, 6.3, 7.1, 9.3. The rest is not a request, so nothing is smuggled."""
     application, client = await answered(*(bytes_of(data) if cut else [data]), NEXT)
     assert client.statuses == [400]
     assert b"connection: close\r\n" in client.transport.written
@@ -125,7 +125,7 @@ async def test_a_head_beyond_64_kib_or_1000_headers_is_431(parts: Sequence[bytes
 
 
 async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None:
-    """Only the head counts, whatever the sizes of the reads are."""
+    """Only the size of the head counts, not the sizes of the reads."""
     long_body = POST + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000
     headers = GET + b"".join(b"A%d: %b\r\n" % (n, b"a" * 50) for n in range(999)) + b"\r\n"
     application, client = await answered(long_body + headers[:100], headers[100:], headers, long_body)
@@ -136,7 +136,7 @@ async def test_a_head_of_64_kib_and_1000_headers_passes_after_any_body() -> None
 # --- read ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cut", [False, True], ids=["one read", "byte by byte"])
 async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
-    """RFC 9110, 6.5.1: a trailer must not become a header, because it might replace a header that was checked."""
+    """A trailer must not become a header, because it might replace a checked header (RFC 9110, 6.5.1)."""
     body = b"3;name=value\r\nabc\r\n2\r\nde\r\n0\r\nContent-Type: evil\r\nHost: evil\r\n\r\n"
     data = CHUNKED + body + NEXT
     application, client = await answered(*(bytes_of(data) if cut else [data]))
@@ -171,7 +171,7 @@ async def test_the_target_is_split_and_unescaped(
 @pytest.mark.parametrize("host", [b"other", b"other:8080", b"[::1]:9324", b"[1.2.3]", b"[::::]:1"])
 @pytest.mark.parametrize("after", [b"", b"/", b"/a?b", b"?b"])
 async def test_the_host_of_a_whole_url_counts(host: bytes, after: bytes) -> None:
-    """RFC 9112, 3.2.2: the URL precedes the header, so that no client bypasses the check of hosts."""
+    """The URL takes precedence over the header, so no client bypasses the check of hosts (RFC 9112, 3.2.2)."""
     target = b"http://" + host + after
     application, client = await answered(b"GET " + target + b" HTTP/1.1\r\nA: 1\r\nHost: x\r\n\r\n")
     assert application.scopes[0]["headers"] == [(b"a", b"1"), (b"host", host)]
@@ -202,7 +202,9 @@ async def test_the_scope_is_that_of_asgi() -> None:
 
 @pytest.mark.parametrize("cut", [None, 40, -2], ids=["one read", "in the head", "in the body"])
 async def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: int | None) -> None:
-    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". The server reads its body as usual."""
+    """RFC 9110, 7.8: "A server MAY ignore a received Upgrade header field". The server reads the request's body as
+    usual.
+    """
     upgrade = POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc"
     data = upgrade + NEXT
     application, client = await answered(*([data] if cut is None else [data[:cut], data[cut:]]))

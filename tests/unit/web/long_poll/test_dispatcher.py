@@ -26,7 +26,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
-    """A database that knows which queues are ready, and the time of each call. `commits` counts the commits.
+    """A database that knows the ready queues, and the time of each call. `commits` counts the commits.
 
     `due_at` is the time at which a message becomes ready. `asked` has the number of queues of each look. `spared`
     counts the looks that were not necessary.
@@ -115,7 +115,7 @@ async def test_a_guess_that_there_is_more_is_not_missed() -> None:
 
 
 async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
-    """Clients poll again at once, and all that wait for a queue do so at about the same time."""
+    """Clients poll again at once, so all clients of a queue poll at about the same time."""
     long_polls = LongPollDispatcher(Database().call)
     assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
     await settle()
@@ -147,7 +147,8 @@ async def test_the_time_is_over() -> None:
 async def test_a_look_after_the_registration_closes_the_race() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
+    # The message was sent after the empty look and before the commit of the registration.
+    database.ready = {ORDERS}
     assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
     assert database.watched == [(0.0, [ORDERS])]
     assert database.looked == [(0.0, [ORDERS])]
@@ -175,7 +176,7 @@ async def test_a_notification_wakes_one_and_registers_again_while_others_wait() 
     long_polls.handle_notification(ORDERS)
     await settle()
     assert answers[1].done()
-    assert len(database.watched) == 2  # no receiver waits, so no process registers
+    assert len(database.watched) == 2  # No receiver waits, so no process registers.
 
 
 async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
@@ -183,7 +184,7 @@ async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     long_polls = LongPollDispatcher(database.call)
     answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     await asyncio.sleep(0.5)
-    long_polls.wake(ORDERS, 1)  # this process sent it and used up the registration
+    long_polls.wake(ORDERS, 1)  # This process sent the message and used up the registration.
     long_polls.handle_notification(ORDERS)
     await settle()
     assert [answer.done() for answer in answers] == [True, False, False]
@@ -218,7 +219,9 @@ async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
 
 
 async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
-    """A registration lasts five seconds, a minute if nothing arrived, and five seconds after a notification."""
+    """A registration lasts five seconds, or a minute if no message arrived. After a notification it lasts five
+    seconds again.
+    """
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
@@ -263,9 +266,10 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    database.ready = {ORDERS}  # a delay ends, and no session commits
+    database.ready = {ORDERS}  # A delay ends without a commit of any session.
     assert await answer == Woken.FOR_MORE
-    assert asyncio.get_running_loop().time() == pytest.approx(8.301)  # not at the check of the next second
+    # The message does not arrive at the next second's check.
+    assert asyncio.get_running_loop().time() == pytest.approx(8.301)
     polling.cancel()
 
 
@@ -284,7 +288,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     assert database.asked[-2:] == [0, 101]
     database.ready = set()
     await asyncio.sleep(1.5)
-    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # the last check did not return this queue
+    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # The last check did not return this queue.
     database.due_at = 13.7
     await asyncio.sleep(1)
     database.ready = {BILLS}
@@ -295,7 +299,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
 
 @pytest.mark.parametrize(("notified", "looks"), [(True, 5), (False, 39)])
 async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notified: bool, looks: int) -> None:
-    """The bound holds while notifications arrive. With constant commits, a look takes 0.08 seconds."""
+    """The limit applies while notifications arrive. A look takes 0.08 seconds during constant commits."""
     database = Database()
     database.takes_seconds = 0.08
     long_polls = LongPollDispatcher(database.call)
@@ -405,7 +409,7 @@ async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     long_polls = LongPollDispatcher(database.call)
     answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
     await asyncio.sleep(0.5)
-    database.ready = {ORDERS}  # sent while no process listened
+    database.ready = {ORDERS}  # The message was sent while no process listened.
     long_polls.renew_registrations()
     assert await answer == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(0.5)
@@ -485,6 +489,6 @@ async def test_a_moment_that_nobody_waits_for_any_more_is_forgotten() -> None:
     timers.remove(timer, second)
     assert timer.handle.cancelled()
     assert timers.add(20, second) is not timer
-    timers.remove(timer, second)  # removes the old one again
+    timers.remove(timer, second)  # This call removes the old registration again.
     await asyncio.sleep(21)
     assert called == ["second"]

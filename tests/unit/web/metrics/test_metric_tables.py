@@ -1,4 +1,6 @@
-"""The tables of counts are bounded, never decrease, and the other processes of a port can read them."""
+"""Tests that the tables of counts are bounded and never decrease, and that the other processes of a port can read
+them.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     send(counts, arn("c"))
     assert messages_sent(memory) == {"b": 1, "c": 1, OTHER: 2}
     (times,) = [block[1:] for key, block in memory.total().items() if key == ("sends", "c")]
-    assert times == [0.002, 0, 1, *[0] * 9]  # the block was used before, and nothing of that is left
+    # The block was used before, and its old content is gone.
+    assert times == [0.002, 0, 1, *[0] * 9]
 
 
 def test_queues_of_others_have_their_arn_as_label() -> None:

@@ -1,4 +1,4 @@
-"""Tests the first screen of the report with states that the tests build.
+"""Tests the report's first screen with states that the tests build.
 
 Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 """
@@ -35,7 +35,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 def facts(**known: Any) -> VerdictFactsRow:
-    """Returns the facts of a standard queue that has just been measured."""
+    """Returns the facts of a freshly measured standard queue."""
     row = VerdictFactsRow(
         1, "arn", NOW, False, False, 0, None, 0, None, False, measured_at=NOW, visible=5, in_flight=0, delayed=0,
         oldest_at=NOW - 20 * MINUTE, paused=False, stopped_mapping=None, failing_since=None,
@@ -58,7 +58,7 @@ def page(*queues: QueueState, **known: Any) -> str:
 
 
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
-    """Returns `minutes` minutes with equal counts, the last of which has just ended."""
+    """Returns `minutes` minutes with equal counts. The last of these minutes has just ended."""
     end = NOW.replace(second=0)
     known: dict[str, Any] = {
         "sent": 60,

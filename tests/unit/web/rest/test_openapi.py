@@ -79,7 +79,7 @@ def test_a_status_names_its_codes(
 
 
 def test_a_body_of_success_has_a_schema(routes: dict[str, Operation]) -> None:
-    """The bodies include those that msgspec writes, which FastAPI does not see."""
+    """The document also has the bodies that msgspec writes, which FastAPI does not see."""
     bodies = {
         f"{name} {status}": form.get("schema")
         for name, route in routes.items()
@@ -108,8 +108,8 @@ def test_a_key_is_wanted_where_access_is_controlled(routes: dict[str, Operation]
 
 
 def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
-    """docs/reference/schedules.md: a body has exactly one of cron, every, when and fire_at. Members of references are
-    not lost.
+    """docs/reference/schedules.md: a body has exactly one of cron, every, when and fire_at. References keep their
+    members.
     """
     new = routes["POST /v1/schedules"]["requestBody"]["content"]["application/json"]["schema"]
     assert [choice["required"] for choice in new["oneOf"]] == [
@@ -120,7 +120,9 @@ def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
 
 
 def test_a_binding_has_what_it_binds(routes: dict[str, Operation]) -> None:
-    """docs/reference/topics.md, "Events": a queue has no endpoint, and a URL no queue. Null members are left out."""
+    """docs/reference/topics.md, "Events": a queue has no endpoint, and a URL no queue. The document leaves out null
+    members.
+    """
     binding = routes["POST /v1/events/{pattern}/subscriptions"]["responses"]["201"]["content"]
     required = binding["application/json"]["schema"]["required"]
     assert {"queue_name", "endpoint", "filter_policy"} & set(required) == set()
@@ -131,7 +133,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# Tests which rights each route of the REST API, and each tool of MCP, requires (docs/operate/access.md).
+# Tests the rights that each route of the REST API and each tool of MCP requires (docs/operate/access.md).
 
 
 RIGHTS = """

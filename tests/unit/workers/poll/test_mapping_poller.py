@@ -153,7 +153,7 @@ class Harness:
 
 
 async def polled(seconds: float, make: Callable[[], Harness]) -> Harness:
-    """Returns the harness after `seconds`."""
+    """Runs the harness for `seconds` and returns it."""
     harness = make()
     await asyncio.sleep(seconds)
     harness.poller.abort()
@@ -181,7 +181,7 @@ async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pau
 
 
 async def test_nothing_is_received_while_the_process_has_no_place() -> None:
-    """The messages would wait invisibly, and become visible again before the function gets them."""
+    """Otherwise the messages would wait invisibly, and become visible again before the function gets them."""
     options = Options(batch_size=1, scaling_config=ScalingConfig(50))
     bodies = [str(n) for n in range(60)]
     harness = await polled(55, lambda: Harness(Queue(30, *bodies), Target(10), options, slots=3))
@@ -212,7 +212,7 @@ async def test_a_result_that_could_not_be_stored_is_told_again() -> None:
 
 
 async def test_messages_that_a_url_handled_are_deleted_after_an_outage() -> None:
-    """The same happens if the request took longer than the queue's visibility timeout."""
+    """The same applies if the request took longer than the queue's visibility timeout."""
 
     def make() -> Harness:
         harness = Harness(Queue(30, "a"), Target(40), Options(), function="http://127.0.0.1:1/")
@@ -240,13 +240,13 @@ async def test_a_mapping_leaves_places_to_others() -> None:
 
 
 # --- poller ----------------------------------------------------------------------------------------------------------
-# Tests when a process reads which mappings it polls for, in virtual time.
+# Tests when a process reads the list of its mappings, in virtual time.
 #
-# Also tests which mapping gets a slot for an invocation.
+# Also tests the choice of the mapping that gets a slot for an invocation.
 
 
 class Database:
-    """A database without mappings. `looks` has the times of calls; it is unreachable until `away_until`."""
+    """A database without mappings. `looks` has the times of calls. The database is unreachable until `away_until`."""
 
     claim_seconds = idle_seconds = 60.0
 
@@ -280,7 +280,7 @@ async def test_a_look_that_failed_is_repeated_soon() -> None:
 
 
 async def test_it_looks_often_while_another_process_polls_for_the_mappings() -> None:
-    """That process may die, and this one takes its mappings over as soon as its registration ends, after 7 seconds."""
+    """That process may die. This process then takes over its mappings when its registration ends, after 7 seconds."""
 
     class Elsewhere(Database):
         claim_seconds, idle_seconds = 5.0, 60.0
@@ -335,7 +335,7 @@ async def test_one_place_is_enough_and_a_wait_can_be_cancelled() -> None:
     second.cancel()
     first.cancel()
     await settle()
-    assert held[1:] == ["c"]  # a was cancelled in its block
+    assert held[1:] == ["c"]  # Task a was cancelled in its block.
     third.cancel()
     await settle()
     fourth = loop.create_task(hold(slots, "d", 1, held, 10))
