@@ -1,8 +1,8 @@
 """The errors of EventBridge Scheduler.
 
 The names and statuses of the errors are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge
-Scheduler API reference lists the errors that all services share. An answer names the error in the header `x-amzn-
-errortype`, and its body is `{"Message": …}`.
+Scheduler API reference lists the errors that all services share. An answer names the error in the header
+`x-amzn-errortype`, and its body is `{"Message": …}`.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors

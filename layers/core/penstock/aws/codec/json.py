@@ -73,8 +73,8 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """Returns `{"__type": …, "message": …}` with the error's other members. The Query code is in the header `x-amzn-
-    query-error`.
+    """Returns `{"__type": …, "message": …}` with the error's other members. The Query code is in the header
+    `x-amzn-query-error`.
     """
     return encode(
         {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
