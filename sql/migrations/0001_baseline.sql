@@ -1216,14 +1216,15 @@ create table queue.audit (
     changes jsonb not null default '{}',    -- Each changed value of the resource: {"name": [old, new]}.
     affected bigint,                        -- How many items; null: not known.
     error text,                             -- Error of a refused request or a failed sign-in; null: the act was done.
-    repeated int not null default 1,        -- How many equal refusals of the minute the row counts.
-    refusal_key text unique                 -- Digest of a refusal's minute, caller and error.
+    repeated int not null default 1,        -- How many equal refusals or readings of a minute.
+    refusal_key text unique                 -- Digest of the minute, the caller and the error; of a reading: the target.
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
 comment on table queue.audit is
-    'Acts of users, one row for each, written in the transaction of the act; and refusals, one row for a minute, a caller '
-    'and an error. An account keeps its last 100,000 rows, for 400 days.';
+    'Acts of users, one row for each, written in the transaction of the act; refusals, one row for a minute, a caller and '
+    'an error; and readings of messages, one row for a minute, a caller and a queue. '
+    'An account keeps its last 100,000 rows, for 400 days.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------

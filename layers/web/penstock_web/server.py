@@ -163,7 +163,7 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def writing_refusals(environment: Environment, resources: Resources) -> AsyncIterator[None]:
-    """Writes the counts of refused requests to the audit meanwhile."""
+    """Writes the counts of refused requests and of readings to the audit meanwhile."""
     if environment.access is None:
         yield
         return

@@ -115,7 +115,8 @@ begin
 end $$;
 
 -- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
--- requests and failed sign-ins: one row for a minute, a caller and an error, which counts them. All processes share it.
+-- requests and failed sign-ins: one row for a minute, a caller and an error, which counts them; and, with the error null,
+-- requests that showed messages: one row for a minute, a caller and a target. All processes share the rows.
 create or replace function queue.note_refusals(
     p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])
@@ -131,7 +132,8 @@ begin
         (account_id, interface, actor, key_id, address, action, target, error, repeated, refusal_key)
     select u.account_id, u.interface, u.actor, u.key_id, u.address, u.action, queue.mask_secrets(u.target), u.error,
         u.count, md5(jsonb_build_array(
-            date_part('epoch', v_minute), u.account_id, u.interface, u.actor, u.key_id, u.address, u.error)::text)
+            date_part('epoch', v_minute), u.account_id, u.interface, u.actor, u.key_id, u.address, u.error,
+            case when u.error is null then u.target end)::text)
     from unnest(p_account_ids, p_interfaces, p_actors, p_key_ids, p_addresses, p_actions, p_targets, p_errors, p_counts)
         u(account_id, interface, actor, key_id, address, action, target, error, count)
     order by 10

@@ -13,6 +13,7 @@ from penstock.access.audit.refusals import (
     OTHERS,
     Refusals,
     count_refusal,
+    note_reading,
     note_refusal,
     watch_refusals,
 )
@@ -56,6 +57,19 @@ def test_the_first_refusal_is_written_at_once_and_others_later() -> None:
         ("sqs:SendMessage", "AccessDenied", 2), ("POST /console/sign-in", "InvalidClientTokenId", 1),
     ]  # fmt: skip
     assert written(refusals.write()) == []
+
+
+def test_readings_are_counted_for_a_caller_and_a_queue() -> None:
+    refusals = Refusals()
+    reader = request(refusals)
+    assert written(note_reading("arn:q", reader)) == []  # the caller is not known
+    reader.user = SimpleNamespace(principal=SimpleNamespace(arn="arn:ann"))
+    row = ("000000000000", "rest", "arn:ann", "KEY", "192.0.2.1", "penstock:ReadMessages", "arn:q", None, 1)
+    assert written(note_reading("arn:q", reader)) == [row]
+    for arn in ("arn:q", "arn:q", "arn:other"):
+        assert written(note_reading(arn, reader)) == []
+    refusals._written_at = -100.0  # ten seconds later
+    assert [(row[6], row[8]) for row in written(refusals.write())] == [("arn:q", 2), ("arn:other", 1)]
 
 
 def test_a_refusal_is_counted_once_and_other_errors_never() -> None:

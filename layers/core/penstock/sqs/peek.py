@@ -44,6 +44,10 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
             messages.append(message)
     if not messages:
         yield from handles.check_queue(queue.arn)
+    if context.user is not None:
+        from penstock.access.audit.refusals import note_reading  # noqa: PLC0415 - only a process with access control needs it
+
+        yield from note_reading(queue.arn, context)
     return ReceiveMessageResult(messages=messages)
 
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from penstock.access.audit.refusals import note_reading
 from penstock.aws.json_text import replace_lone_surrogates
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
@@ -108,6 +109,12 @@ def to_datetime(milliseconds: int) -> datetime:
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
     """Returns messages in this state in the order of their ids. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
+    seen = yield from _peek(arn, state, after, limit)
+    yield from note_reading(arn, context)
+    return seen
+
+
+def _peek(arn: str, state: str, after: int | None, limit: int) -> Operation[list[Seen]]:
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, PAGE_BYTES))
     if not rows:
         yield from handles.check_queue(arn)
@@ -128,13 +135,16 @@ def find(name: str, wanted: MessageFilter, place: str | None, context: Context) 
     """Returns a page of the messages that pass. Raises QueueDoesNotExist or InvalidParameterValue."""
     search = Search(build_queue_arn(name, context), wanted, place, PAGE)
     found = yield from search_messages(search, PAGE_BYTES, context)
+    yield from note_reading(search.arn, context)
     return MessagePage([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
     """Returns the message with this id in one of these states, or None if no such message is in them."""
+    arn = build_queue_arn(name, context)
+    yield from note_reading(arn, context)
     for state in states:
-        for seen in (yield from look_at(name, state, message_id - 1, 1, context)):
+        for seen in (yield from _peek(arn, state, message_id - 1, 1)):
             if seen.row.public_id == message_id:
                 return seen
     return None

@@ -13,13 +13,20 @@ import msgspec
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
-from penstock.management.messages.search import PLACE, SearchRequest, ShownGroup, find_messages, show_group
+from penstock.management.messages.search import (
+    PLACE,
+    SearchRequest,
+    ShownGroup,
+    find_failures,
+    find_messages,
+    show_group,
+)
 from penstock.management.messages.types import FoundMessage
 from penstock.management.metrics.operations import read_lag, read_minutes
 from penstock.management.metrics.types import QueueLag
 from penstock.management.queues import describe_queue
 from penstock.management.rights import Right, require, require_on_queue
-from penstock.search.failures import Grouping, group_failures
+from penstock.search.failures import Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
@@ -126,7 +133,7 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     grouping = Grouping(
         build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
-    found = yield from group_failures(grouping)
+    found = yield from find_failures(grouping, context)
     return _join(
         f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
         *(_group(show_group(group, grouping)) for group in found.groups),

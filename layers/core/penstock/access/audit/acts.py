@@ -129,15 +129,6 @@ def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Act
     return cast("T", effect.value)
 
 
-def record_reading(act: Act, actor: Actor) -> Operation[None]:
-    """Records an act that only reads, such as an export."""
-    values = build_values(
-        act, actor.account_id, actor.interface_name, None if actor.user is None else actor.user.principal.arn,
-        actor.key_id, actor.client_address,
-    )  # fmt: skip
-    yield from Call(WRITE_AUDIT, (*values, None, None, "{}"))
-
-
 def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
     """Returns the operation's next effect, or the end of the operation."""
     try:

@@ -1,8 +1,7 @@
-"""Counts refused requests and failed sign-ins for the audit. Each row counts one minute, one caller and one error.
+"""Counts refused requests, failed sign-ins and readings of messages for the audit.
 
-The first refusal is written at once. Later refusals are written together every ten seconds. A request that is
-admitted costs
-nothing.
+Each row counts one minute, one caller and one error, or one queue that the caller has read from. The first row is
+written at once. Later rows are written together every ten seconds. Other requests that are admitted cost nothing.
 """
 
 import asyncio
@@ -32,19 +31,22 @@ REFUSING: Final = (
     errors.SignatureDoesNotMatch,
 )  # fmt: skip
 OTHERS: Final = "(others)"
+READING: Final = "penstock:ReadMessages"
+"""The name in the audit of a request that shows bodies of messages without receiving them."""
 
 _denied = re.compile(r"to perform: (\S+) on resource: (\S+) ").search
 
 
 class Refusal(NamedTuple):
-    """The caller who was refused, the interface, and the error."""
+    """The caller who was refused, the interface, and the error. Without an error the caller has read from a queue."""
 
     account_id: str
     interface: str
     actor: str | None
     key_id: str | None
     address: str
-    error: str
+    error: str | None
+    queue: str = ""
 
 
 class RefusedRequest(Actor, Protocol):
@@ -74,6 +76,7 @@ class Refusals:
         """Counts a refusal."""
         if refusal not in self._counts and len(self._counts) >= MOST_CALLERS:
             refusal = Refusal(refusal.account_id, refusal.interface, None, None, OTHERS, refusal.error)
+            target = target if refusal.error else OTHERS
         self._counts[refusal] = self._counts.get(refusal, 0) + 1
         self._first.setdefault(refusal, (action, target))
 
@@ -104,17 +107,32 @@ def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Opera
     yield from request.environment.cache(Refusals).write()
 
 
+def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
+    """Counts a request that shows messages of a queue without receiving them, and writes the counts as `note_refusal`
+    does. Without QUEUE_ACCESS=sigv4 the caller is not known, and the function counts nothing.
+    """
+    if request.user is None:
+        return
+    refusals = request.environment.cache(Refusals)
+    refusals.add(describe_caller(request, None, shorten(arn)), READING, shorten(arn))
+    yield from refusals.write()
+
+
+def describe_caller(request: RefusedRequest, error: str | None, queue: str = "") -> Refusal:
+    """Returns the caller of a request, with the error or the queue that it is counted with."""
+    actor = None if request.user is None else request.user.principal.arn
+    key_id = None if request.key_id is None else shorten(request.key_id)
+    address = shorten(request.client_address)
+    return Refusal(request.account_id, request.interface_name, actor, key_id, address, error, queue)
+
+
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
     """Counts an error that refuses the caller, once. `action` is used if the error names no action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
         return
     error.__dict__["is_noted"] = True
     denied = _denied(error.message)
-    actor = None if request.user is None else request.user.principal.arn
-    refusal = Refusal(
-        request.account_id, request.interface_name, actor, None if request.key_id is None else shorten(request.key_id),
-        shorten(request.client_address), error.query_code,
-    )  # fmt: skip
+    refusal = describe_caller(request, error.query_code)
     target = shorten(denied[2]) if denied else ""
     request.environment.cache(Refusals).add(refusal, shorten(denied[1] if denied else action), target)
 

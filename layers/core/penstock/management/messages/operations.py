@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
+from penstock.access.audit.refusals import note_reading
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn, find_queue
@@ -192,6 +193,7 @@ def peek(
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, limit_page_bytes(context)))
     if not rows:
         yield from handles.check_queue(arn)
+    yield from note_reading(arn, context)
     page = [
         StoredMessage(
             id=row.public_id,
@@ -218,6 +220,7 @@ def read_archive(
     rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))
     if not rows:
         yield from handles.check_queue(arn)
+    yield from note_reading(arn, context)
     page = [
         StoredMessage(
             archive_id=row.archive_id,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from penstock.access.audit.refusals import note_reading
 from penstock.context import Context
 from penstock.documents import queue_names
 from penstock.documents.decoding import decode_document
@@ -94,12 +95,20 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )
     found = yield from search_messages(wanted, pages.limit_page_bytes(context), context)
+    yield from note_reading(wanted.arn, context)
     messages = [show_message(row) for row in found.rows]
     fitted = pages.fit_page(messages, context)
     following = found.next
     if len(fitted) < len(messages):
         following = format_place(found.rows[len(fitted) - 1])
     return SearchAnswer(fitted, found.looked_at, found.of, following)
+
+
+def find_failures(wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
+    """Groups messages. Raises QueueDoesNotExist."""
+    found = yield from grouping.group_failures(wanted)
+    yield from note_reading(wanted.arn, context)
+    return found
 
 
 def format_place(row: FoundRow) -> str:

@@ -251,7 +251,7 @@ NOTE_REFUSALS = Statement(
 
 
 class AuditRow(NamedTuple):
-    """An act of a user, or the refusals of a minute, which have an `error`.
+    """An act of a user, or the refusals of a minute, which have an `error`, or the readings of a minute.
 
     `details` and `changes` are JSON. `actor` is None if the service required no key. `affected` is None if the number
     is unknown.

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, get_args
 
 from fastapi import Response
 
+from penstock.access.audit.refusals import note_reading
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages.search import PLACE
 from penstock.management.rights import require_on_queue
@@ -82,6 +83,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         read_place(page.query.get("after", "")), SCANNED, MOST_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
+    await page.run(note_reading(wanted.arn, page.context))  # also a reading from the cache
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
         attribute=attribute, may_redrive=page.may("sqs:StartMessageMoveTask", wanted.arn),

@@ -3,7 +3,7 @@
 import msgspec
 from fastapi import Response
 
-from penstock.access.audit.acts import Act, record_reading
+from penstock.access.audit.refusals import note_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
@@ -26,7 +26,6 @@ MOST_IDS = 1_000
 EXPORTED_BYTES = 4_000_000
 LAST_ID = 2**63 - 1
 LONGEST_PLACE = 160
-LONGEST_QUERY = 1_024
 
 
 @screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
@@ -72,8 +71,7 @@ async def export(name: str, page: CurrentPage) -> Response:
     search = Search(build_queue_arn(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
     found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
     lines = b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
-    facts = {"messages": len(found.rows), "query": page.request.url.query[:LONGEST_QUERY]}
-    await page.run(record_reading(Act("console:ExportMessages", search.arn, facts), page.context))
+    await page.run(note_reading(search.arn, page.context))
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 

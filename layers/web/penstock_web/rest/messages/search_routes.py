@@ -54,6 +54,6 @@ async def failures(
     body)."""
     arn = build_queue_arn(name, runner.context)
     wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
-    found = await runner.run(grouping.group_failures(wanted))
+    found = await runner.run(searching.find_failures(wanted, runner.context))
     shown = [searching.show_group(group, wanted) for group in found.groups]
     return FailureAnswer(shown, found.group_count, found.looked_at, found.of, found.next)
