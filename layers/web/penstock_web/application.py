@@ -14,6 +14,7 @@ the route of transactions itself.
 import asyncio
 import logging
 from collections.abc import Awaitable, MutableMapping
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
@@ -23,11 +24,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from penstock.access.addresses import rate_limit_key
+from penstock.access.authentication import Api
 from penstock.context import find_client_address
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
+from penstock.http import HttpRequest
 from penstock.settings import SettingError, Settings
 from penstock_web.http.asgi_request import serve_request
 from penstock_web.http.aws_protocols import AwsApplication, names_action
@@ -66,6 +69,7 @@ DIRECT_ROUTES = {
     for route in transactions.routes.router.routes
     if isinstance(route, APIRoute)
 }
+PASSED_HEADERS = ("retry-after", "www-authenticate")
 UNMATCHED = "(unmatched)"
 """The route of a request, in metrics and logs, if no route has its path."""
 
@@ -142,8 +146,13 @@ class Application(RestApplication):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
-            address = self._find_address(scope)
-            long_request = LongRequest(self._reading_budget, self._processing_budget, size, address, receive)
+            long_request = LongRequest(
+                self._reading_budget,
+                self._processing_budget,
+                size,
+                partial(self._find_caller, scope),
+                receive,
+            )
             try:
                 await self._serve(scope, long_request.receive, send)
             finally:
@@ -151,21 +160,34 @@ class Application(RestApplication):
         else:
             await self._serve(scope, receive, send)
 
-    def _find_address(self, scope: Scope) -> str:
-        """Returns the key or else the address whose share of the memory a long request takes."""
+    async def _find_caller(self, scope: Scope) -> str:
+        """Returns whose share of the memory a long request takes: its key's, or else its address's. Raises the error of
+        a request that its head refuses, before the body takes memory.
+        """
         peer, _ = scope.get("client") or ("", 0)
-        environment, headers = self.aws_application.environment, dict(scope["headers"])
-        caller = None if environment.access is None else environment.access.name_caller(headers)
-        return caller or rate_limit_key(find_client_address(headers, peer, environment.settings))
+        environment = self._environment
+        head = HttpRequest(
+            scope["method"], scope["path"], scope["query_string"], dict(scope["headers"]), b"", peer
+        )
+        address = find_client_address(head.headers, peer, environment.settings)
+        caller = None
+        if environment.access is not None:
+            rest = Api.REST if scope["path"].startswith(PREFIX + "/") else Api.OTHER
+            api = Api.AWS if self._is_aws(scope) else rest
+            caller = await run_operation(environment.access.find_caller(head, api, address), self._resources)
+        return caller or rate_limit_key(address)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_aws = not self._is_page(scope) and (
-            self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
-        )
-        if is_aws:
+        if self._is_aws(scope):
             await serve_request(self.aws_application, scope, receive, send)
         else:
             await self._serve_fastapi(scope, receive, send)
+
+    def _is_aws(self, scope: Scope) -> bool:
+        """Returns whether a request is for an API of AWS."""
+        return not self._is_page(scope) and (
+            self.aws_application.handles(scope["method"], scope["path"]) or names_action(scope)
+        )
 
     def _is_page(self, scope: Scope) -> bool:
         """Returns whether a request asks for a page: the path is below /console, or a browser makes its first
@@ -255,8 +277,8 @@ def route_template(scope: Scope) -> str:
 
 
 def limit_body(receive: Receive) -> Receive:
-    """Returns a `receive` that raises 413 beyond 6.25 MiB, and 503 if the memory for long requests is full. While other
-    requests wait for memory, the `receive` raises 408 if the body arrives too slowly.
+    """Returns a `receive` that raises 413 beyond 6.25 MiB, 503 if the memory for long requests is full, 408 if the
+    body comes too slowly at that time, and 401 or 429 if the head of a long request refuses it.
 
     The wrapper raises Starlette's exception, because FastAPI answers any other exception with 400.
     """
@@ -266,10 +288,12 @@ def limit_body(receive: Receive) -> Receive:
         nonlocal size
         try:
             message = await receive()
-        except ServiceUnavailable as error:
-            raise HTTPException(503, error.message, {"connection": "close", "retry-after": "1"}) from error
-        except RequestTimeout as error:
-            raise HTTPException(408, error.message, {"connection": "close"}) from error
+        except AwsError as error:
+            answer = error_response(error)
+            headers = {name: answer.headers[name] for name in PASSED_HEADERS if name in answer.headers}
+            raise HTTPException(
+                answer.status_code, error.message, {**headers, "connection": "close"}
+            ) from error
         size += len(message.get("body", b""))
         if size > MAXIMUM_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -187,6 +188,22 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
             md5(text.encode()).hexdigest(),
         )
         assert send(text, b"{" + b" " * 900_000 + b"}").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("POST / HTTP/1.1\r\nX-Amz-Target: AmazonSQS.SendMessage", b"403 "),
+        ("POST /v1/queues/orders/messages HTTP/1.1\r\nAuthorization: Bearer PSTB0000000000000000.x", b"401 "),
+        ("POST /v1/queues/orders/messages HTTP/1.1", b"401 "),
+    ],
+)
+def test_a_long_body_of_an_unknown_caller_is_not_read(service: Service, head: str, status: bytes) -> None:
+    """The answer comes before a byte of the body has arrived."""
+    port = int(service.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(f"{head}\r\nHost: localhost\r\nContent-Length: 6000000\r\n\r\n".encode())
+        assert connection.recv(13)[9:] == status
 
 
 def test_repeated_headers_are_joined() -> None:

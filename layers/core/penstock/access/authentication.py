@@ -12,8 +12,9 @@ for a signature. The guard becomes part of the operation, so its look-ups are ef
 import hmac
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import Enum, auto
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
@@ -67,11 +68,19 @@ OTHER_ENCRYPTION_KEY = (
 )
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
-_NAMED_KEY = re.compile(rb"(?:AWS4-HMAC-SHA256 .*?Credential=|(?i:bearer) +)([A-Za-z0-9]{16,128})[/.]").match
+_BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
 LONGEST_HEADER = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
 """The name that stands for all callers without a known key."""
 _log = logging.getLogger(__name__)
+
+
+class Api(Enum):
+    """The API of a request, from its head."""
+
+    AWS = auto()
+    REST = auto()
+    OTHER = auto()  # pages, MCP, metrics
 
 
 class GuardedAction(AuthorizedAction, Protocol):
@@ -116,9 +125,12 @@ class AccessRule(Protocol):
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
-    def name_caller(self, headers: Mapping[bytes, bytes]) -> str | None:
+    def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str | None]:
         """Returns the name of the caller whose share of the memory for long bodies a request takes, or None for the
         share of the client's address.
+
+        `head` is the request before its body arrives. Raises the error of a request that cannot be accepted, whatever
+        its body is.
         """
 
 
@@ -141,8 +153,15 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 class RequireCredentials:
     """QUEUE_ACCESS=presence: requests must have credentials, and any credentials are accepted."""
 
-    def name_caller(self, headers: Mapping[bytes, bytes]) -> None:
-        """Returns None, because the request takes the share of its address."""
+    def find_caller(self, head: HttpRequest, api: Api, _: str, /) -> Operation[None]:
+        """Returns None, because the request takes the share of its address. Raises MissingAuthenticationToken or
+        AccessDenied.
+        """
+        if api is Api.AWS:
+            self.check(head)
+        elif api is Api.REST and not head.headers.get(b"authorization"):
+            raise AccessDenied(MissingAuthenticationToken.default_message)
+        yield from ()
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Reads the Authorization header, or X-Amz-Credential in the query. Raises MissingAuthenticationToken."""
@@ -185,10 +204,6 @@ class KeyCache(Generic[RowT]):
         self._known: dict[str, tuple[float, Key]] = {}
         self._unknown: dict[str, float] = {}
         self._failures = FailureCounter()
-
-    def knows(self, key_id: str) -> bool:
-        """Returns whether the process's last look-up of this key found it."""
-        return key_id in self._known
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
         """Returns the key, or None if it is unknown, expired or revoked. Does not look up a text that cannot be a key
@@ -294,15 +309,30 @@ class RequireSignature:
             raise InvalidClientTokenId
         context.account_id, context.user = key.account_id, key.user
 
-    def name_caller(self, headers: Mapping[bytes, bytes]) -> str:
-        """Returns the id of a key that this process has found. All other callers share one name, before their body has
-        arrived and its signature can be verified.
+    def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str]:
+        """Returns the id of the key that a request names. All callers without a key share one name: links that anybody
+        may open, and pages, whose cookies are read later.
+
+        The method verifies no signature, because the body has not arrived. Raises MissingAuthenticationToken,
+        InvalidClientTokenId and the like.
         """
-        found = _NAMED_KEY(headers.get(b"authorization", b"")[:LONGEST_HEADER])
-        key_id = found[1].decode() if found else ""
-        return (
-            key_id if self._access_keys.knows(key_id) or self._bearer_keys.knows(key_id) else UNKNOWN_CALLERS
-        )
+        header = head.headers.get(b"authorization", b"")
+        if api is Api.AWS:
+            if is_public_link(head):
+                return UNKNOWN_CALLERS
+            key_id = sigv4.parse(head).access_key_id
+            if (yield from self._access_keys.find(key_id, address)) is None:
+                raise InvalidClientTokenId
+            return key_id
+        if api is Api.REST and not header:
+            raise MissingAuthenticationToken
+        bearer = _BEARER(header[:LONGEST_HEADER])
+        key_id, _, secret = bearer[1].decode("latin-1").strip().partition(".") if bearer else ("", "", "")
+        if bearer and (yield from self.find_key(key_id, secret, address)) is not None:
+            return key_id
+        if api is Api.REST:
+            raise InvalidClientTokenId
+        return UNKNOWN_CALLERS
 
     def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
         """Returns the key of either kind with this id and secret. Raises as `KeyCache.find` does."""

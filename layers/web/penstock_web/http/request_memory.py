@@ -7,17 +7,17 @@ hundred such requests at once would take half a GB. The service therefore proces
 the budget allows, and a client that sends slowly takes no part of this budget. The service holds only one copy of a
 body that is still arriving.
 
-The service cannot authenticate a caller before the body has arrived, so addresses share the memory. Addresses take
-turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys take turns instead of addresses:
-each key that the process has found gets turns, and all other callers together get the turns of one key. A request
-counts when
-its first 16 KiB have arrived. While other requests wait, a request that arrives slower than 64 KiB a second is refused
-with 408. A request that has memory does not wait for messages.
+The service cannot verify a signature before the body has arrived, so addresses share the memory. Addresses take
+turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4 a key counts instead of the address. The
+service looks the key up before it reads the body, and refuses an unknown key. Callers that need no key share one turn.
+A request counts when its first 16 KiB have arrived. While other requests wait, a request that arrives slower than 64
+KiB a second is refused with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a
+second. A request that has memory does not wait for messages.
 """
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from starlette.types import Message, Receive
@@ -33,6 +33,8 @@ READING_SHARE = 0.5
 FIRST_BYTES = 16_384
 """A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
+MOST_DOUBLINGS = 4
+"""How often the rate doubles while a request waits: up to 1 MiB a second after four seconds."""
 SLOW_SECONDS = 1.0
 """A slow upload loses its memory after this grace period."""
 CHECK_SECONDS = 0.25
@@ -47,8 +49,8 @@ class Claimant(Protocol):
     @property
     def address(self) -> str: ...
 
-    def end_if_slow(self) -> None:
-        """Releases the request's memory if the client sends too slowly."""
+    def end_if_slow(self, bytes_a_second: float) -> None:
+        """Releases its memory if the client sends more slowly than this."""
 
 
 class MemoryBudget:
@@ -66,13 +68,14 @@ class MemoryBudget:
         self._check_at = 0.0
         self._bytes_of: Counter[str] = Counter()  # The keys are addresses.
         self._waiters: dict[
-            str, deque[tuple[Claimant, asyncio.Future[None]]]
-        ] = {}  # The requests are in the order of their turns.
+            str, deque[tuple[Claimant, asyncio.Future[None], float]]
+        ] = {}  # The requests are in the order of their turns. The number is the time since when a request waits.
 
     async def acquire(self, request: Claimant) -> None:
         """Returns when the request's bytes are free. The request keeps these bytes until it releases them."""
-        admitted = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(request.address, deque()).append((request, admitted))
+        loop = asyncio.get_running_loop()
+        admitted = loop.create_future()
+        self._waiters.setdefault(request.address, deque()).append((request, admitted, loop.time()))
         self._admit_waiters()
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -102,13 +105,15 @@ class MemoryBudget:
         now = asyncio.get_running_loop().time()
         if now >= self._check_at:
             self._check_at = now + CHECK_SECONDS
+            address = self._next_address()
+            waited = 0 if address is None else int(now - self._waiters[address][0][2])
             for holder in list(self._admitted):
-                holder.end_if_slow()
+                holder.end_if_slow(SLOW_BYTES_A_SECOND * 2 ** min(waited, MOST_DOUBLINGS))
 
     def _admit_waiters(self) -> None:
         while (address := self._next_address()) is not None:
             waiting = self._waiters[address]
-            request, admitted = waiting[0]
+            request, admitted, _ = waiting[0]
             if request.size > self._free:
                 break
             waiting.popleft()
@@ -137,12 +142,18 @@ class LongRequest:
     """A request with a long body. The service reads and then processes the body when there is memory."""
 
     def __init__(
-        self, reading: MemoryBudget, processing: MemoryBudget, size: int, address: str, receive: Receive
+        self,
+        reading: MemoryBudget,
+        processing: MemoryBudget,
+        size: int,
+        find_caller: Callable[[], Awaitable[str]],
+        receive: Receive,
     ) -> None:
         self._reading = reading
         self._processing = processing
         self.size = size
-        self.address = address
+        self.address = ""
+        self._find_caller = find_caller
         self._receive = receive
         self._acquired: list[MemoryBudget] = []
         self._received_bytes = 0
@@ -151,8 +162,8 @@ class LongRequest:
         self._timeout: asyncio.Timeout | None = None  # while a part of the body is awaited
 
     async def receive(self) -> Message:
-        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, and
-        RequestTimeout."""
+        """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, RequestTimeout,
+        and the errors of `find_caller`."""
         if self._is_whole:
             return await self._receive()  # This call watches for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
@@ -169,18 +180,19 @@ class LongRequest:
         while self._acquired:
             self._acquired.pop().release(self)
 
-    def end_if_slow(self) -> None:
+    def end_if_slow(self, bytes_a_second: float) -> None:
         """Makes `receive` raise RequestTimeout if the client sends too slowly."""
         loop = asyncio.get_running_loop()
         seconds = loop.time() - self._began_at
-        is_slow = seconds >= SLOW_SECONDS and self._received_bytes < seconds * SLOW_BYTES_A_SECOND
+        is_slow = seconds >= SLOW_SECONDS and self._received_bytes < seconds * bytes_a_second
         if is_slow and not self._is_whole and self._timeout is not None and not self._timeout.expired():
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these bytes takes no
-        memory.
+        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these takes no memory, and
+        nothing is read of a request whose head is refused.
         """
+        self.address = await self._find_caller()
         message = await self._receive()
         parts = [message.get("body", b"")]
         while message.get("more_body", False) and sum(map(len, parts)) < FIRST_BYTES:

@@ -5,14 +5,14 @@ The limits are Penstock's choice (decision 14). docs/reference/errors.md defines
 
 import asyncio
 import json
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import pytest
 
 from penstock.access.receipt_handle import ReceiptHandles
 from penstock.environment import Environment
-from penstock.errors import RequestTimeout, ServiceUnavailable
+from penstock.errors import InvalidClientTokenId, RequestTimeout, ServiceUnavailable
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock.settings import Settings
@@ -45,8 +45,8 @@ class Wanted:
         self.slow = slow
         self.is_over = asyncio.Event()
 
-    def end_if_slow(self) -> None:
-        if self.slow:
+    def end_if_slow(self, bytes_a_second: float) -> None:
+        if self.slow and bytes_a_second:
             self.is_over.set()
 
 
@@ -164,11 +164,11 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
     async def whole() -> MutableMapping[str, Any]:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    slow_ones = [LongRequest(reading, working, WHOLE, "192.0.2.1", slow) for _ in range(2)]
+    slow_ones = [LongRequest(reading, working, WHOLE, name("192.0.2.1"), slow) for _ in range(2)]
     tasks = [asyncio.create_task(request.receive()) for request in slow_ones]
     await settle()
     for _ in range(3):
-        request = LongRequest(reading, working, WHOLE, "192.0.2.2", whole)
+        request = LongRequest(reading, working, WHOLE, name("192.0.2.2"), whole)
         await request.receive()
         request.release()
     rest.set()
@@ -178,10 +178,20 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
     assert asyncio.get_running_loop().time() == 0
 
 
+def name(address: str) -> Callable[[], Awaitable[str]]:
+    """Returns a function that names the caller of a request."""
+
+    async def find_caller() -> str:
+        return address
+
+    return find_caller
+
+
 class Sender:
     """A client that sends the first part of a body at once, and the rest on the test's signal."""
 
-    def __init__(self, first_bytes: int, bytes_a_second: int) -> None:
+    def __init__(self, first_bytes: int, bytes_a_second: int, whole_body: int | None = None) -> None:
+        self._whole_body = whole_body or WHOLE_BODY
         self._next_bytes = first_bytes
         self._bytes_a_second = bytes_a_second
         self.sent = 0
@@ -191,7 +201,7 @@ class Sender:
         if self.sent:
             await asyncio.sleep(1)
         self.sent += size
-        return {"type": "http.request", "body": b"x" * size, "more_body": self.sent < WHOLE_BODY}
+        return {"type": "http.request", "body": b"x" * size, "more_body": self.sent < self._whole_body}
 
     async def be_read(self, request: LongRequest) -> float:
         """Waits until the body has arrived."""
@@ -208,35 +218,65 @@ async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
     reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
     tasks = []
     for n in range(20):
-        held = LongRequest(reading, processing, WHOLE_BODY, f"192.0.2.{n}", Sender(1, 1).receive)
+        held = LongRequest(reading, processing, WHOLE_BODY, name(f"192.0.2.{n}"), Sender(1, 1).receive)
         tasks.append(asyncio.create_task(held.receive()))
     await settle()
     good = Sender(WHOLE_BODY, 0)
-    assert await good.be_read(LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)) == 0
+    assert (
+        await good.be_read(LongRequest(reading, processing, WHOLE_BODY, name("198.51.100.1"), good.receive))
+        == 0
+    )
     for task in tasks:
         task.cancel()
 
 
-@pytest.mark.parametrize(("bytes_a_second", "ends"), [(1, True), (65_000, True), (100_000, False)])
-async def test_a_body_that_comes_slowly_makes_way_when_others_wait(bytes_a_second: int, ends: bool) -> None:
-    reading, processing = MemoryBudget(WHOLE_BODY, 10), MemoryBudget(WHOLE_BODY, 10)
-    sender = Sender(FIRST_BYTES, bytes_a_second)
-    held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", sender.receive)
+@pytest.mark.parametrize(
+    ("bytes_a_second", "waits"),
+    [(1, 0.25), (65_000, 0.25), (100_000, 1.25), (200_000, 2.25), (400_000, 3.25), (1_000_000, 4.25)],
+)
+async def test_a_body_that_comes_slowly_makes_way_the_sooner_the_slower_it_is(
+    bytes_a_second: int, waits: float
+) -> None:
+    """The rate that a body needs grows while another request waits for the memory."""
+    size = 10 * MIB
+    reading, processing = MemoryBudget(size, 10), MemoryBudget(size, 10)
+    sender = Sender(FIRST_BYTES, bytes_a_second, size)
+    held = LongRequest(reading, processing, size, name("192.0.2.1"), sender.receive)
     slow = asyncio.create_task(sender.be_read(held))
     await asyncio.sleep(2.5)
     assert not slow.done()  # The request may be slow while no other request waits.
-    good = Sender(WHOLE_BODY, 0)
-    other = LongRequest(reading, processing, WHOLE_BODY, "198.51.100.1", good.receive)
+    good = Sender(size, 0)
+    other = LongRequest(reading, processing, size, name("198.51.100.1"), good.receive)
     waiting = asyncio.create_task(good.be_read(other))
-    if ends:
-        with pytest.raises(RequestTimeout):
-            await slow
-        held.release()
-        assert await waiting < 3
-    else:
-        assert await slow == 7
-        held.release()
-        await waiting
+    with pytest.raises(RequestTimeout):
+        await slow
+    held.release()
+    assert await waiting - 2.5 == pytest.approx(waits, abs=0.3)
+
+
+async def test_a_body_that_comes_fast_is_read_to_its_end() -> None:
+    size = 10 * MIB
+    reading, processing = MemoryBudget(size, 10), MemoryBudget(size, 10)
+    sender, good = Sender(FIRST_BYTES, 2 * MIB, size), Sender(size, 0)
+    held = LongRequest(reading, processing, size, name("192.0.2.1"), sender.receive)
+    slow = asyncio.create_task(sender.be_read(held))
+    await settle()
+    other = LongRequest(reading, processing, size, name("198.51.100.1"), good.receive)
+    waiting = asyncio.create_task(good.be_read(other))
+    assert await slow == 5
+    held.release()
+    await waiting
+
+
+async def test_nothing_is_read_of_a_request_whose_head_is_refused() -> None:
+    async def refuse() -> str:
+        raise InvalidClientTokenId
+
+    reading, sender = MemoryBudget(WHOLE_BODY, 10), Sender(WHOLE_BODY, 0)
+    request = LongRequest(reading, reading, WHOLE_BODY, refuse, sender.receive)
+    with pytest.raises(InvalidClientTokenId):
+        await request.receive()
+    assert sender.sent == 0
 
 
 async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
@@ -250,7 +290,7 @@ async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
             return {"type": "http.disconnect"}
         return parts.pop()
 
-    held = LongRequest(reading, processing, WHOLE_BODY, "192.0.2.1", receive)
+    held = LongRequest(reading, processing, WHOLE_BODY, name("192.0.2.1"), receive)
     await held.receive()
     waiting = asyncio.create_task(reading.acquire(Wanted(WHOLE_BODY)))
     assert await held.receive() == {"type": "http.disconnect"}
