@@ -5,7 +5,7 @@
 --   penstock_app     applications: calls the functions of the SQL interface, and has no other right
 --   penstock_reader  dashboards: reads everything but the secrets
 --   penstock_metrics the metrics job: reads the same, writes its results
--- It grants this one to no role:
+-- An installation grants this role to no other role:
 --   penstock_owner   owns the functions of the SQL interface, which run with its rights; it can read and write
 --                    the tables that they need, and no secrets
 do $$
@@ -44,8 +44,8 @@ begin
     revoke all on queue.account_user, queue.migration from penstock_owner;
     revoke insert, update, delete on queue.role_account from penstock_owner;
 
-    -- A role can give a function to another owner, and replace it later, only as a member of that owner. At that moment
-    -- the new owner needs the right to create objects in the schema.
+    -- A role can give a function to another owner, and replace the function later, only as a member of that owner. At
+    -- that moment the new owner needs the right to create objects in the schema.
     if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
         case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
     then

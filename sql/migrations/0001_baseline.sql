@@ -6,7 +6,7 @@
 --
 -- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration (CONTRIBUTING.md).
 --
--- Some functions pass a value to another one by a setting, which lasts until the end of the transaction:
+-- Some functions pass a value to another function by a setting, which lasts until the end of the transaction:
 --
 --   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
 --   queue.passed_over      'on': take_groups passed over a message that is too long for the answer; receive_answer reads it
@@ -48,8 +48,8 @@ create table queue.queues (
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
     -- The queue has so many messages that its limit may be near. Therefore receives count the messages in flight.
     counts_in_flight boolean not null default false,
-    -- The history is complete since this time, when the user switched the attribute `history` on again. Null: it is
-    -- complete since the queue was created.
+    -- The history is complete from this time on, when the user switched the attribute `history` on again. Null: the
+    -- history is complete from the creation of the queue on.
     history_since timestamptz,
     paused boolean not null default false,
     unique (account_id, region, name)
@@ -81,9 +81,9 @@ comment on column queue.dropped_queue.cleaned_at is
 -- these tables also removes small numbers of dead rows: with the threshold 0, only the share of dead rows counts.
 -- Autovacuum cleans the indexes in each run.
 
--- Indexes by time start with this expression and not with queue_id. With queue_id, the planner might use them for a
--- look-up by queue, shard and id if the statistics describe a small table, and read a thousand rows to find one. The
--- function is not in sql/functions because indexes use it, so its definition cannot change.
+-- Indexes by time start with this expression and not with queue_id. If they started with queue_id, the planner might
+-- use them for a look-up by queue, shard and id while the statistics describe a small table, and read a thousand rows
+-- to find one. The function is not in sql/functions because indexes use it, so its definition cannot change.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
@@ -101,8 +101,8 @@ create function queue.fifo_key(p_queue_id int) returns bigint
 language sql immutable parallel safe
 return queue.time_key(p_queue_id, -2);
 
--- Transactions only append messages to the log. A shard has one writing transaction at a time. Therefore its ids have no
--- gaps and become visible in order, and a cursor can never pass a row that is not committed yet.
+-- Transactions only append messages to the log. A shard has one writing transaction at a time. The ids of a shard
+-- therefore have no gaps and become visible in order, and a cursor can never pass a row that is not committed yet.
 create table queue.log (
     id bigint not null,
     sent_at timestamptz not null,
@@ -132,7 +132,7 @@ create table queue.lease (
     shard smallint not null,
     ids bigint[] not null,          -- Messages that are not acknowledged yet; empty when the lease is done.
     gone bigint[],                  -- Messages that left the lease before the others.
-    -- When each of them was acknowledged; null: it moved to the slow path or a dead-letter queue.
+    -- When each gone message was acknowledged; null: the message moved to the slow path or a dead-letter queue.
     gone_at timestamptz[],
     done_at timestamptz,            -- When the last messages were acknowledged.
     outcome text,                   -- How the messages ended: purged or expired; null: the consumer deleted them.
@@ -155,22 +155,23 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    -- The shard in the log where the message was stored first; id is its id there. side_shard: it was stored here first.
+    -- The shard in the log where the message was stored first; id is its id there. side_shard: the message was stored
+    -- in this table first.
     shard smallint not null,
     body text not null,
     attributes jsonb,
     system jsonb,
-    -- The size of the message in each format of an answer. The size is measured once, when an answer has no room for
-    -- the message.
+    -- The size of the message in each format of an answer. A receive measures the size once, when an answer has no room
+    -- for the message.
     answer_bytes jsonb,
     entered_at timestamptz,         -- When the message entered the queue; null: when it was sent.
-    -- Later receives, in the format of queue.add_redelivery; null: it was received at most once.
+    -- Later receives, in the format of queue.add_redelivery; null: the message was received at most once.
     redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at);
--- The worker finds messages past their retention with this index, wherever in the queue they are.
+-- The worker finds messages past their retention anywhere in the queue with this index.
 create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
@@ -182,7 +183,8 @@ create table queue.hole (
     primary key (queue_id, shard, id)
 );
 
--- How far queue.sweep_shard has swept a shard behind a lease that stays open for long. The first sweep inserts the row.
+-- The position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long. The first sweep
+-- inserts the row.
 create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
@@ -229,7 +231,7 @@ create type queue.received_message as (
 -- Each row has the noisy tenants of a queue.
 create table queue.noise (
     queue_id int primary key,
-    -- Tenants that are set back now. The tenants with the fewest messages in flight come first.
+    -- Tenants that are currently set back. The tenants with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
@@ -260,8 +262,8 @@ create table queue.fifo_group (
     vacuum_index_cleanup = on);
 
 -- When the first message of a group may be received. Each change inserts a row, and the newest row counts. A search
--- starts at the newest entry of an index, or above the entries of the past. Thus a search reads no deleted rows that
--- an old snapshot retains.
+-- starts at the newest entry of an index, or above the entries of the past. A search therefore reads no deleted rows
+-- that an old snapshot retains.
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
@@ -275,8 +277,8 @@ create table queue.fifo_ready (
 create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
 comment on table queue.fifo_ready is 'When the first message of each FIFO group may be received.';
 
--- The last searches for ready groups. The newest row of a queue counts. The table is unlogged: after a crash, the next
--- search only reads more rows.
+-- The last searches for ready groups. Only the newest row of a queue counts. The table is unlogged: after a crash, the
+-- next search only reads more rows.
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
@@ -359,7 +361,7 @@ create table queue.id_jump (
     last_id bigint not null,
     primary key (queue_id, shard, last_id)
 );
-comment on table queue.id_jump is 'Ids that no message has had. Exact counts subtract them.';
+comment on table queue.id_jump is 'Ids that no message has ever had. Exact counts subtract them.';
 
 -- Shards that had a writer when their queue jumped.
 create table queue.late_id_jump (
@@ -383,8 +385,8 @@ comment on table queue.in_flight is 'Numbers of messages in flight, for queues w
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
 
--- Tasks that move messages out of a dead-letter queue (StartMessageMoveTask). A task moves all messages, those in a list
--- of ids, or those that match a filter.
+-- Tasks that move messages out of a dead-letter queue (StartMessageMoveTask). A task moves all messages, the messages
+-- with the ids of a list, or the messages that match a filter.
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
     queue_id int not null,          -- The source queue.
@@ -414,8 +416,9 @@ comment on table queue.move_task is 'Message move tasks: the running ones and th
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Numbers of messages that moved to dead-letter queues or expired and are not in queue.measurement yet. Transactions only
--- add rows, and the next measurement sums them up. Thus no transaction that moves messages waits for another one.
+-- Numbers of messages that moved to dead-letter queues or expired and are not in queue.measurement yet. Transactions
+-- only add rows, and the next measurement sums them up. A transaction that moves messages therefore never waits for
+-- another.
 create table queue.outcome_count (
     queue_id int not null,          -- The queue that the messages left.
     count_id bigint generated always as identity,
@@ -428,8 +431,8 @@ create table queue.outcome_count (
 -- History and archive ------------------------------------------------------------------------------------------------
 -- Each table that is logged has a primary key, so that a logical replication can replicate it.
 
--- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. Because of
--- the column transaction, a reader can stop below pg_snapshot_xmin, so it misses no row that commits late.
+-- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. The
+-- column transaction lets a reader stop below pg_snapshot_xmin, so the reader misses no row that commits late.
 create sequence queue.history_id;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -440,7 +443,7 @@ create table queue.history (
     group_id text,
     sent_at timestamptz[] not null,
     finished_at timestamptz[] not null,
-    -- The group of each message, in the order of sent_at; null: all have group_id, which may be null, too.
+    -- The group of each message, in the order of sent_at; null: all messages have group_id, which may also be null.
     group_ids text[],
     transaction xid8 not null default pg_current_xact_id(),
     entered_at timestamptz[],       -- In the order of sent_at; null: the same as sent_at.
@@ -493,12 +496,13 @@ create unlogged table queue.watcher (
     autovacuum_analyze_threshold = 1000);
 
 
--- A transaction that notifies cannot be prepared (two-phase commit), but whether a send notifies depends on whether
--- somebody waits. So that PREPARE TRANSACTION fails after every send, and not only in production, each transaction that
--- sends through the SQL interface inserts a row here (queue.guard_prepare), if the server allows prepared transactions at
--- all. Deferred triggers run before PostgreSQL commits or prepares a transaction, and current_query() tells which. If the
--- text of the query has more statements, the trigger notifies, and then PostgreSQL refuses the PREPARE. Maintenance
--- deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in src/backend/access/transam/xact.c.
+-- A transaction that notifies cannot be prepared (two-phase commit), but a send notifies only if a process waits. Each
+-- transaction that sends through the SQL interface therefore inserts a row here (queue.guard_prepare) if the server
+-- allows prepared transactions. PREPARE TRANSACTION then fails after every send, and not only in production. Deferred
+-- triggers run before PostgreSQL commits or prepares a transaction, and current_query() shows which of the two it does.
+-- If the text of the query has more statements, the trigger notifies, and then PostgreSQL refuses the PREPARE.
+-- Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
+-- src/backend/access/transam/xact.c.
 create unlogged table queue.prepare_guard (
     guarded_at timestamptz not null default clock_timestamp()
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
@@ -616,7 +620,7 @@ create table queue.endpoint_password (
 );
 comment on table queue.endpoint_password is
     'Passwords of subscribed URLs. The URL itself is stored with **** in place of its password.';
-comment on column queue.endpoint_password.password is 'As the URL had it, with the escapes of URLs.';
+comment on column queue.endpoint_password.password is 'The password as it was in the URL, with the escapes of URLs.';
 
 -- Ended subscriptions of URLs, while their endpoint may still restore them.
 create table queue.former_subscription (
@@ -651,8 +655,8 @@ create sequence queue.topic_sequence;
 
 -- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
 
--- Messages that leave neither through a queue nor through a URL: text messages, mobile push and e-mail. Penstock keeps
--- them for some days so that users can read them.
+-- Messages that reach neither a queue nor a URL: text messages, mobile push and e-mail. Penstock keeps them for some
+-- days so that users can read them.
 create table queue.outgoing (
     outgoing_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -806,8 +810,8 @@ create index binding_endpoint on queue.binding (endpoint);
 
 
 -- Deliveries: each publish has a notice, each endpoint has a delivery, and the worker `deliver` sends them ------------
--- The contents of deliveries. A row is stored once for all endpoints that get the same text: notifications and
--- confirmations of SNS, routed events, messages for the gateway and mail servers, and invocations of functions.
+-- The contents of deliveries. One row serves all endpoints that get the same text: notifications and confirmations of
+-- SNS, routed events, messages for the gateway and mail servers, and invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -823,10 +827,10 @@ create table queue.notice (
     trace text                      -- docs/guides/tracing.md explains it.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'The content of a publish. It is deleted together with the last of its deliveries.';
+comment on table queue.notice is 'The content of a publish. The row is deleted together with the last of its deliveries.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the publishing request, if the request was traced.';
 
--- Each row is an endpoint that a notice has to reach: a URL, a function, or a name for the gateway or the mail server.
+-- Each row is an endpoint that has to get a notice: a URL, a function, or a name for the gateway or the mail server.
 -- The worker deletes the row after the delivery. An exhausted row stays.
 create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
@@ -867,7 +871,7 @@ comment on table queue.outgoing_delivery is
     'Deliveries that are under way or given up. A successful delivery is deleted.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
-comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that it carries.';
+comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
 
 -- Hosts and endpoints, each of one account, for which deliveries wait. A healthy endpoint has no row, and neither does a
 -- host with few requests.
@@ -960,7 +964,7 @@ create table queue.event_source_mapping (
     -- The last editor, whose permissions the mapping uses; null: the root user of the account.
     user_name text,
     options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
-    -- Compiled filter policies. A message has to match one of them. Null: every message matches.
+    -- Compiled filter policies. A message has to match one of these filters. Null: every message matches.
     filters jsonb,
     enabled boolean not null,
     reason text not null default 'USER_INITIATED',          -- Why it is in its state.
@@ -1000,7 +1004,7 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    -- API whose rules apply to missed occurrences, retries, pauses and retention.
+    -- The API whose rules apply to missed occurrences, retries, pauses and retention.
     api text not null check (api in ('rest', 'aws')),
     expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
     expression text not null,       -- The expression as the user wrote it.
@@ -1096,9 +1100,9 @@ create table queue.schedule_deletion (
 );
 create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
 
--- How many times schedules of an account fired in the last seconds, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row
--- for each account. No transaction updates rows, so none waits for another. The table is unlogged: after a crash, an
--- account may fire some more.
+-- The numbers of firings of each account in the last seconds, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for
+-- each account. No transaction updates rows, so no transaction waits for another. The table is unlogged: after a crash,
+-- an account may fire some more.
 create unlogged table queue.recent_firing (
     account_id text not null,
     fired_at timestamptz not null default clock_timestamp(),
@@ -1139,7 +1143,7 @@ create table queue.access_key (
 );
 comment on table queue.access_key is 'Keys that sign requests of the SQS API (Signature Version 4); secrets are encrypted.';
 comment on column queue.access_key.user_name is 'The user that the key belongs to; null: the account itself.';
-comment on column queue.access_key.last_used_at is 'It is exact to within a minute.';
+comment on column queue.access_key.last_used_at is 'The time is exact to within a minute.';
 
 create table queue.bearer_key (
     key_id text primary key,
@@ -1267,8 +1271,8 @@ comment on table queue.minute is
     'minute has no row, nothing happened and the contents did not change.';
 
 -- Results of the metrics job (docs/reference/metrics.md). Windows are [starts_at, ends_at), durations are microseconds.
--- A day belongs to a time zone, and the days of several zones are stored beside each other. Windows of a minute and of
--- an hour have no zone ('').
+-- A day belongs to a time zone, and the table stores days of several zones side by side. Windows of a minute and of an
+-- hour have no zone ('').
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
@@ -1298,7 +1302,7 @@ create table queue.metrics_window (
     primary key (window_seconds, queue_id, group_id, starts_at, zone)
 );
 create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
-comment on table queue.metrics_window is 'What happened in a queue, or in one of its groups, in a window of time.';
+comment on table queue.metrics_window is 'The events of a queue, or of one of its groups, in a window of time.';
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
@@ -1344,8 +1348,8 @@ create table queue.metrics_forecast (
     mean_error double precision,    -- Mean absolute error in the backtest, in messages.
     unchanged_error double precision,   -- Mean absolute error of an unchanged depth.
     backtests int,                  -- Number of forecasts of the past that were compared.
-    -- retention_seconds: time until messages are deleted unread. fastest_rate and mean_rate: the best hour drains less
-    -- than arrives.
+    -- retention_seconds: time until messages are deleted unread. fastest_rate and mean_rate: the queue drains less in
+    -- its best hour than arrives.
     warnings jsonb not null default '{}'
 );
 comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
@@ -1369,7 +1373,7 @@ create table queue.metrics_run (
     recorded_from pg_snapshot,
     recorded_to pg_snapshot
 );
-comment on table queue.metrics_run is 'Runs of the metrics job, the span that each one covered, and its progress.';
+comment on table queue.metrics_run is 'Runs of the metrics job, with the span and the progress of each run.';
 comment on column queue.metrics_run.rows_written is
     'Rows that were added, changed or removed. A row that is computed again and found equal does not count.';
 
@@ -1387,7 +1391,7 @@ create table queue.metrics_open (
     zone text not null,
     queue_id int not null,
     minute_at timestamptz not null,
-    -- The run that stored it. If this number is greater than the number in metrics_range, the run did not finish.
+    -- The run that stored the row. If this number is greater than the number in metrics_range, the run did not finish.
     run_id bigint not null,
     counts bigint[] not null,
     primary key (zone, queue_id, minute_at, run_id)
@@ -1396,9 +1400,9 @@ comment on table queue.metrics_open is
     'The part of a queue''s minutes that came from messages without a row in the history, as the last run of the zone '
     'counted it. The next run subtracts it, and so finds what is new.';
 
--- What /metrics shows about the whole installation. One process at a time measures it, and all processes read it.
--- Workers rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a page
--- while it has room. Autovacuum therefore starts only at 2,000 dead rows.
+-- The values that /metrics shows about the whole installation. One process at a time measures it, and all processes
+-- read it. Workers rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a
+-- page while it has room. Autovacuum therefore starts only at 2,000 dead rows.
 
 -- The last measurement of a queue, and the outcomes of its messages since it was created.
 create table queue.measurement (
@@ -1411,13 +1415,13 @@ create table queue.measurement (
     noisy_groups int not null,      -- Tenants that are set back.
     dead_lettered bigint not null,  -- Messages that ever moved to the dead-letter queue.
     expired bigint not null default 0,  -- Messages that ever ended because their retention was over.
-    -- When the first of all messages was sent, also of those whose retention is over; null: the queue is empty.
+    -- When the first message was sent, including messages whose retention is over; null: the queue is empty.
     first_sent_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
 comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';
 
--- Gauges that belong to no queue. If a name has several values, each has a label.
+-- Gauges that belong to no queue. If a name has several values, each value has a label.
 create table queue.reading (
     name text not null,
     label text not null default '',
@@ -1429,7 +1433,7 @@ comment on table queue.reading is 'Gauges of the installation for /metrics. A wo
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- Where a worker that limits its runs continues in the next run.
+-- The place where a worker that limits its runs continues in the next run.
 create table queue.worker_position (
     worker text primary key,
     position bigint not null,
@@ -1439,8 +1443,8 @@ create table queue.worker_position (
 
 -- Compression --------------------------------------------------------------------------------------------------------
 
--- lz4 compresses texts of over 2 KB if the server was built with it. pglz uses 25 ms of CPU for a megabyte of JSON; the
--- CPU time of lz4 could not be measured.
+-- lz4 compresses texts of over 2 KB if the server was built with lz4. pglz uses 25 ms of CPU for a megabyte of JSON.
+-- The CPU time of lz4 was too short to measure.
 do $$
 declare
     v_column record;

@@ -1,9 +1,8 @@
 -- queue.live_message: one row for each message in the tables: waiting, leased, skipped, in the slow path, FIFO. The
--- view also has messages that ended and whose rows have not been cleaned into the history yet (finished_at, outcome;
--- no state), unless their queue keeps no history. state: visible, in_flight, delayed, at the start of the
--- transaction. Messages of deleted queues are left out. entered_at, entered_by, redelivered_at: as
--- queue.finished_message. Cost: everything in the tables; index log_pkey, lease_pkey. The metrics job reads this
--- view.
+-- view also has messages that ended and whose rows have not been cleaned into the history yet (finished_at, outcome; no
+-- state), unless their queue keeps no history. state: visible, in_flight, delayed, at the start of the transaction. The
+-- view leaves out messages of deleted queues. entered_at, entered_by, redelivered_at: as queue.finished_message. Cost:
+-- everything in the tables; index log_pkey, lease_pkey. The metrics job reads this view.
 create or replace view queue.live_message as
 with cursor as materialized (
     select q.queue_id, s.shard::smallint as shard, c.pos, c.low, q.keeps_history

@@ -215,8 +215,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(
-            f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. Where Penstock came from a checkout, "
-            "`pip install '.[tracing]'` there brings them."
+            f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. In a checkout of Penstock, "
+            "`pip install '.[tracing]'` installs them."
         ) from error
     # The span queue reports lost spans.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

@@ -1,6 +1,6 @@
--- queue.add_signing_key: stores a signing key if no key signs yet. With p_rotate the function replaces the key that
--- signs. The private part of a replaced key is deleted at once because no process signs with it any more; its
--- certificate stays. Returns the key that signs now. Locks: advisory, one caller at a time.
+-- queue.add_signing_key: stores a signing key if there is no current one. If p_rotate is set, the function replaces the
+-- signing key. The function deletes the private part of a replaced key at once, because no process signs with it any
+-- more. The certificate of the key stays. Returns the current signing key. Locks: advisory, one caller at a time.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
 returns table (key_id text, sealed boolean, private_key bytea)

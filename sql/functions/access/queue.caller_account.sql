@@ -1,9 +1,9 @@
 -- queue.caller_account(): returns the account and region for which the session's login role acts in the SQL interface,
--- and whether the role is limited to its account. Both come from the entry of queue.role_account for this role, and
--- otherwise from the entry of the groups that it inherits from, if all have the same. The service's roles
--- (is_service_role) need no entry: a role without one acts for the default account, and may name every queue. The
--- function uses session_user, because current_user is the owner of the function that calls this one; SET ROLE does
--- not change it. Raises 42501 for a role without an account, or with several.
+-- and whether the role is limited to its account. Both values come from the entry of queue.role_account for this role.
+-- If the role has no entry, they come from the entry of its groups, provided that all entries agree. The service's
+-- roles (is_service_role) need no entry. A service role without an entry acts for the default account and may name
+-- every queue. The function uses session_user, because current_user is the owner of the function that calls this one;
+-- SET ROLE does not change it. Raises 42501 for a role without an account, or with several.
 create or replace function queue.caller_account(out account_id text, out region text, out is_bound boolean)
 language plpgsql stable as $$
 declare

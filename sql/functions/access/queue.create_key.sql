@@ -1,8 +1,8 @@
 -- queue.create_key(kind, id, account, secret, description, user, expires): stores a new key. p_kind is 'access'
 -- (p_secret is encrypted) or 'bearer' (p_secret is a hash). If p_user is null, the key belongs to the account itself.
--- If p_expires_at is null, the key does not expire. Returns one row: created, false if the id is taken; error:
--- UnknownUser, or TooManyKeys: a user has two keys of a kind that are neither revoked nor expired (as in IAM), so
--- that one can replace the other. Raises 23514 for an account that does not have 12 digits. Locks: the user's row.
+-- If p_expires_at is null, the key does not expire. Returns one row: created (false if the id is taken), and error:
+-- UnknownUser, or TooManyKeys: a user has two keys of a kind that are neither revoked nor expired (as in IAM), so that
+-- one can replace the other. Raises 23514 for an account that does not have 12 digits. Locks: the user's row.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
     p_expires_at timestamptz)
@@ -72,8 +72,9 @@ begin
     return query select found;
 end $$;
 
--- queue.revoke_key(id): revokes a key. From now on, find_access_key and find_bearer_key do not return it. Returns one
--- row: revoked, false if the key does not exist. A key that was revoked before keeps its time.
+-- queue.revoke_key(id): revokes a key. From then on, find_access_key and find_bearer_key do not return the key. Returns
+-- one row: revoked, false if the key does not exist. A key that was revoked before keeps the time of the first
+-- revocation.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$
 begin

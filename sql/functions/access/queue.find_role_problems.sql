@@ -1,7 +1,7 @@
 -- queue.find_role_problems(service's roles): returns problems of roles' rights, one row for each. p_service_roles:
--- further login roles that the service uses, besides the caller and the schema's owner; their members count as the
--- service's, too. The function ignores superusers, who may do everything, and roles that do not exist
--- (penstock/postgres/roles.py finds them).
+-- further login roles that the service uses, besides the caller and the schema's owner; the members of these roles also
+-- count as roles of the service. The function ignores superusers, because they may do everything, and roles that do not
+-- exist (penstock/postgres/roles.py finds them).
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (

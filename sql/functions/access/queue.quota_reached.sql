@@ -2,8 +2,8 @@
 -- queues, topics, subscriptions, schedules and so on. Returns false if the named item exists. p_group is the group of a
 -- schedule. p_name is null for a subscription or an event source mapping, the ARN of a platform application, or an
 -- opted-out phone number.
--- Concurrent calls may exceed a quota because each counts before the others have added their item. The function does not
--- count for a large quota while PostgreSQL estimates that the whole installation has fewer than half of it.
+-- Concurrent calls may exceed a quota because each counts before the others have added their item. For a large quota,
+-- the function does not count while PostgreSQL estimates that the whole installation has less than half of the quota.
 -- Index: queues_account_id_region_name_key, topic_account_id_region_name_key, subscription_owner,
 -- schedule_account_id_region_group_name_name_key, opted_out_number_pkey, event_source_mapping_account.
 create or replace function queue.quota_reached(

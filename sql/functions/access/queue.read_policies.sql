@@ -8,9 +8,9 @@ language sql stable as $$
     join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.read_topic_policies(arns): returns the access policies of topics. n is the position in p_arns, from 1. policy is
--- null if a topic sets none. For the ARN of a subscription, the row has no policy but the owner of the subscription and
--- the account of the queue that it delivers to. An unknown ARN has no row.
+-- queue.read_topic_policies(arns): returns the access policies of topics. n is the position in p_arns, from 1. policy
+-- is null if a topic sets none. The row for the ARN of a subscription has no policy. It has the owner of the
+-- subscription, and the account of the queue to which the subscription delivers. An unknown ARN has no row.
 -- Index: topic (arn), subscription (arn).
 create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)

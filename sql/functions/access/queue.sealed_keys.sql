@@ -14,8 +14,8 @@ select 'signing', k.key_id, null, k.private_key from queue.current_signing_key()
 $$;
 
 -- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
--- first call with a p_fingerprint stores it. Later calls store it only with p_replace. Returns one row, which has null
--- before the first fingerprint is stored.
+-- first call with a p_fingerprint stores it. Later calls store the fingerprint only if p_replace is set. Returns one
+-- row, which has null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.set_role_account(role, account, region): makes a database role act for an account and region in the SQL
--- interface, in place of its earlier ones. Returns a row with the role's problem (role_problem) or null. If the role
--- does not exist, the function stores nothing and returns no row.
+-- interface. They replace the role's earlier account and region. Returns a row with the role's problem (role_problem)
+-- or null. If the role does not exist, the function stores nothing and returns no row.
 -- Raises 23514 for an account or region that is not allowed.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)

@@ -1,7 +1,7 @@
 -- queue.ack(name, ids): deletes messages that the caller has received and processed, inside the caller's transaction. A
--- commit keeps both the work and the deletions; a rollback undoes both. Raises QU001 (undefined queue), and QU005 if one
--- of the messages no longer exists, because its work must not be done twice. Locks: as queue.delete_by_id. SQL
--- interface.
+-- commit keeps both the work and the deletions; a rollback undoes both. Raises QU001 (undefined queue), and QU005 if
+-- one of the messages no longer exists, because an application must not do its work twice. Locks: as
+-- queue.delete_by_id. SQL interface.
 create or replace function queue.ack(name text, ids bigint[]) returns void
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

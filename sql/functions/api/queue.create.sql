@@ -1,7 +1,7 @@
--- queue.create(name, attributes): creates a standard queue, or finds the existing one of that name. Returns its ARN.
--- CreateQueue has the same attributes, with texts as values. The dead-letter queue must exist and belong to the same
--- account. Raises QU002 if the existing queue has other attributes, QU003 for a name or dead-letter queue that is not
--- allowed. SQL interface.
+-- queue.create(name, attributes): creates a standard queue, or finds the existing queue of that name. Returns its ARN.
+-- The attributes are those of CreateQueue, whose values are texts. The dead-letter queue must exist and belong to the
+-- same account. Raises QU002 if the existing queue has other attributes, QU003 for a name or dead-letter queue that is
+-- not allowed. SQL interface.
 create or replace function queue.create(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

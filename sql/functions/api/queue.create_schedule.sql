@@ -1,8 +1,8 @@
--- queue.create_schedule: creates a schedule inside the caller's transaction. The schedule exists, and fires, from the
--- commit on. Exactly one of cron, every and fire_at (rounded up to a second) sets its times. Exactly one of queue (in
--- the schedule's account and region, by name or ARN) and topic (a routing key) names the target. options:
--- jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
--- Returns the first time that the schedule fires. Raises QU002 (the name is taken), QU003 (a name, time, target or
+-- queue.create_schedule: creates a schedule inside the caller's transaction. The schedule exists and fires after the
+-- commit. Exactly one of cron, every and fire_at (rounded up to a second) sets its times. Exactly one of queue (in the
+-- schedule's account and region, by name or ARN) and topic (a routing key) names the target. options: jitter_seconds,
+-- catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
+-- Returns the first time at which the schedule fires. Raises QU002 (the name is taken), QU003 (a name, time, target or
 -- option is not allowed, or the schedule would never fire). SQL interface.
 create or replace function queue.create_schedule(
     name text, cron text default null, every text default null, fire_at timestamptz default null,

@@ -1,4 +1,4 @@
--- queue.delete(name, id): deletes a message in any state. Returns false if it does not exist. Raises QU001.
+-- queue.delete(name, id): deletes a message in any state. Returns false if the message does not exist. Raises QU001.
 -- SQL interface.
 create or replace function queue.delete(name text, id bigint) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,7 +1,7 @@
 -- queue.next_fires(canonical, timezone, after, count, anchor): returns the next times of an expression that
 -- queue.parse_schedule returned, or of the column queue.schedule.canonical. Returns fewer than count if the expression
--- ends. anchor is the first time of a rate, from which the others are counted (default: after). No time is after 2199.
--- Raises QU003. SQL interface.
+-- ends. anchor is the first time of a rate, from which all later times are counted (default: after). All times are
+-- before the year 2200. Raises QU003. SQL interface.
 create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
     anchor timestamptz default null)

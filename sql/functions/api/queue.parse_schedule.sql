@@ -1,7 +1,7 @@
 -- queue.parse_schedule(form, expression, timezone): returns the canonical expression, as queue.schedule stores it. The
--- forms are cron, every and fire_at. The form aws means rate(), cron() and at(), which also have separate forms: rate,
--- aws_cron and at. The counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises
--- QU003.
+-- forms are cron, every and fire_at. The form aws stands for rate(), cron() and at(). These also have separate forms:
+-- rate, aws_cron and at. The counterpart in Python is scheduler/expressions/expression.py, which also reads `when`.
+-- Raises QU003.
 -- SQL interface.
 create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
 returns text
@@ -12,7 +12,7 @@ declare
     v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), E'[ \\t\\r\\n]+', ' ', 'g'));
     v_seconds bigint;
 begin
-    -- PostgreSQL itself accepts more: abbreviations, `UTC+3`, and names in upper or lower case.
+    -- PostgreSQL itself accepts further names: abbreviations, `UTC+3`, and names in upper or lower case.
     if timezone not in ('UTC', 'Etc/UTC') and (timezone ~ '^(posix/|right/|posixrules|localtime|Factory)'
         or not exists (select from pg_timezone_names z where z.name = parse_schedule.timezone))
     then

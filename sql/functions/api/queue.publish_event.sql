@@ -1,6 +1,6 @@
 -- queue.publish_event(routing_key, message, headers, delay): publishes an event to every queue and URL that is bound to
--- its routing key, inside the caller's transaction. A commit delivers the event to all of them, a rollback to none.
--- Returns one row for each queue: its name and the message's id.
+-- its routing key, inside the caller's transaction. A commit delivers the event to all queues and URLs, and a rollback
+-- to none. Returns one row for each queue: its name and the message's id.
 -- Filter policies compare the message's top-level strings, numbers and booleans.
 -- Raises QU003 (a key, message or delay is not allowed), QU009 (too many deliveries wait). SQL interface.
 create or replace function queue.publish_event(

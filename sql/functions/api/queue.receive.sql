@@ -1,6 +1,6 @@
 -- queue.receive(name, vt, qty): receives up to qty messages and hides them from other receivers for vt seconds (null:
--- the queue's visibility timeout). The caller should commit soon. Until then no other receiver can read the shard that
--- this one reads. Raises QU001, QU004. SQL interface.
+-- the queue's visibility timeout). The caller should commit soon. Until the commit, no other receiver can read the
+-- shard that this receiver reads. Raises QU001, QU004. SQL interface.
 create or replace function queue.receive(name text, vt int default null, qty int default 1)
 returns setof queue.received_message
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$

@@ -1,6 +1,6 @@
 -- queue.open_console_session(session, kind, key, seconds): signs a browser in. p_session: SHA-256 of its cookie, in
 -- hexadecimal; p_kind: access or bearer. The session ends after p_seconds, or with its key. The function removes
--- sessions that are over. A key has at most 100 sessions, so the oldest one is removed for a further one.
+-- sessions that are over. A key has at most 100 sessions, so a further session removes the oldest one.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
@@ -39,7 +39,8 @@ select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;
 
--- queue.close_console_session(session): signs a browser out. Returns one row: closed, false if it was not signed in.
+-- queue.close_console_session(session): signs a browser out. Returns one row: closed (false if the browser was not
+-- signed in).
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

@@ -1,15 +1,15 @@
--- queue.read_overview(account, region, limit): returns what the queues of an account hold, and which of them may need
--- attention. The first row has no name. The first row has the sums of the last measurements, and the number of
--- queues. At most 4 * p_limit rows follow, one for each queue that may need attention: queues with the most messages,
--- queues with the oldest message, dead-letter queues that hold messages, and queues from which the most messages were
--- moved to a dead-letter queue lately. The caller decides with a verdict whether a queue does need attention.
+-- queue.read_overview(account, region, limit): returns the counts of an account's queues, and the queues that may need
+-- attention. The first row has no name. The first row has the sums of the last measurements, and the number of queues.
+-- At most 4 * p_limit rows follow, one for each queue that may need attention: queues with the most messages, queues
+-- with the oldest message, dead-letter queues that hold messages, and queues from which the most messages were moved to
+-- a dead-letter queue lately. The caller decides with a verdict whether a queue does need attention.
 --   queues         the number of queues of the account; null in other rows
 --   measured       how many of them were measured; the counts are theirs
 --   dead_letters   whether other queues name it as their dead-letter queue; in the first row: messages of such queues
 --   measured_at    time of the oldest measurement that was counted; for a queue: time of its measurement
 -- Most queues of most installations are empty. Such queues are one row of `own`.
--- Cost: a pass over the measurements of the account's queues. The function sets its planner settings: those of the
--- service would avoid this plan.
+-- Cost: a pass over the measurements of the account's queues. The function has separate planner settings, because the
+-- settings of the service would avoid this plan.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)

@@ -1,7 +1,7 @@
 -- queue.read_queue_page(account, region, search, sort, descending, skip, limit): returns a page of an account's queues
 -- with the last measurement of each. p_search: a part of the name, in upper or lower case; empty: all queues. p_sort:
--- name, visible, in_flight, delayed, age or created. Queues without a value come last, and queues with equal values are
--- sorted by name.
+-- name, visible, in_flight, delayed, age or created. Queues without a value come last. Queues with equal values are in
+-- the order of their names.
 --   total              number of queues that the search finds, the same in each row
 --   dead_letter_name   its dead-letter queue, if that belongs to the account in this region
 --   source_name        the first queue by name whose dead-letter queue this is; sources: the number of such queues
@@ -21,7 +21,7 @@ begin
     where q.account_id = p_account_id and q.region = p_region
         and (p_search = '' or position(lower(p_search) in lower(q.name)) > 0);
     if p_sort = 'name' then
-        -- The index has the names: only the queues of the page are read themselves.
+        -- The index contains the names, so the function reads only the rows of the page's queues.
         if p_descending then
             v_names := array(
                 select q.name from queue.queues q

@@ -1,7 +1,8 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- result): records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first row
--- that its function returned, null: no row. Nothing is written for an act that was refused or that found nothing to do,
--- nor with p_when_changed for one that changed no value. The columns of queue.audit explain the other parameters.
+-- result): records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first
+-- row that its function returned, null: no row. The function writes nothing for an act that was refused or had nothing
+-- to do. With p_when_changed it also writes nothing for an act that changed no value. The columns of queue.audit
+-- explain the other parameters.
 -- An account keeps its last 100,000 rows, for 400 days. Indexes: audit_happened_at, audit_account_id.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
@@ -41,7 +42,7 @@ end $$;
 -- queue.audited_state(arn): returns what the audit compares before and after an act: the attributes and tags of a queue
 -- or a topic, the attributes of a subscription, the definition of a schedule without its message, a mapping, the
 -- policies of a user. Null: the resource does not exist. {}: the audit compares nothing of this kind.
--- It is stable: a statement that also changes the resource gets the state before its change.
+-- The function is stable, so a statement that also changes the resource gets the state before its change.
 create or replace function queue.audited_state(p_arn text) returns jsonb
 language sql stable as $$
 select case
@@ -74,8 +75,8 @@ select case
     else '{}' end
 $$;
 
--- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value. A value of
--- more than 4,096 characters is cut.
+-- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value. The
+-- function cuts a value of more than 4,096 characters.
 create or replace function queue.audited_changes(p_before jsonb, p_after jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_before -> k.key),

@@ -1,6 +1,6 @@
 -- queue.cron_days(day-of-month, day-of-week, aws, month): returns the days of a month that a cron expression names, in
--- order. A field that restricts nothing is null. If both fields restrict, a day counts that matches either (crontab,
--- POSIX). p_month is the month's first day. Raises QU003.
+-- order. A field that restricts nothing is null. If both fields restrict the days, a day has to match only one of them
+-- (crontab, POSIX). p_month is the month's first day. Raises QU003.
 -- The counterpart in Python is scheduler/expressions/days.py.
 create or replace function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date) returns int[]
 language plpgsql immutable parallel safe as $$

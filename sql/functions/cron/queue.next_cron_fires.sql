@@ -1,6 +1,6 @@
 -- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression. The function
--- skips a local time that does not exist. A local time that occurs twice fires once, the first time. Raises QU003.
--- The counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
+-- skips a local time that does not exist. A local time that occurs twice fires only the first time. Raises QU003. The
+-- counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz
 language plpgsql stable parallel safe as $$

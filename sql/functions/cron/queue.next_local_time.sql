@@ -1,6 +1,6 @@
 -- queue.next_local_time(seconds, minutes, hours, months, years, of month, of week, aws, after): returns the first local
 -- time of a cron expression (its parts as parse_cron returns them) after another one, and null if none follows until
--- 2199. The function searches 40 years because no two occurrences are further apart.
+-- 2199. The function searches 40 years, because two consecutive occurrences are never further apart.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)

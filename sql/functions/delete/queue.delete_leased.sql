@@ -1,5 +1,6 @@
--- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it. The lease
--- has the nonce p_nonce. clean_shard later deletes their rows in the log, together with neighbouring rows.
+-- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns the messages that were in the
+-- lease. The lease has the nonce p_nonce. clean_shard later deletes their rows in the log, together with neighbouring
+-- rows.
 -- Locks: the lease's row. Index: lease_pkey.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)

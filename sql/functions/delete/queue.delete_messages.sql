@@ -6,8 +6,9 @@
 -- A handle of a standard queue also deletes its message after a newer receive (recorded at AWS). A handle never deletes
 -- another message with the same id, which can exist after a failover or a restore: the lease's nonce shows that the
 -- lease is the one that was handed out, and otherwise the message's id is compared.
--- Locks: FIFO groups, then leases and messages, shard by shard from the highest to the lowest, each in the order of
--- their keys. Concurrent calls may wait but cannot deadlock, except with handles of earlier receives (delete_received).
+-- Locks: FIFO groups, then leases and messages shard by shard, from the highest shard to the lowest. Each kind is
+-- locked in the order of its keys. Concurrent calls may wait but cannot deadlock, except with handles of earlier
+-- receives (delete_received).
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -79,11 +80,11 @@ begin
 end $$;
 
 -- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. Such
--- messages are in the slow path, were received again since, or wait again because a crash of the server undid their
--- receive (receive_messages, asynchronous commit). Each handle has an element in both arrays: id, and message id,
--- which decides. Returns the ids that it deleted. Locks: as delete_by_id, but after leases. A purge locks the readers
--- of shards before leases, and another call may hold the lease of the newer receive, so PostgreSQL may abort one of
--- the two because of a deadlock. Index: side_pkey, log_pkey, lease_pkey.
+-- messages are in the slow path, were received again in the meantime, or wait again because a crash of the server undid
+-- their receive (receive_messages, asynchronous commit). Each handle has an element in both arrays: the id, and the
+-- message id, by which the function recognises the message. Returns the ids that it deleted. Locks: as delete_by_id,
+-- but after leases. A purge locks the readers of shards before leases, and another call may hold the lease of the newer
+-- receive, so PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey, log_pkey, lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

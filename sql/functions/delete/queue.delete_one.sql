@@ -1,5 +1,5 @@
--- queue.delete_one: deletes one message by shard and id, in any state. Returns false if it does not exist. Locks: as
--- delete_by_id.
+-- queue.delete_one: deletes one message by shard and id, in any state. Returns false if the message does not exist.
+-- Locks: as delete_by_id.
 create or replace function queue.delete_one(
     p_queue_id int, p_shard int, p_id bigint, p_archives boolean, p_keeps_history boolean) returns boolean
 language plpgsql as $$

@@ -9,8 +9,8 @@ declare
     v_deleted bigint[];
     v_now timestamptz;
 begin
-    -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement locks
-    -- the rows; the next one sees their newest versions.
+    -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement
+    -- locks the rows, and the next statement sees their newest versions.
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id

@@ -27,7 +27,8 @@ begin
         update queue.lease x set ids = '{}', done_at = v_now, outcome = 'purged'
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}';
     else
-        -- the last of the first 10,000 before one that stays; the search for that one reads no message behind it
+        -- the last of the first 10,000 messages before a message that stays; the search reads no message behind the
+        -- latter
         select max(l.id) into v_last_id from (
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos and k.id < coalesce((

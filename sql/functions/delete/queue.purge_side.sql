@@ -1,7 +1,7 @@
--- queue.purge_side(queue, before): deletes the messages of the slow path as purged and records them in the history.
--- With p_before the function deletes at most 1,000 of those that were sent before then, as expired. Returns the
--- number of messages. Locks: the messages' rows; with p_before it skips locked ones. Index: side_visible_at,
--- side_sent_at.
+-- queue.purge_side(queue, before): deletes the messages of the slow path as purged and records them in the history. If
+-- p_before is set, the function deletes at most 1,000 of the messages that were sent before then, and records them as
+-- expired. Returns the number of messages. Locks: the messages' rows; with p_before, the function skips locked
+-- messages. Index: side_visible_at, side_sent_at.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare

@@ -1,16 +1,16 @@
 -- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are
--- due. Until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- due. For p_lease_ms no other worker gets these deliveries, and only the holder of the lease may write their outcome.
 -- p_limit: the free places of the process. p_endpoints and p_busy: the column `endpoint_key` of the deliveries that it
--- has under way, and their numbers. The process gets at most p_per_host deliveries for a host of an account,
--- including those, and an account gets at most its share of the process (queue.delivery_share). Accounts take turns,
--- in a new order each time: an account with slow hosts and many due deliveries gets no more of the free places than
--- any other. If a due delivery may not be sent now, that delivery waits for its host (p_per_host are under way) or
--- for its endpoint (it is paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half
--- of p_limit is for such hosts and endpoints, if one of them is due. Returns a row for each delivery. `endpoint_key`
--- names its endpoint and its account. The policy of an invocation by a schedule says how many seconds of its age are
--- left. trace: the trace header of the publish, if it was traced. password: that of a URL with a user
--- (queue.endpoint_password). Locks: deliveries and rows of queue.delivery_endpoint, skipped if another worker has
--- them. The function inserts new rows of queue.delivery_endpoint in the order of their names. Index:
+-- has under way, and their numbers. The process gets at most p_per_host deliveries for a host of an account, including
+-- those, and an account gets at most its share of the process (queue.delivery_share). Accounts take turns, in a new
+-- order each time: an account with slow hosts and many due deliveries gets no more of the free places than any other.
+-- If a due delivery may not be sent now, that delivery waits for its host (p_per_host are under way) or for its
+-- endpoint (it is paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of p_limit
+-- is for such hosts and endpoints if one of these is due. Returns a row for each delivery. `endpoint_key` names its
+-- endpoint and its account. The policy of an invocation by a schedule says how many seconds of its age are left. trace:
+-- the trace header of the publish, if it was traced. password: the password of a URL with a user
+-- (queue.endpoint_password). Locks: deliveries and rows of queue.delivery_endpoint, skipped if another worker has them.
+-- The function inserts new rows of queue.delivery_endpoint in the order of their names. Index:
 -- outgoing_delivery_account_due, outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
@@ -103,7 +103,7 @@ returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    -- Four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
+    -- The search takes four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
     return query
     with recursive accounts as (    -- one step in the index for each account
         (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
@@ -182,21 +182,21 @@ return (coalesce(
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
 -- queue.delivery_share(free, busy): returns how many of a process's free places an account with p_busy places gets. The
--- account may have four times the places that stay free, and gets at least one. A single account gets four fifths of all
--- places. With more accounts, each one gets fewer, and a few places stay free for the next account.
+-- account may have four times the places that stay free, and gets at least one. A single account gets four fifths of
+-- all places. With more accounts, each account gets fewer places, and a few places stay free for the next account.
 -- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
 -- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or
--- an endpoint and may be sent now, and stores when to check it again. A paused endpoint gives none. After its pause
--- the endpoint gives one delivery as a probe, which has until p_until. An endpoint that a user paused gives none. A
--- throttled endpoint gives the deliveries of a tenth of a second at once, at least one, then deliveries in proportion
--- to the time. Deliveries of a host whose endpoint is paused wait for the endpoint. The caller holds the row of
--- queue.delivery_endpoint and leases the deliveries. Returns their ids; {} if it chose none. Locks: deliveries and,
--- for a host, rows of paused endpoints, skipped if locked. Index: outgoing_delivery_waits_for,
--- delivery_endpoint_paused.
+-- an endpoint and may be sent now, and stores when to check it again. A paused endpoint gives none. After the pause of
+-- an endpoint that failed, the function chooses one delivery as a probe, which has time until p_until. An endpoint that
+-- a user paused gives none. A throttled endpoint gives the deliveries of a tenth of a second at once, at least one,
+-- then deliveries in proportion to the time. Deliveries of a host whose endpoint is paused wait for the endpoint. The
+-- caller holds the row of queue.delivery_endpoint and leases the deliveries. Returns the ids of the chosen deliveries,
+-- or {} if it chose none. Locks: deliveries and, for a host, rows of paused endpoints, skipped if locked. Index:
+-- outgoing_delivery_waits_for, delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]

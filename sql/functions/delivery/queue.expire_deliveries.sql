@@ -1,8 +1,8 @@
 -- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint too long since they were
 -- due: one hour; six hours for those of the gateway, mails and invocations, which is as long as SNS tries at most; and
--- for those of a schedule the age in its RetryPolicy. The function gives up at most p_limit for each endpoint. Deliveries
--- to an endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered, and
--- failed_redrives: those of exhausted whose dead-letter queue could not take them.
+-- for those of a schedule the age in its RetryPolicy. The function gives up at most p_limit for each endpoint.
+-- Deliveries to an endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered, and
+-- failed_redrives: the exhausted deliveries whose dead-letter queue could not take the message.
 -- Locks: deliveries, skipped if locked, then notices. Index: outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int)
 returns table (exhausted int, dead_lettered int, failed_redrives int)

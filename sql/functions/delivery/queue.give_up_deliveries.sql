@@ -1,9 +1,9 @@
--- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. If a delivery has a
--- dead-letter queue, its message goes there in this transaction and the delivery is deleted; the caller deletes its
+-- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. If a delivery has
+-- a dead-letter queue, its message goes there in this transaction and the delivery is deleted; the caller deletes its
 -- notice. The message has the text that would have been posted (a raw one keeps its attributes). A message for the
 -- gateway, and a mail, goes there in its envelope, as other messages of its topic do (notice.head). An invocation by a
--- schedule goes there with the failure as attributes. Without a dead-letter queue, or if that queue cannot take the
--- message, the delivery stays as exhausted. The history records either outcome, and an outgoing message has failed.
+-- schedule goes there with the failure as attributes. The delivery stays as exhausted if it has no dead-letter queue or
+-- if that queue cannot take the message. The history records either outcome, and an outgoing message has failed.
 -- Returns the number of messages that went to a dead-letter queue.
 -- Locks: as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
@@ -18,7 +18,8 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue takes them too: each one has a separate group, so that none waits for another.
+        -- A FIFO queue also takes such messages. Each message has a separate group, so that no message waits for
+        -- another.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id

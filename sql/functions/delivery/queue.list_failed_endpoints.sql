@@ -1,7 +1,7 @@
--- queue.list_failed_endpoints(account, most): returns the endpoints of an account that are paused, or to which deliveries
--- were given up and are kept, the most given up first, at most 200. The function counts the newest p_most deliveries
--- that were given up. given_up_at: when the first of them was given up. paused_at: since when the endpoint is paused,
--- null if it is not. stopped: a user paused it. Index: outgoing_delivery_exhausted,
+-- queue.list_failed_endpoints(account, most): returns the endpoints of an account that are paused, or to which
+-- deliveries were given up and are kept, the most given up first, at most 200. The function counts the newest p_most
+-- deliveries that were given up. given_up_at: when the first of them was given up. paused_at: the beginning of the
+-- endpoint's pause, null if it is not paused. stopped: a user paused it. Index: outgoing_delivery_exhausted,
 -- delivery_endpoint_account_next_at.
 create or replace function queue.list_failed_endpoints(p_account_id text, p_most int)
 returns table (

@@ -1,11 +1,11 @@
 -- queue.next_delivery(watcher): returns the milliseconds until a delivery may be due (0: now; no row: no delivery is
 -- pending).
 -- If a watcher is given and no delivery is due now, the function registers this process for a notification of the next
--- delivery, on the channel `penstock`, with `deliveries` in place of an ARN. A registration is good for one notification
--- and five seconds. A process that has been registered for half a second without a notification is registered for a
--- minute, because it can then miss no delivery. In the last ten seconds of that minute the process is registered for
--- two hours, and again when less than 70 minutes are left. A call that creates a registration may miss a delivery
--- that is committed at that moment, so the process calls again soon. Index: outgoing_delivery_due,
+-- delivery. The notification comes on the channel `penstock`, with `deliveries` in place of an ARN. A registration is
+-- valid for one notification and five seconds. After half a second without a notification, the registration is extended
+-- to a minute, because the process can then miss no delivery. In the last ten seconds of that minute the process is
+-- registered for two hours, and again when less than 70 minutes are left. A call that creates a registration may miss a
+-- delivery that is committed at that moment, so the process calls again soon. Index: outgoing_delivery_due,
 -- delivery_endpoint_next_at.
 create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$

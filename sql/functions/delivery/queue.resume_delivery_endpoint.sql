@@ -1,5 +1,5 @@
 -- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, even one that the worker began because the
--- endpoint failed. Waiting deliveries are due now. Returns one row: whether it was paused. Locks: rows of
+-- endpoint failed. Waiting deliveries are due now. Returns one row: whether the URL was paused. Locks: rows of
 -- queue.delivery_endpoint, in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$

@@ -1,15 +1,14 @@
 -- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
 -- answers): writes the outcomes of attempts and logs each in queue.outgoing_delivery_attempt. Each array has an element
--- for each delivery. Only the holder of the lease may do that: an outcome that comes after another worker has claimed
--- the delivery changes nothing.
--- A delivery without an error has arrived: it is deleted and recorded in the history. Otherwise a delivery is retried
--- after delay_ms or, if that is null, given up. Status 0: no request was sent, and the attempt does not count.
--- healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server answers
--- and refuses the recipient permanently (queue.record_mail_refusals). Returns one row: how many were delivered, will
--- be retried, were given up (exhausted), went to a dead-letter queue, and how many belonged to another worker by then
--- (lost); and paused: the endpoints whose pauses begin now. Locks: notices, then deliveries, then subscriptions of
--- mails, then rows of queue.delivery_endpoint, each in order. Index: outgoing_delivery_pkey,
--- outgoing_delivery_notice.
+-- for each delivery. Only the holder of the lease may write an outcome: an outcome that arrives after another worker
+-- has claimed the delivery changes nothing.
+-- A delivery without an error has arrived. The function deletes it and records it in the history. Otherwise a delivery
+-- is retried after delay_ms or, if that is null, given up. Status 0: no request was sent, and the attempt does not
+-- count. healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server
+-- answers and refuses the recipient permanently (queue.record_mail_refusals). Returns one row: how many were delivered,
+-- will be retried, were given up (exhausted), went to a dead-letter queue, and how many belonged to another worker by
+-- then (lost); and paused: the endpoints whose pauses begin now. Locks: notices, then deliveries, then subscriptions of
+-- mails, then rows of queue.delivery_endpoint, each in order. Index: outgoing_delivery_pkey, outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
@@ -23,7 +22,7 @@ declare
     v_refused text[];
 begin
     perform queue.require_read_committed();
-    -- Without these locks, two workers that delete the last two deliveries of a notice would each still see the other's.
+    -- Otherwise two workers that delete the last two deliveries of a notice would each still see the other's delivery.
     v_notices := array(
         select n.notice_id from queue.notice n
         where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (p_ids)))
@@ -110,10 +109,10 @@ end $$;
 -- has an element in the arrays: 1: the endpoint answered; -1: it failed (no answer, 5xx, 429); 0: neither. p_endpoints:
 -- the column `endpoint_key` of claim_deliveries, so the failures of an account do not pause the deliveries of another
 -- account to the same URL.
--- 20 failures without an answer in between pause an endpoint for 5 seconds. Then the endpoint gets one delivery as a
--- probe: an answer ends the pause, and a failure doubles it, up to a minute. Failures of other attempts that were
--- still under way do not count. An endpoint that a user paused stays paused. Returns the endpoints whose first pause
--- begins now. Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
+-- 20 failures without an answer in between pause an endpoint for 5 seconds. The endpoint then gets one delivery as a
+-- probe. An answer ends the pause, and a failure doubles the pause, up to a minute. Failures of other attempts that
+-- were still under way do not count. An endpoint that a user paused stays paused. Returns the endpoints whose first
+-- pause begins now. Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns text[]
 language plpgsql as $$
 declare

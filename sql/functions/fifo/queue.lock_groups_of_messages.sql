@@ -1,6 +1,6 @@
 -- queue.lock_groups_of_messages(messages): locks the groups of FIFO messages until the end of the transaction, in the
--- order of their keys. Every function that changes messages of several groups calls it first, so that concurrent calls
--- do not deadlock. Index: fifo_message_pkey, fifo_group_pkey.
+-- order of their keys. Every function that changes messages of several groups calls this function first, so that
+-- concurrent calls do not deadlock. Index: fifo_message_pkey, fifo_group_pkey.
 create or replace function queue.lock_groups_of_messages(p_ids bigint[]) returns void
 language plpgsql as $$
 begin

@@ -1,16 +1,16 @@
 -- queue.take_groups: hands out messages of a FIFO queue, group by group. The group that has been ready longest comes
 -- first. The function takes only the messages of a group before the first invisible one, so that no message overtakes
--- one in flight. The first p_share rows are for one receiver, the next p_share rows for the next one. No two
--- receivers get messages of one group because a call takes messages of a group once, for one receiver. p_before:
--- messages that were sent earlier are not handed out, because their retention is over. If a group has such messages,
--- they end now, and if there are only such messages, the call tries once more (p_again). p_answer_bytes,
--- p_answer_format: as receive_messages. If the first message of a group is passed over, the group waits: it stays
--- ready for other receives, and this one reads that message but does not lock the group, unless the message has to
--- become a dead letter. After a receive that found nothing, the setting queue.passed_over says whether such a group
--- exists. The function begins to search where store_search says, because dead entries of the index by time make other
--- searches long. The function is long because its parts cost more as functions: the start of the search, as a query that
--- PostgreSQL inlines, took 2 to 6 % of a receive, for which the executor prepares two lateral joins. Locks: the groups'
--- rows, skipped if locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
+-- one in flight. The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. No
+-- two receivers get messages of one group because a call takes messages of a group once, for one receiver. p_before:
+-- messages that were sent earlier are not handed out, because their retention is over. Such messages of a group end
+-- now. If the call finds only such messages, it tries once more (p_again). p_answer_bytes, p_answer_format: as
+-- receive_messages. If the first message of a group is passed over, the group waits: it stays ready for other receives,
+-- and this one reads that message but does not lock the group, unless the message has to become a dead letter. After a
+-- receive that found nothing, the setting queue.passed_over says whether such a group exists. The function begins to
+-- search where store_search says, because dead entries of the index by time make other searches long. The function is
+-- long because its parts cost more as functions: the start of the search, as a query that PostgreSQL inlines, took 2 to
+-- 6 % of a receive, for which the executor prepares two lateral joins. Locks: the groups' rows, skipped if locked.
+-- Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
@@ -65,7 +65,7 @@ begin
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_capacity <= 0;
-            -- no message of a group has been received more often than one before it
+            -- no message of a group has been received more often than an earlier message of the group
             v_redelivered := v_redelivered or v_ready.receive_count > 0;
             if v_ready.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(
@@ -159,15 +159,15 @@ end $$;
 -- fewer messages than it asked for.
 -- Each change of a group leaves a dead entry in the index by time (of queue.fifo_ready). The entry stays while an old
 -- snapshot may read it, and a search from the beginning of the index passes all of them. Therefore queue.fifo_search
--- stores the time of the first entry that was found, and the next search begins there. But a transaction that commits
--- late adds an entry with an earlier time. Hence a search begins at one of three places:
+-- stores the time of the first entry that was found, and the next search begins at that time. However, a transaction
+-- that commits late adds an entry with an earlier time. A search therefore begins at one of three places:
 --   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
 --     old, this one searches the first entry again and stores its time.
--- once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This search
--- finds the entries of transactions that were open for up to 2 seconds. seldom (full): the beginning of the index.
--- This search finds every entry. A full search is due again after a second if this receive got less than it asked
--- for, otherwise after a minute, but not before 50 times the time that it took. Thus a full search takes
---     at most a fiftieth of the time.
+--   once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This search
+--     finds the entries of transactions that were open for up to 2 seconds.
+--   seldom (full): the beginning of the index. This search finds every entry. A full search is due again after a second
+--     if this receive got less than it asked for, otherwise after a minute, but not before 50 times the time that it
+--     took. Full searches therefore take at most a fiftieth of the time.
 -- Locks: rows of queue.fifo_search, skipped if locked.
 create or replace function queue.store_search(
     p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz, p_first_at timestamptz,
@@ -206,8 +206,8 @@ end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count): returns whether a receive with a limited
 -- answer locks the group: its first message fits (group_head) or becomes a dead letter, or the group has no message.
--- The function is in PL/pgSQL, which PostgreSQL does not inline. Otherwise other receives would pay for the subquery,
--- which the executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
+-- The function is in PL/pgSQL, which PostgreSQL does not inline. If the function were inlined, other receives would pay
+-- for the subquery, which the executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int)
 returns boolean
@@ -221,8 +221,8 @@ end $$;
 -- queue.first_ready_messages(group, first id, limit, now, answer bytes, answer format): returns the visible messages at
 -- the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has more than
 -- p_answer_bytes in p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their
--- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count belongs to
--- the very first message. Index: fifo_message_of_group.
+-- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count is the count
+-- of the first message. Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
 returns table (ids bigint[], ctids tid[], receive_count int)
@@ -237,13 +237,13 @@ from (select m.id, m.message_ctid, m.receive_count, bool_and(m.visible_at <= p_n
 $$;
 
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times and are
--- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id as
--- deduplication id. The retention of a moved message starts again there. Both rules are AWS's (Developer Guide,
--- "dead-letter queue redrive" and "Using dead-letter queues"). Messages that were sent before p_before end instead,
--- because their retention is over. A call moves at most 100 messages. Returns false if messages of the group still
--- have to move: there were 100 or more, or another transaction has locked the target's group. Then the caller must
--- not hand out a message of the group now. The caller holds the group's row. Locks: the target's group row, without
--- waiting, because two queues may share a dead-letter queue.
+-- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id
+-- as deduplication id. The retention of a moved message starts again in the dead-letter queue. Both rules are AWS's
+-- (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues"). Messages that were sent before
+-- p_before end instead, because their retention is over. A call moves at most 100 messages. Returns false if messages
+-- of the group still have to move: there were 100 or more, or another transaction has locked the target's group. In
+-- that case the caller must not hand out a message of the group now. The caller holds the group's row. Locks: the
+-- target's group row, without waiting, because two queues may share a dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz)

@@ -1,6 +1,6 @@
 -- queue.update_groups(groups): stores when the first messages of these groups may be received, after a change of their
--- messages. A group that was ready and still is keeps its turn. Empty groups stay for a minute (maintain_queue), because
--- a group that is often deleted and created again leaves a dead row each time.
+-- messages. A group that was ready and is still ready keeps its turn. Empty groups stay for a minute (maintain_queue),
+-- because a group that is often deleted and created again leaves a dead row each time.
 -- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$

@@ -1,6 +1,6 @@
--- queue.fact_passes(test, fact, kind): returns whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of a
--- compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. A text is never used as a
--- regular expression. The function is one expression, so that PostgreSQL inlines it into its caller.
+-- queue.fact_passes(test, fact, kind): returns whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of
+-- a compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. A text is never used as a
+-- regular expression. The function is one expression, so PostgreSQL inlines it into its caller.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
 select case p_test ->> 0
@@ -25,8 +25,8 @@ language sql immutable parallel safe as $$
 select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
 $$;
 
--- queue.in_network(text, network): returns whether the text is an IP address in a network, and false if it is no
--- address.
+-- queue.in_network(text, network): returns whether the text is an IP address in a network, and false if the text is not
+-- an address.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

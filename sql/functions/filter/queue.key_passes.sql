@@ -1,6 +1,6 @@
--- queue.key_passes(key, values): returns whether one of the values passes one of the tests of a key of a compiled filter
--- policy: [path, may be missing, test, …]. Numbers from -10^9 to 10^9 are compared with five digits after the point
--- (source: "Filter policy constraints", SNS Developer Guide).
+-- queue.key_passes(key, values): returns whether at least one of the values passes at least one test of a key of a
+-- compiled filter policy: [path, may be missing, test, …]. Numbers from -10^9 to 10^9 are compared with five digits
+-- after the point (source: "Filter policy constraints", SNS Developer Guide).
 create or replace function queue.key_passes(p_key jsonb, p_values jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

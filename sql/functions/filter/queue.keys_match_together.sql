@@ -1,8 +1,8 @@
 -- queue.keys_match_together(keys, members, depth, node): returns whether the keys with the numbers p_members pass below
--- a node of a message, after p_depth names of their paths. Keys that go through one array have to pass in one of its
--- elements, as in AWS's rule engine: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an
--- Anna Smith next to a Peter Jones. A key is [names of its path, key]. A name of the message may have dots; if several
--- names begin alike (a, a.b), the shortest counts.
+-- a node of a message, after p_depth names of their paths. Keys whose paths go through one array have to pass in the
+-- same element, as in AWS's rule engine: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match
+-- an Anna Smith next to a Peter Jones. A key is [names of its path, key]. A name of the message may have dots; if
+-- several names begin with the same parts (a, a.b), the shortest one counts.
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb)
 returns boolean
 language plpgsql immutable parallel safe as $$

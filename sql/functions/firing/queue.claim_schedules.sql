@@ -1,11 +1,11 @@
 -- queue.claim_schedules(limit, per second): locks up to p_limit schedules that are due, until the caller's transaction
--- ends. Accounts share p_limit equally, so that no account delays another; what one account does not need goes to the
--- others. An account gives the schedules that have waited longest, and not more than it may fire in a second
--- (p_per_second; 0: any number). The caller computes the occurrences that fire, calls fire_schedules and commits. Other
--- workers skip the locked schedules. If the caller dies, the transaction ends after 10 seconds without any effect.
--- Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due. now is the time of the database,
--- the only clock that counts. topic: the ARN if the target is an SNS topic, whose messages are signed before they are
--- sent.
+-- ends. Accounts share p_limit equally, so that no account delays another. The others share the places that one account
+-- does not need. The function takes the schedules of an account that have waited longest, and at most as many as the
+-- account may fire in a second (p_per_second; 0: any number). The caller computes the occurrences that fire, calls
+-- fire_schedules and commits. Other workers skip the locked schedules. If the caller dies, the transaction ends after
+-- 10 seconds without any effect. Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
+-- now is the time of the database, the only clock that counts. topic: the ARN if the target is an SNS topic, whose
+-- messages are signed before they are sent.
 -- First it makes the schedules due that rewind_schedules finds, whose next_fire_at is then in the future.
 -- Locks: the schedules, skipped if another worker has them. The transaction waits 250 ms for further locks (FIFO
 -- groups). Index: schedule_account_due.

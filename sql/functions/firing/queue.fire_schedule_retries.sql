@@ -1,7 +1,7 @@
 -- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in
 -- this transaction, each in a separate savepoint. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
 -- choice; AWS says exponential), or is given up. Returns a row for each: outcome "fired", "failed", "exhausted", or
--- "busy" and "unsigned" with the meaning that they have in fire_schedules; detail. Locks: those of dispatch_schedule.
+-- "busy" and "unsigned", which mean the same as in fire_schedules; detail. Locks: those of dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$

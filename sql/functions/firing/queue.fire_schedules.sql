@@ -1,16 +1,16 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
--- occurrences. Simple schedules fire in one batch. The others fire one by one, each in a savepoint; so do all schedules
--- if the batch fails.
+-- occurrences. Simple schedules fire in one batch. All other schedules fire one by one, each in a savepoint. If the
+-- batch fails, its schedules also fire one by one.
 -- Parameters: arrays with an element for each schedule: id; the next occurrence (null: none); if occurrences are
 -- skipped, the text for last_error, and the first of these occurrences, which gets a run with this text; the number of
 -- occurrences that fire now. Further arrays have an element for each occurrence, in the same order: its time; its topic
 -- message, as dispatch_schedule describes it.
 -- Returns a row for each schedule. Outcome "done": how many occurrences fired, were skipped (overlap) or failed.
 -- "failed": a schedule of the REST API, which is retried, or paused at its failure_threshold. "busy": another
--- transaction holds a lock that it needs, and it is due again in a second; or its account has too many deliveries, and
--- it is due again in ten seconds. "unsigned": it did not fire, because its topic messages have to be signed with the
--- version in detail.
--- An error of the whole server (out of space, a deadlock, a shutdown) is raised and undoes everything.
+-- transaction holds a lock that the schedule needs, and the schedule is due again in a second; or the account has too
+-- many deliveries, and the schedule is due again in ten seconds. "unsigned": the schedule did not fire, because its
+-- topic messages have to be signed with the version in detail.
+-- The function raises an error of the whole server (out of space, a deadlock, a shutdown), which undoes everything.
 -- Locks: those of dispatch_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
@@ -91,9 +91,9 @@ begin
 end $$;
 
 -- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why it does
--- not fire. Returns fired; skipped: it had fired before, or a message of an earlier run is still there (overlap); failed:
--- an invocation of EventBridge Scheduler, which is retried or given up. Other errors are raised: all errors of a
--- schedule of the REST API, QU007, QU008, a lock that is not available, and errors of the server.
+-- not fire. Returns fired; skipped: the occurrence had fired before, or a message of an earlier run still exists
+-- (overlap); failed: an invocation of EventBridge Scheduler, which is retried or given up. Other errors are raised: all
+-- errors of a schedule of the REST API, QU007, QU008, a lock that is not available, and errors of the server.
 -- Locks: those of dispatch_schedule.
 create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
@@ -139,9 +139,9 @@ end $$;
 -- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with
 -- one occurrence, with one statement each for their messages, runs and rows. A schedule is simple if it belongs to the
 -- REST API, sends to a standard queue, has no overlap rule, and has a next occurrence or is a one-shot, which is
--- deleted. The batch takes two fifths of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
--- Returns the ids of the schedules that fired. Raises QU006 or QU008 if one of them cannot fire; then none has fired.
--- Locks: those of send_messages.
+-- deleted. The batch takes two fifths of the time that firing one by one takes
+-- (docs/decisions/0006-firing-together.md). Returns the ids of the schedules that fired. Raises QU006 or QU008 if one
+-- of the schedules cannot fire. In that case no schedule has fired. Locks: those of send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$

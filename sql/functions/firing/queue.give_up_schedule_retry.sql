@@ -1,8 +1,8 @@
--- queue.give_up_schedule_retry(retry): gives an invocation up if its retries are used up, or if it would be too old at
--- the next retry. The function sends the invocation to the dead-letter queue of its target, if the target has one:
--- the input as body, and the failure as message attributes. If that queue does not exist or refuses the message, the
--- invocation is lost. Returns whether it was given up. Source: RetryPolicy (EventBridge Scheduler API Reference):
--- 0-185 retries, 60-86,400 seconds, the maximum by default. Locks: those of send_messages.
+-- queue.give_up_schedule_retry(retry): gives up an invocation if its retries are used up, or if it would be too old at
+-- the next retry. If the target has a dead-letter queue, the function sends the invocation to that queue, with the
+-- input as body and the failure as message attributes. If that queue does not exist or refuses the message, the
+-- invocation is lost. Returns whether the function gave up the invocation. Source: RetryPolicy (EventBridge Scheduler
+-- API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default. Locks: those of send_messages.
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare

@@ -12,8 +12,8 @@ select
 $$;
 
 -- queue.next_later_schedule(): returns the milliseconds until the next schedule or failed invocation is due that is not
--- due yet; null: there will be no such time. Schedules and invocations that are due and cannot fire now (locked, or
--- their account fires too often) do not count. Index: schedule_due, schedule_retry_due.
+-- due yet; null: no such time is known. Schedules and invocations that are due and cannot fire now (locked, or their
+-- account fires too often) do not count. Index: schedule_due, schedule_retry_due.
 create or replace function queue.next_later_schedule() returns table (ms int)
 language sql volatile as $$
 select case when d.seconds is not null then least(3600000, ceil(d.seconds * 1000))::int end

@@ -1,5 +1,5 @@
--- queue.record_firings(accounts, numbers): counts firings with any outcome, for QUOTA_FIRINGS_PER_SECOND. The arrays
--- have an element for each schedule or retry.
+-- queue.record_firings(accounts, numbers): counts firings for QUOTA_FIRINGS_PER_SECOND, whatever their outcome. The
+-- arrays have an element for each schedule or retry.
 create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
 language sql as $$
 insert into queue.recent_firing (account_id, number)

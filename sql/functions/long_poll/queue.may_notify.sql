@@ -1,5 +1,5 @@
 -- queue.may_notify(): returns false if the setting penstock.notify of the session, role or database is off. Such a
--- transaction calls no NOTIFY, so it can be prepared for a two-phase commit. Waiting processes then find what it did by
+-- transaction calls no NOTIFY, so it can be prepared for a two-phase commit. Waiting processes then find the changes by
 -- their checks.
 create or replace function queue.may_notify() returns boolean
 language sql stable

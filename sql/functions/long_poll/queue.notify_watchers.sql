@@ -1,10 +1,10 @@
 -- queue.notify_watchers(queue, arn, wakes its own): at commit, notifies the processes whose long polls wait for the
 -- queue. If no process waits, the function costs one index probe. An unconditional NOTIFY would take a database-wide
--- lock at commit and halve the rate of sending. p_wakes_its_own: the sending process wakes its long polls without a
--- notification. That process, which the session names in the setting queue.watcher, keeps its registration. If the
--- setting penstock.notify is off (may_notify), the function notifies no process and deletes no registration. Under
--- REPEATABLE READ it notifies without deleting registrations: there it is an error to delete a row that was deleted
--- after the snapshot. Locks: watcher rows, skipped if another sender has them.
+-- lock at commit and halve the rate of sending. p_wakes_its_own: the sending process wakes its long polls itself,
+-- without a notification. That process, which the session names in the setting queue.watcher, keeps its registration.
+-- If the setting penstock.notify is off (may_notify), the function notifies no process and deletes no registration.
+-- Under REPEATABLE READ the function notifies without deleting registrations, because deleting a row that was deleted
+-- after the snapshot would be an error. Locks: watcher rows, skipped if another sender has them.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
 language plpgsql as $$

@@ -1,10 +1,10 @@
 -- queue.poll_queues(arns, seen): returns a row for each of these queues that has a message to hand out now, or does not
--- exist. A last row without arn says how long the result stays the same unless a transaction commits: wait_ms (0: not at
--- all; at most an hour). A paused queue has no such message; a change of its attributes is a commit. The next call
--- passes `snapshot` of that row as p_seen. If no transaction has ended since, the result cannot have changed, and the
--- function returns no row and reads no queue.
--- Leases and delays end without a commit, so wait_ms ends at the earliest such end. The lease that ends may hold no message,
--- because an unnecessary poll is cheaper than a search among thousands of leases. Index: side_visible_at,
+-- exist. A last row without arn says how long the result stays the same if no transaction commits: wait_ms (0: it may
+-- change at once; at most an hour). A paused queue has no message to hand out. A change of the queue's attributes is a
+-- commit. The next call passes `snapshot` of that row as p_seen. If no transaction has ended since, the result cannot
+-- have changed, and the function returns no row and reads no queue.
+-- Leases and delays end without a commit, so wait_ms lasts until the earliest such end. The lease that ends may hold no
+-- message, because an unnecessary poll is cheaper than a search among thousands of leases. Index: side_visible_at,
 -- deferred_pkey, fifo_search_pkey (the newest entry), fifo_ready_visible_at, lease_visible_at and those of
 -- ready_shards.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
@@ -27,7 +27,7 @@ begin
                 when a.paused then 'infinity'
                 -- The place where the last search for ready groups found the first one (take_groups), if it was in the
                 -- last second or full searches take long. If such a search is due, the result is `now`, so that a
-                -- receive makes it.
+                -- receive makes the search.
                 when a.fifo then (
                     select case when k.long_full and k.full_due_at <= v_now then v_now else (
                         select r.visible_at from queue.fifo_ready r

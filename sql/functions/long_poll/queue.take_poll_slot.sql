@@ -1,6 +1,6 @@
 -- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this
--- Lambda function may wait in long polls. The slot ends after p_seconds, because an environment that is frozen or killed
--- does not release it. Returns the slot, and no row if no slot is free.
+-- Lambda function may wait in long polls. The slot ends after p_seconds, because a frozen or killed environment does
+-- not release its slot. Returns the slot, and no row if no slot is free.
 -- Locks: advisory, one caller of a function at a time.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
@@ -21,7 +21,7 @@ begin
 end $$;
 
 -- queue.release_poll_slot(function, holder): releases the slot that take_poll_slot gave to this holder. Returns the
--- slot, and no row if it has ended and another holder has it.
+-- slot, and no row if the slot has ended and now belongs to another holder.
 create or replace function queue.release_poll_slot(p_function_name text, p_holder uuid) returns table (slot int)
 language sql as $$
 update queue.poll_slot p set ends_at = '-infinity'

@@ -1,9 +1,9 @@
 -- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier of
 -- the cluster and the timeline of its log. A database moves to another server by a failover, or by a restore into
 -- another cluster. The last messages may then be lost, and the new server would give out their ids again. Therefore
--- sequences jump at once, and shards jump in jump_ids. p_after_restore: a restore into the same cluster, which
--- neither value shows. Returns whether ids jump. If the server hides its timeline, as Aurora does, whose storage
--- loses no data, it counts as 0. Locks: the row in queue.server.
+-- sequences jump at once, and jump_ids lets shards jump later. p_after_restore: the caller reports a restore into the
+-- same cluster, which changes neither value. Returns whether ids jump. The timeline counts as 0 if the server hides it.
+-- Aurora does so, and its storage loses no data. Locks: the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare
@@ -34,7 +34,7 @@ begin
 end $$;
 
 -- queue.timeline(): returns the timeline of the server's write-ahead log, with which the name of each log file begins,
--- and 0 if the server does not tell it.
+-- and 0 if the server hides the timeline.
 create or replace function queue.timeline() returns int
 language plpgsql as $$
 begin

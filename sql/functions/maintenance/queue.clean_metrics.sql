@@ -1,5 +1,5 @@
 -- queue.clean_metrics(limit, days): removes windows of a minute that began more than p_days days ago, and windows of an
--- hour that began 12 times as long ago. Windows of a day stay. The function removes at most p_limit of each table and
+-- hour that are 12 times as old. Windows of a day stay. The function removes at most p_limit windows of each table and
 -- length. Returns the number of rows. Indexes: metrics_window_starts_at, metrics_latency_starts_at.
 create or replace function queue.clean_metrics(p_limit int, p_days int) returns bigint
 language plpgsql as $$

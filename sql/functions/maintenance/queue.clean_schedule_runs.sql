@@ -1,5 +1,6 @@
 -- queue.clean_schedule_runs(limit, seconds): removes runs that were recorded more than p_seconds ago, at most p_limit.
--- Returns their number, and records in queue.history_drop since when runs are complete. Index: schedule_run_recorded_at.
+-- Returns the number of removed runs, and records in queue.history_drop from which time on runs are complete. Index:
+-- schedule_run_recorded_at.
 create or replace function queue.clean_schedule_runs(p_limit int, p_seconds int) returns bigint
 language plpgsql as $$
 declare

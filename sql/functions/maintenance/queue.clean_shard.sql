@@ -1,10 +1,10 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes all finished messages of a shard above p_low up to the first
--- unfinished one, and records them in the history. Returns the id up to which the shard is clean now.
+-- unfinished one, and records them in the history. Returns the id up to which the shard is now clean.
 -- The function cleans whole leases. The leases of one receive that skipped noisy tenants overlap, and are cleaned
--- together (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. If the result
--- is p_pos, the cursor's row stays until the next cleaning. sweep_shard deletes finished messages behind the first
--- open lease. A call cleans at most 20,000 ids, or one lease if that covers more; sweep_shard cleans the same number.
--- Index: lease_pkey.
+-- together (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. The cursor's
+-- row stays until the next cleaning if the result is p_pos. sweep_shard deletes finished messages behind the first open
+-- lease. A call cleans at most 20,000 ids, or one lease if that covers more; sweep_shard cleans the same number. Index:
+-- lease_pkey.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -39,7 +39,7 @@ end $$;
 -- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. All messages of a lease are
 -- recorded together, so the messages of an open lease stay, even acknowledged ones.
 -- The function reads the open leases once: a lease that is acknowledged at the same time stays for the next call. The
--- cursor's row also stays, and the next cleaning, which begins at it, deletes it. The caller is the shard's reader.
+-- cursor's row also stays. The next cleaning begins at this row and deletes it. The caller is the shard's reader.
 -- Index: lease_pkey, log_pkey.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
@@ -96,9 +96,9 @@ end $$;
 
 -- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long, such as
 -- one with messages of a noisy tenant, which are skipped while other tenants have to wait. A call handles one range, as
--- large as that of clean_shard, without the last 2,000 messages, most of which are still in flight. Open leases stay for
--- a later round, which begins when the shard has doubled in size; thus the sweep reads a message a constant number of
--- times. The caller is the shard's reader. Locks: the row in queue.sweep.
+-- large as that of clean_shard, without the last 2,000 messages, most of which are still in flight. Open leases stay
+-- for a later round, which begins when the shard has doubled in size; the sweep therefore reads each message a constant
+-- number of times. The caller is the shard's reader. Locks: the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare
@@ -122,10 +122,10 @@ begin
     end if;
 end $$;
 
--- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most at which the leases can be
--- cut, because no later lease begins at or below it. The position is at most 20,000 above p_low, or the first such
--- pos if that is farther. Returns null if no such pos exists. Leases overlap only within 200 messages (take_fair), so
--- a lease that overlaps another is among the next 200. Index: lease_pkey.
+-- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most at which the leases can
+-- be cut, because no later lease begins at or below it. The position is at most 20,000 above p_low, or the first
+-- suitable pos if that is farther away. Returns null if no suitable pos exists. Leases overlap only within 200 messages
+-- (take_fair), so a lease that overlaps another is among the next 200. Index: lease_pkey.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint
 language plpgsql stable as $$

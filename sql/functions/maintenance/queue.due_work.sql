@@ -1,6 +1,6 @@
--- queue.due_work(): finds work for a process whose workers wait for notifications, which can get lost, and for changes
--- by other processes. Returns one row: count_changes, and the workers that have work, by the names of their
--- notifications:
+-- queue.due_work(): finds work for a process whose workers wait for notifications. Notifications can get lost, and a
+-- change of another process may not notify this process. Returns one row: count_changes, and the workers that have
+-- work, by the names of their notifications:
 --   deliveries    a delivery is due
 --   schedules     a schedule or a retry is due
 --   move-tasks    a message move task runs, and does not wait for a user to continue it

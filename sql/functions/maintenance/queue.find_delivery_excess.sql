@@ -1,8 +1,9 @@
--- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries, which then cannot publish
--- (publish_messages, publish_events), and removes the others; p_most 0: no limit. Deliveries that carry outgoing messages
--- to a gateway, a mail server or a function are counted separately by protocol, which is the last part of their endpoint,
--- for the publishes that add such messages (publish_messages, send_outgoing). Thus a gateway that is down stops no other
--- delivery and no mail. Returns the number of removed rows.
+-- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries, and removes all other
+-- accounts from the record; p_most 0: no limit. The recorded accounts cannot publish (publish_messages,
+-- publish_events). Deliveries that carry outgoing messages to a gateway, a mail server or a function are counted
+-- separately by protocol, which is the last part of their endpoint, for the publishes that add such messages
+-- (publish_messages, send_outgoing). A broken gateway therefore stops no other delivery and no mail. Returns the number
+-- of removed rows.
 -- Cost: a read of each pending delivery, as measure_installation does.
 create or replace function queue.find_delivery_excess(p_most int) returns bigint
 language plpgsql as $$

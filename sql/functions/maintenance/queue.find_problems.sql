@@ -1,5 +1,5 @@
--- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. The
--- function reads all queues. Of most queues it reads only the ends of the indexes; of FIFO queues it reads all
+-- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. The function
+-- reads all queues. For most queues the function reads only the ends of the indexes. For FIFO queues it reads all
 -- groups. The function changes no row.
 --   roles       rights that are missing or too many (find_role_problems)
 --   sequences   the next number was given out already
@@ -23,7 +23,7 @@ begin
             coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
         from (select c.oid, c.relname as name from pg_class c
               where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S'
-                  -- the keys of the histories also have the time, and no index is by the number alone
+                  -- the keys of the histories also contain the time, and the number alone has no index
                   and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),

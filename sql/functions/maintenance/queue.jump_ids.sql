@@ -36,8 +36,8 @@ begin
 end $$;
 
 -- queue.jump_shard(queue, shard): makes the ids of a shard continue 2^32 above the last one. Returns false if the shard
--- has a writer now. Messages would need days at a million a second to use up this many ids. For 8,000 jumps, ids in SQL
--- and REST (queue.public_id) stay below 2^53, where the JSON numbers of many languages end.
+-- has a writer now. A million messages a second would take days to use up 2^32 ids. Ids in SQL and REST
+-- (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater integers of JSON.
 -- Locks: advisory, writer of the shard, until the end of the transaction. Index: lease_pkey, log_pkey, hole_pkey.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.maintain_installation(limit, history days, part): removes the rows that no maintenance of a single queue removes.
--- p_part names a part (null: all of them), so that a table that cannot be cleaned keeps back only its part:
+-- queue.maintain_installation(limit, history days, part): removes the rows that no maintenance of a single queue
+-- removes. p_part names a part (null: all of them), so that a table that cannot be cleaned delays only its own part:
 --   expired_rows   expired deduplication ids (an id that would last longer than five minutes, because the clock went
 --                  back, lasts five minutes from now) and ReceiveRequestAttemptIds, registrations of watchers that ended,
 --                  passwords of URLs without a subscription, counts of past firings, receivers and
@@ -9,8 +9,8 @@
 --   deleted_queues messages of deleted queues
 --   histories      creates the partitions of the histories for the days ahead, and drops those beyond p_history_days
 --   outcomes       adds up queue.outcome_count
--- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The name of a
--- deleted queue with metrics stays. Returns the number of removed rows.
+-- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The function
+-- keeps the name of a deleted queue that has metrics. Returns the number of removed rows.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
 returns bigint
 language plpgsql as $$
@@ -73,7 +73,7 @@ begin
         order by e.deleted_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
-    -- An unsubscribed URL still gets the message that says so.
+    -- An unsubscribed URL still gets the message about the end of its subscription.
     delete from queue.endpoint_password p
     where not exists (
             select from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
@@ -230,9 +230,9 @@ begin
 end $$;
 
 -- queue.add_history_day(name, day): creates the partition of one day (UTC) of `history`, `outgoing_delivery_history` or
--- `outgoing_delivery_attempt`, unless it exists or the default partition already has rows of that day (then they stay
--- there). The function has no effect if such a row is inserted at the same time, if another worker creates the
--- partition, or if the default partition stays locked; the next run tries again. Locks: the default partition. Runs
+-- `outgoing_delivery_attempt`, unless the partition exists or the default partition already has rows of that day (these
+-- rows stay there). The function has no effect if such a row is inserted at the same time, if another worker creates
+-- the partition, or if the default partition stays locked; the next run tries again. Locks: the default partition. Runs
 -- as its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
@@ -257,9 +257,9 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
 end $$;
 
 -- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago, and records
--- in queue.history_drop since when a history is complete. The metrics job replaces no older window.
--- A drop locks the whole history. If a drop does not get that lock within 200 ms, the next run tries again, because
--- every statement on the history would wait behind it. Runs as its owner, which owns the table.
+-- in queue.history_drop from which time on a history is complete. The metrics job replaces no older window.
+-- A drop locks the whole history. A drop gives up after 200 ms without that lock, because every statement on the
+-- history would wait behind it. The next run tries again. Runs as its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

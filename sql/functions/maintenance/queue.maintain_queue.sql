@@ -52,10 +52,10 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. The
--- function reads every group: the index by time has an entry for each time that a group became empty, and an old
--- snapshot keeps these. Locks: the groups' rows, skipped if locked. Index: fifo_ready_pkey (the newest row of a
--- group).
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. The function
+-- reads every group: the index by time would be no help, because it has an entry for each time that a group became
+-- empty, and an old snapshot keeps these entries. Locks: the groups' rows, skipped if locked. Index: fifo_ready_pkey
+-- (the newest row of a group).
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -76,11 +76,10 @@ begin
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): does the work that receives do only rarely. The function cleans
--- finished messages, and moves old leases to the slow path: leases far behind the cursor that have been open for 10
--- seconds, and leases whose first message was sent before p_before, so that its retention is over. Returns about how
--- many messages it cleaned. The function has no effect if the shard has a reader now. Locks: advisory, reader of the
--- shard.
+-- queue.maintain_shard(queue, shard, before): does work that receives do only rarely. The function cleans finished
+-- messages, and moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and
+-- leases whose first message was sent before p_before, so that its retention is over. Returns about how many messages
+-- it cleaned. The function has no effect if the shard has a reader now. Locks: advisory, reader of the shard.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$

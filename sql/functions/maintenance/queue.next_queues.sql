@@ -1,7 +1,7 @@
 -- queue.next_queues(worker, limit, pause ms): returns the queues that a worker handles next, at most p_limit. A round
 -- begins with 0, which means the work that belongs to no queue. After the last queue the function returns no row once,
--- and begins again p_pause_ms later at the earliest. All processes of an installation share the round and its pause. A
--- time in the future, from before the clock went back, does not count. Locks: the worker's row.
+-- and begins again p_pause_ms later at the earliest. All processes of an installation share the round and its pause.
+-- The function ignores a stored time in the future, which remains after the clock went back. Locks: the worker's row.
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
 returns table (queue_id int)
 language plpgsql as $$

@@ -1,8 +1,8 @@
 -- queue.reclaim_space(): truncates one table that has no page left itself, but whose indexes and long values still have
 -- files (256 KB or more) that vacuum has emptied and cannot shorten. No transaction can see a row of such a table, even
 -- with an old snapshot, because vacuum has removed the rows for all. Returns the number of tables, 0 or 1. Runs as its
--- owner, which owns the tables. Before that the function empties the end of the file of queue.lease (move_cursors).
--- Locks: access exclusive on the table, without waiting, until commit: some milliseconds.
+-- owner, which owns the tables. First the function empties the end of the file of queue.lease (move_cursors). Locks:
+-- access exclusive on the table, without waiting, until commit: some milliseconds.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -34,9 +34,9 @@ end $$;
 
 -- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, if that
 -- file has 64 pages or more and on average less than one row for each page. PostgreSQL can shorten a file only behind
--- its last row, and the newest lease of an idle queue stays there forever. Vacuum has marked the pages at the front as
--- the first to be filled. The dead versions that remain also start autovacuum, which nothing else would start in an idle
--- database.
+-- its last row, and the newest lease of an idle queue stays there forever. PostgreSQL fills the free pages at the front
+-- first, as vacuum has noted. The remaining dead versions also start autovacuum, which would not start otherwise in an
+-- idle database.
 -- Returns the number of cursors. Locks: advisory, readers of the shards, without waiting.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$

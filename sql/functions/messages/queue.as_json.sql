@@ -1,6 +1,6 @@
--- queue.as_json(text): returns the text as JSON, or as a JSON string if it is not JSON. jsonb takes neither U+0000 nor a
--- surrogate without its other half, although JSON allows both as escapes (RFC 8259): they become U+FFFD. A number or a
--- nesting beyond the limits of jsonb makes the text a string.
+-- queue.as_json(text): returns the text as JSON, or as a JSON string if it is not JSON. jsonb accepts neither U+0000
+-- nor a surrogate without its other half, although JSON allows both as escapes (RFC 8259). The function replaces both
+-- by U+FFFD. A text with a number or a nesting beyond the limits of jsonb becomes a string.
 create or replace function queue.as_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin

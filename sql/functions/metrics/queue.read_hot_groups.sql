@@ -1,7 +1,7 @@
 -- queue.read_hot_groups(account, region, queue, window, from, to, limit, zone): returns the message groups with most
 -- arrivals in the windows that begin in [p_from, p_to), of one queue (null: all queues), the busiest first.
--- arrivals_of_all: the arrivals of all messages of the queues in that time, with or without a group. A window stores its
--- 100 busiest groups, so a group that is seldom busy may have had more arrivals than the row has.
+-- arrivals_of_all: the arrivals of all messages of the queues in that time, with or without a group. A window stores
+-- its 100 busiest groups, so a group that is seldom busy may have had more arrivals than its row shows.
 -- p_zone: the zone of windows of days. Index: metrics_window_pkey.
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,

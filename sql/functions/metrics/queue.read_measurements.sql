@@ -1,5 +1,5 @@
--- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues, a row for each. A last row
--- without ARN has all other queues together: the sum of their messages, and the greatest age. The last row is missing
+-- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues, a row for each. A last
+-- row without ARN combines all other queues: the sum of their messages, and the greatest age. The last row is missing
 -- if there are no other queues. measured_seconds: the age of the measurement. Index: measurement_pkey.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,

@@ -1,6 +1,6 @@
--- queue.read_minutes(arns, from, to): returns what happened in these queues in the minutes that start in [p_from, p_to),
--- a row for each queue and minute that has one, in the order of the ARNs and of time. n: the ARN's place in p_arns, from
--- 1. In a minute without a row, nothing happened. The function reads at most 200 queues, and the last 1,500 minutes
+-- queue.read_minutes(arns, from, to): returns the events of these queues in the minutes that start in [p_from, p_to),
+-- in the order of the ARNs and of time. A queue has a row for each minute with events. n: the ARN's place in p_arns,
+-- from 1. Nothing happened in a minute without a row. The function reads at most 200 queues, and the last 1,500 minutes
 -- of each. Index: queues_arn_key, minute_pkey.
 create or replace function queue.read_minutes(p_arns text[], p_from timestamptz, p_to timestamptz)
 returns table (n int, starts_at timestamptz, sent bigint, received bigint, redelivered bigint, deleted bigint,

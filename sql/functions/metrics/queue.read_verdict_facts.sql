@@ -1,5 +1,5 @@
--- queue.read_verdict_facts(arns): returns what a verdict on these queues needs besides their minutes, a row for each
--- queue that exists. n: the ARN's place in p_arns, from 1; at most 200.
+-- queue.read_verdict_facts(arns): returns the facts that a verdict on these queues needs besides their minutes, a row
+-- for each existing queue. n: the ARN's place in p_arns, from 1; at most 200.
 --   read_at            now, by the clock of the minutes
 --   dead_letters       whether other queues name it as their dead-letter queue
 --   noisy_groups       tenants of a fair queue that are set back

@@ -1,7 +1,8 @@
--- queue.store_gauges(queue ids): counts the messages of these queues, and stores the counts in queue.measurement. It
--- also stores them in the row of the present minute, if the queue has one or its counts have changed since the last
--- time.
--- Locks: rows of both tables; the caller holds a worker's row, so no two processes store the same queue's.
+-- queue.store_gauges(queue ids): counts the messages of these queues, and stores the counts in queue.measurement. The
+-- function also stores the counts in the row of the present minute, if the queue has such a row or its counts have
+-- changed since the last time.
+-- Locks: rows of both tables; the caller holds a worker's row, so only one process at a time stores the counts of a
+-- queue.
 -- Cost: count_messages for each queue.
 create or replace function queue.store_gauges(p_ids int[]) returns void
 language sql as $$

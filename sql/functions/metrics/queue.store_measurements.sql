@@ -31,7 +31,7 @@ end $$;
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
 --                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
---   schedules_overdue      seconds since the schedule that waits longest was due
+--   schedules_overdue      seconds since the most overdue schedule was due
 --   deliveries_pending, deliveries_overdue    waiting deliveries; seconds since the first of them was due
 --   endpoints_paused       endpoints that fail, so that their deliveries wait
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
@@ -54,8 +54,8 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Snapshots of other databases do not hold back vacuum here. Snapshots of a standby (hot_standby_feedback) belong
-        -- to no database and hold it back.
+        -- Snapshots of other databases do not hold back vacuum here. Snapshots of a standby (hot_standby_feedback)
+        -- belong to no database and do hold back vacuum here.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s

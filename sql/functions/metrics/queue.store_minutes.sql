@@ -1,10 +1,10 @@
 -- queue.store_minutes(limit, most queues, pause ms): adds the rows of queue.activity, at most p_limit of them, to
 -- queue.minute, and counts the messages of these queues (store_gauges). If more than p_most queues had activity, only
--- the busiest get rows. Rows older than 25 hours are deleted. All processes share the pause after a call: p_pause_ms (0:
--- none), or 20 times the duration of the call, because each call reads the dead rows of queue.activity again that an old
--- snapshot keeps.
+-- the busiest get rows. Rows older than 25 hours are deleted. All processes share the pause after a call: p_pause_ms
+-- (0: none), or 20 times the duration of the call, because each call reads again the dead rows of queue.activity that
+-- an old snapshot keeps.
 -- Returns the number of added rows of queue.activity and of their queues, and no row during the pause, or while another
--- process runs it.
+-- process runs this function.
 -- Locks: the worker's row, skipped if locked. Index: minute_pkey, minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
 returns table (calls bigint, queues int)

@@ -1,6 +1,7 @@
 -- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and
--- sends it the text with its password. A number that is not verified gets it again. Returns one row: error (OptedOut;
--- TooMany: the account has p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or null.
+-- sends it the text with its password. A number that is not verified gets the text again. Returns one row: error
+-- (OptedOut; TooMany: the account has p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or
+-- null.
 -- Locks: advisory, the account's sandbox.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
@@ -38,8 +39,8 @@ begin
 end $$;
 
 -- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by the password that was sent
--- to it less than a day ago. After five wrong passwords, only a new one verifies it. A verified number stays verified.
--- Returns one row: error (NotFound, WrongPassword) or null.
+-- to it less than a day ago. After five wrong passwords, only a new password verifies the number. A verified number
+-- stays verified. Returns one row: error (NotFound, WrongPassword) or null.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)

@@ -1,7 +1,7 @@
 -- queue.count_platform_endpoints(accounts, changes): adds changes to the numbers of endpoints of accounts; a negative
--- change means removed endpoints. A part of an account may be negative; their sum is not.
+-- change means removed endpoints. A part of an account's number may be negative, but the sum of all parts is not.
 -- Locks: rows of queue.platform_endpoint_count until commit, in the order of the accounts; callers lock endpoints
--- before.
+-- before these rows.
 create or replace function queue.count_platform_endpoints(p_accounts text[], p_changes bigint[]) returns void
 language sql as $$
 insert into queue.platform_endpoint_count as c (account_id, part, endpoints)

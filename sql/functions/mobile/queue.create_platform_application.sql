@@ -1,6 +1,6 @@
 -- queue.create_platform_application(account, region, platform, name, credentials, attributes): creates an application,
--- or finds the existing one with these attributes. p_credentials: their digest. Returns one row: arn, error (Differs: it
--- has others).
+-- or finds the existing application with these attributes. p_credentials: the digest of the credentials. Returns one
+-- row: arn, error (Differs: the existing application has other attributes).
 create or replace function queue.create_platform_application(
     p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
 returns table (arn text, error text)
@@ -51,10 +51,10 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints. A missing application is no error.
--- Requests no longer find the endpoints; clean_platform_applications removes their rows later, piece by piece. Returns
--- one row: whether the application existed. Locks: the application's row, which create_platform_endpoint shares, so that
--- no endpoint comes after it.
+-- queue.drop_platform_application(arn): deletes an application and its endpoints. The call succeeds for a missing
+-- application. Requests no longer find the endpoints; clean_platform_applications removes their rows later, piece by
+-- piece. Returns one row: whether the application existed. Locks: the application's row, which create_platform_endpoint
+-- shares, so that no endpoint comes after it.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

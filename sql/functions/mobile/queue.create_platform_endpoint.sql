@@ -1,5 +1,5 @@
--- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): creates an endpoint, or finds the one
--- with this token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other
+-- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): creates an endpoint, or finds the
+-- endpoint with this token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other
 -- CustomUserData, or another Enabled if p_attributes has one; TooMany: the application's account has p_most; 0: it may
 -- have any number). Concurrent calls may exceed p_most. Locks: shares the application's row; those of
 -- count_platform_endpoints.
@@ -81,8 +81,9 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. A missing endpoint is no error. Returns one row: whether the
--- endpoint existed. The subscriptions of the endpoint stay, as on AWS. Locks: those of count_platform_endpoints.
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. The call succeeds for a missing endpoint. Returns one row:
+-- whether the endpoint existed. The subscriptions of the endpoint stay, as on AWS. Locks: those of
+-- count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

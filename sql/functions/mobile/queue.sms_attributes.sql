@@ -1,5 +1,5 @@
 -- queue.sms_attributes(account, region, attributes): replaces the given SMS attributes of an account in a region; null:
--- it replaces none. Returns one row: all attributes that are set.
+-- the call replaces no attribute. Returns one row: all attributes that are set.
 create or replace function queue.sms_attributes(p_account_id text, p_region text, p_attributes jsonb)
 returns table (attributes text)
 language plpgsql as $$

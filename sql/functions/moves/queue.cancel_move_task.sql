@@ -2,7 +2,7 @@
 -- stay moved.
 -- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
 -- TaskHandle (no such task of this queue, or it has ended).
--- Locks: the task's row. The wait for it is short, since a step of the task waits for no lock.
+-- Locks: the task's row. The wait for the task's row is short, because a step of the task waits for no lock.
 create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
 returns table (moved bigint, error text, detail text)
 language plpgsql as $$

@@ -2,7 +2,7 @@
 -- the task's rate.
 -- Returns one row: continued, false if the queue has no such task, or if it has ended. A second call
 -- has no effect.
--- Locks: the task's row, for a step of the task.
+-- Locks: the task's row, for which the call may wait during a step of the task.
 create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
 returns table (continued boolean)
 language plpgsql as $$

@@ -1,6 +1,6 @@
 -- queue.move_selected(task, limit): makes one step of a task with ids or a filter: moves up to p_limit of its messages,
--- each to the task's destination or to the queue that it came from. Messages in flight or delayed, and messages without
--- a target queue, stay and count as skipped. If another transaction has locked some of them, the next step starts at the
+-- each to the task's destination or to the queue that it came from. Messages that are in flight, delayed or without a
+-- target queue stay and count as skipped. If another transaction has locked some messages, the next step starts at the
 -- same place, because moved messages are gone.
 -- Returns one row: messages moved, skipped and examined, the place after which the next step continues, whether the
 -- selection has ended, and why a message had no queue to move to.
@@ -98,9 +98,9 @@ begin
 end $$;
 
 -- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue; each is a row (shard,
--- id) of p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive reads
--- a shard of some messages now, so the caller tries again. Other messages that did not move were received in between.
--- Locks: the messages' rows, skipped if locked; as unlog_message.
+-- id) of p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive now
+-- reads a shard of some messages, so the caller tries again. All other messages that did not move were received in
+-- between. Locks: the messages' rows, skipped if locked; as unlog_message.
 create or replace function queue.move_selected_side(
     p_queue_id int, p_shards int[], p_ids bigint[], p_destination text, out moved int, out busy boolean)
 language plpgsql as $$
@@ -123,9 +123,9 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_places, p_destination);
 end $$;
 
--- queue.unlog_message(queue, shard, id): moves a message of the log that can be received to the slow path, where it can
--- also be received. Returns done; busy: a receive reads the shard now; gone: it is in flight, or was deleted.
--- Locks: advisory, reader of the shard, or the lease's row; it waits for neither.
+-- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path, where it stays
+-- receivable. Returns done; busy: a receive now reads the shard; gone: the message is in flight, or was deleted. Locks:
+-- advisory, reader of the shard, or the lease's row, without waiting for either.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
 declare
@@ -151,8 +151,8 @@ end $$;
 
 -- queue.move_selected_group(task, group, ids): moves messages of a FIFO group that a task has selected, in their order,
 -- up to the first one that cannot be received now, so that no selected message overtakes another. Returns moved;
--- failure: why some had no queue to move to (move_target); busy: another transaction has locked a group, so the caller
--- tries again; stuck: a message in flight blocks the messages behind it.
+-- failure: why some messages had no target queue (move_target); busy: another transaction has locked a group, so the
+-- caller tries again; stuck: a message in flight blocks the messages behind it.
 -- Locks: the group's row and that of the target's group, without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,
@@ -177,7 +177,7 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- messages of a list that earlier steps moved are gone
+        -- messages of a list are gone if earlier steps moved them
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

@@ -1,6 +1,6 @@
 -- queue.move_side_rows(queue, places, destination): moves messages of the slow path, which the caller has locked, to
--- p_destination or, if it is null, each to the queue that it came from. The messages arrive in the order in which
--- they became visible. Returns their number.
+-- p_destination. If p_destination is null, each message moves to the queue from which it came. The messages arrive in
+-- the order in which they became visible. Returns their number.
 create or replace function queue.move_side_rows(p_queue_id int, p_places tid[], p_destination text) returns int
 language plpgsql as $$
 declare

@@ -1,12 +1,12 @@
 -- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
--- than its rate and its canary allow, in this transaction. Each message leaves its queue and arrives in the other
--- one, or stays. Messages whose retention is over end instead. The task ends if no visible message remains, or if all
--- selected messages were examined; it does not move messages in flight or delayed. A task that waits for 24 hours to
--- be continued is cancelled (NotContinued). The rate allows the messages of one second at once, then messages in
--- proportion to the time, for all workers together. Returns one row: messages moved and the status now; no row if the
--- task does not run or another worker has it. Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped
--- if locked), then messages, shards and groups, for which a step never waits: it delays no other transaction and
--- cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
+-- than its rate and its canary allow, in this transaction. Each message either stays, or leaves its queue and arrives
+-- in the other queue. Messages whose retention is over end instead. The task ends when no visible message remains or
+-- all selected messages were examined. The task does not move messages that are in flight or delayed. A task that waits
+-- for 24 hours to be continued is cancelled (NotContinued). The rate allows the messages of one second at once, then
+-- messages in proportion to the time, for all workers together. Returns one row: messages moved and the status now; no
+-- row if the task does not run or if another worker has it. Raises QU004 (not under READ COMMITTED). Locks: the task's
+-- row (skipped if locked), then messages, shards and groups, for which a step never waits. A step therefore delays no
+-- other transaction and cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -39,7 +39,7 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- the clock went back: no step uses up this much
+        -- the clock went back, because no step uses up this much of the rate
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
@@ -99,7 +99,7 @@ end $$;
 -- the group that has been ready longest. The function moves the first messages of a group that are visible and go to
 -- the same queue into the group of the same name there. The function stops at a message that cannot move, so that no
 -- message of the group overtakes it. The function deletes messages that were sent before p_before instead: their
--- retention is over. Returns one row: messages moved, and why the next one could not move (move_target). Locks: the
+-- retention is over. Returns one row: messages moved, and why the next message could not move (move_target). Locks: the
 -- groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
@@ -161,7 +161,7 @@ begin
 end $$;
 
 -- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out, except
--- those of a shard that has a reader now. Locks: advisory, readers of the shards.
+-- messages of a shard that has a reader now. Locks: advisory, readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare
@@ -180,9 +180,10 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side), starting with those that
--- have been visible longest. Messages from other queues are on the slow path. Returns one row: messages moved, and why
--- others could not move (move_target). Locks: the messages' rows, skipped if locked. Index: side_visible_at.
+-- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side), starting with the
+-- messages that have been visible longest. Messages from other queues are on the slow path. Returns one row: messages
+-- moved, and why other messages could not move (move_target). Locks: the messages' rows, skipped if locked. Index:
+-- side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -208,10 +209,10 @@ begin
 end $$;
 
 -- queue.move_log(queue, shards, limit, destination, before): moves messages that were sent to a dead-letter queue
--- directly. The function receives them and ends their leases at once. The messages came from no other queue, so
--- without a destination none can move. Returns one row: messages moved, and why the messages could not move (as
--- move_target). Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this
--- transaction reads one).
+-- directly. The function receives them and ends their leases at once. These messages came from no other queue, so they
+-- cannot move without a destination. Returns one row: messages moved, and why the messages could not move (as
+-- move_target). Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction
+-- reads one).
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
     out failure text)

@@ -1,7 +1,7 @@
 -- queue.send_moved(targets, messages): sends the messages that a move task took out of a standard queue, as new
--- messages: with new ids and times, after the queue's delay. The function does not check their size. Raises QU001 if
--- a target was deleted in between: then this step is undone, and the next one finds the target missing. Locks: as
--- send_messages.
+-- messages: with new ids and times, after the queue's delay. The function does not check their size. Raises QU001 if a
+-- target was deleted in between: this step is then undone, and the next step finds that the target is missing. Locks:
+-- as send_messages.
 create or replace function queue.send_moved(p_targets text[], p_messages queue.received_row[]) returns void
 language plpgsql as $$
 begin

@@ -1,8 +1,9 @@
--- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and for each
--- account all but the newest p_most (0: any number). A call removes at most p_limit of each kind and account.
--- p_protocols: protocols with a carrier; their messages of the last six hours stay, because the carrier still has to get
--- them (hand_over_outgoing). Returns the number of removed rows. Locks: outgoing messages, skipped if locked: it does
--- not wait for a settle_deliveries that holds others of them. Index: outgoing_pkey, outgoing_account.
+-- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and keeps
+-- only the newest p_most of each account (0: any number). A call removes at most p_limit of each kind and account.
+-- p_protocols: protocols with a carrier; their messages of the last six hours stay, because the carrier still has to
+-- get them (hand_over_outgoing). Returns the number of removed rows. Locks: outgoing messages, skipped if locked, so
+-- the function does not wait for a settle_deliveries that holds other outgoing messages. Index: outgoing_pkey,
+-- outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$
 declare

@@ -1,11 +1,11 @@
 -- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries to the gateway, to the
--- mail server or to functions from outgoing messages of these protocols that have no delivery yet, the oldest of each
--- account first. Accounts share p_limit, so that no account waits for the backlog of another. Messages older than six
--- hours stay, which is as long as SNS tries at most. p_confirmations: how many mails an hour may ask for confirmations of
--- an account; p_text_messages: how many text messages of an account a day go to the gateway; 0: any number. Returns one
--- row: the number of deliveries. A message whose destination has become impossible since its publish fails, and goes to
--- its dead-letter queue. Locks: outgoing messages, skipped if locked; those of dead_letter_outgoing and hand_over_mail.
--- Index: outgoing_kept.
+-- mail server or to functions for outgoing messages of these protocols that have no delivery yet, the oldest messages
+-- of each account first. Accounts share p_limit, so that no account waits for the backlog of another. Messages older
+-- than six hours stay, because SNS tries for at most six hours. p_confirmations: how many mails an hour may ask for
+-- confirmations of an account; p_text_messages: how many text messages of an account a day go to the gateway; 0: any
+-- number. Returns one row: the number of deliveries. A message whose destination has become impossible since its
+-- publish fails, and goes to its dead-letter queue. Locks: outgoing messages, skipped if locked; those of
+-- dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
 create or replace function queue.hand_over_outgoing(
     p_protocols text[], p_limit int, p_confirmations int, p_text_messages int default 0)
 returns table (handed int)
@@ -61,11 +61,11 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server for an outgoing message, whose row
--- the caller holds. The text of the delivery is JSON, which delivery/mail/message.py reads. The endpoint of the
--- delivery is a name for each protocol, as for the gateway. A confirmation is good for two days after it is sent.
+-- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server for an outgoing message, whose
+-- row the caller holds. The text of the delivery is JSON, which delivery/mail/message.py reads. The endpoint of the
+-- delivery is a name for each protocol, as for the gateway. A confirmation is valid for two days after it is sent.
 -- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); the server has refused
--- five mails for the subscription in a row (AddressDisabled); there is no time for a confirmation
+-- five mails for the subscription in a row (AddressDisabled); confirmation_time finds no time for a confirmation
 -- (ConfirmationRateExceeded). Locks: those of confirmation_time, then the subscription of a confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
@@ -105,8 +105,8 @@ end $$;
 -- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask this address to confirm:
 -- an hour after the last such mail of any account, and late enough that the account sends at most p_limit such mails
 -- within an hour (0: any number). Returns null, without a reservation, if that is over two days from now, or if ten
--- mails of the account already wait for this address, which other accounts may want to ask, too. Locks: advisory, one
--- caller at a time.
+-- mails of the account already wait for this address, because other accounts may also want to ask this address. Locks:
+-- advisory, one caller at a time.
 -- Index: confirmation_mail_account, confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
@@ -157,7 +157,7 @@ end $$;
 
 -- queue.hand_over_to_gateway(message): creates a delivery to the gateway for an outgoing message, whose row the caller
 -- holds. docs/reference/topics.md describes its text. The endpoint of the delivery is a name for each protocol, so that
--- text messages and pushes pause independently. The worker knows the address, which accounts do not see.
+-- text messages and pushes pause independently. The worker knows the gateway's address, which accounts do not see.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
@@ -178,8 +178,9 @@ p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
 
--- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns false, without counting it, if
--- the account has reached the limit; 0: no limit, and nothing is counted. Locks: the row of the account and day.
+-- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns false, without counting the
+-- message, if the account has reached the limit; 0: no limit, and the function counts nothing. Locks: the row of the
+-- account and day.
 create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
 language plpgsql as $$
 declare

@@ -1,7 +1,7 @@
 -- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account, in
--- the order of their ids, from the one after p_after (null: from the first). p_protocol, p_destination: null: any. It
--- returns at most p_limit, and stops at p_bytes of texts and attributes, but returns at least one. Times are in
--- milliseconds since 1970. Index: outgoing_account.
+-- the order of their ids, from the one after p_after (null: from the first). p_protocol, p_destination: null: any. The
+-- function returns at most p_limit messages, and stops at p_bytes of texts and attributes, but returns at least one
+-- message. Times are in milliseconds since 1970. Index: outgoing_account.
 create or replace function queue.list_outgoing(
     p_account_id text, p_protocol text, p_destination text, p_after bigint, p_limit int, p_bytes int)
 returns table (

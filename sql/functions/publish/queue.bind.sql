@@ -1,6 +1,6 @@
--- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding. Returns the binding as
--- one row, with created. p_password: that of a URL, in whose place p_endpoint has ****. Raises QU003 if p_pattern is not a
--- pattern.
+-- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding. Returns the binding
+-- as one row, with created. p_password: the password of a URL, in whose place p_endpoint has ****. Raises QU003 if
+-- p_pattern is not a pattern.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
     p_filter_policy text, p_filter jsonb, p_password text default null)

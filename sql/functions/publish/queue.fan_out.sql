@@ -1,11 +1,11 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
 -- they match. If a queue cannot take a message, or its policy does not let the topic send, the message goes to the
--- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take
--- the message either, it becomes a delivery to the queue, which the worker gives up, counts and logs, and which stays
--- as exhausted. p_publications: as publish_messages gets them. p_enveloped: whether the messages have envelopes. All
--- subscriptions need envelopes, except queues with raw delivery. Without envelopes, all standard queues that get all
--- of the messages get the same arrays, which are made once. Raises 40001 if the messages have no envelopes and a
--- subscription that needs them was added since the caller read the topic. Index:
+-- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take the
+-- message either, the message becomes a delivery to the queue. The worker gives up, counts and logs this delivery,
+-- which stays as exhausted. p_publications: as publish_messages gets them. p_enveloped: whether the messages have
+-- envelopes. All subscriptions need envelopes, except queues with raw delivery. If the messages have no envelopes, the
+-- function makes one set of arrays for all standard queues that get all messages. Raises 40001 if the messages have no
+-- envelopes and a subscription that needs them was added since the caller read the topic. Index:
 -- subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
@@ -83,11 +83,11 @@ begin
 end $$;
 
 -- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to
--- the subscription's dead-letter queue, in their order. In a FIFO queue under a standard topic, a message without a
--- group gets the topic's name as group, and the message's id for deduplication. Standard queues do not get the groups of
--- a FIFO topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take:
--- the queue was deleted, or they are too long, or raw with more than ten attributes. A dead-letter queue gets such raw
--- messages in envelopes.
+-- the subscription's dead-letter queue, in their order. In a FIFO queue of a standard topic, a message without a group
+-- gets the topic's name as group and its own id for deduplication. Standard queues do not get the groups of a FIFO
+-- topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: the
+-- queue was deleted, or a message is too long, or is raw with more than ten attributes. A dead-letter queue gets such
+-- raw messages in envelopes.
 -- Locks: those of send_messages.
 create or replace function queue.publish_to_queue(
     p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])

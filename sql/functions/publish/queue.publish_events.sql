@@ -2,11 +2,11 @@
 -- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
 -- the values that filter policies compare (null: the message is not an object, so no filter policy matches); delay in
 -- seconds for queues; the trace header, which its messages and deliveries keep.
--- A queue that is bound more than once gets one message. A FIFO queue gets the routing key as group.
--- Returns a row for each queue: its ARN, the message's id, and error (as send_messages: the queue gets no message). The
--- last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL is bound, the
--- function stores nothing: it raises QU009 or, with p_error_as_row, returns one row with the error RequestThrottled.
--- Locks: those of send_messages, in the order of ARNs. Index: delivery_excess_pkey.
+-- A queue with several matching bindings gets one message. A FIFO queue gets the routing key as group.
+-- Returns a row for each queue: its ARN, the message's id, and error (as send_messages; then the queue gets no
+-- message). The last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL
+-- is bound, the function stores nothing. It raises QU009 or, with p_error_as_row, returns one row with the error
+-- RequestThrottled. Locks: those of send_messages, in the order of ARNs. Index: delivery_excess_pkey.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
     p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)
@@ -80,8 +80,8 @@ where b.account_id = p_account_id and b.region = p_region and not b.literal
 $$;
 
 -- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern. In a pattern,
--- `*` matches one segment, and `#` matches any number of segments, including none (as in AMQP topic exchanges). The time
--- is at most proportional to the product of their lengths.
+-- `*` matches one segment, and `#` matches any number of segments, including none (as in AMQP topic exchanges). The
+-- function's time is at most proportional to the product of the lengths of key and pattern.
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

@@ -8,12 +8,12 @@
 -- (the trace header).
 -- p_signature_version: the version with which the envelopes were signed. `none`: contents have no envelope, which
 -- suffices if all subscriptions are queues with raw delivery.
--- Returns a row for each message: n, message_id and sequence_number (FIFO; a duplicate has those of the original), error
--- (NotFound; OtherSignatureVersion; RequestThrottled: the account has too many deliveries, or too many messages for the
--- gateway or the mail server; these for all messages, and nothing is stored; MessageTooLong; DeduplicationIdRequired)
--- and detail: the value that is needed instead; for a stored message, `none` if no subscription needed an envelope.
--- Locks: for FIFO, the topic or its groups until commit, so that subscribers get messages in the order of their numbers.
--- Then those of send_messages, queue by queue in the order of their ARNs.
+-- Returns a row for each message: n, message_id and sequence_number (FIFO; a duplicate has those of the original),
+-- error (NotFound; OtherSignatureVersion; RequestThrottled: the account has too many deliveries, or too many messages
+-- for the gateway or the mail server; these for all messages, and nothing is stored; MessageTooLong;
+-- DeduplicationIdRequired) and detail: the value that is needed instead; for a stored message, `none` if no
+-- subscription needed an envelope. Locks: for FIFO, the topic or its groups until commit, so that subscribers get
+-- messages in the order of their numbers. Then the locks of send_messages, queue by queue in the order of their ARNs.
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
@@ -70,8 +70,8 @@ begin
 end $$;
 
 -- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number)
--- and the deduplication ids that they lack. The function marks those that were already published in the last five
--- minutes (error Duplicate, with the original's message_id and number) and those without a deduplication id
+-- and the deduplication ids that they lack. The function marks messages that were already published in the last five
+-- minutes (error Duplicate, with the original's message_id and number), and messages without a deduplication id
 -- (DeduplicationIdRequired). Returns the publications in the same order. Locks: advisory, the topic or the message
 -- groups, in the order of their keys. Index: topic_deduplication_pkey.
 create or replace function queue.number_publications(p_topic queue.topic, p_publications jsonb[]) returns jsonb[]

@@ -1,10 +1,9 @@
--- queue.count_messages(queue, fifo, shards): returns the numbers of messages that can be received now, in flight, and
--- delayed, without those whose retention is over; and when the oldest and the newest came into the queue (Developer
--- Guide, "Setting-up dead-letter queue retention in Amazon SQS": ApproximateAgeOfOldestMessage counts from the move to
--- the dead-letter queue, retention from the sending). first_sent: when the first of all messages was sent, also of
--- those whose retention is over. Cost: two index probes for each shard, the open leases and the slow path; FIFO: every
--- message. total: the number of ids that the log has given out so far and messages in the slow path (FIFO: messages
--- now).
+-- queue.count_messages(queue, fifo, shards): returns the numbers of messages that are visible, in flight, and delayed,
+-- without messages whose retention is over; and when the oldest and the newest came into the queue (Developer Guide,
+-- "Setting-up dead-letter queue retention in Amazon SQS": ApproximateAgeOfOldestMessage counts from the move to the
+-- dead-letter queue, retention from the sending). first_sent: when the first message was sent, including messages whose
+-- retention is over. Cost: two index probes for each shard, the open leases and the slow path; FIFO: every message.
+-- total: the number of ids that the log has given out so far and messages in the slow path (FIFO: messages now).
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
     out total bigint, out oldest timestamptz, out newest timestamptz, out first_sent timestamptz)
@@ -38,7 +37,7 @@ begin
              where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos order by l.id limit 1) as oldest,
             (select count(*) from queue.hole h
              where h.queue_id = p_queue_id and h.shard = s.shard and h.id > c.pos) as holes,
-            -- The last id of each range that the shard jumped over is also a hole.
+            -- The last id of each range over which the shard jumped is also a hole.
             (select sum(j.last_id - j.first_id) from queue.id_jump j
              where j.queue_id = p_queue_id and j.shard = s.shard and j.last_id > c.pos) as skipped,
             (select sum(j.last_id - j.first_id + 1) from queue.id_jump j

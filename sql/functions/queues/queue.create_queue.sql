@@ -1,6 +1,6 @@
--- queue.create_queue: creates a queue, or finds the one of that name if every supplied attribute equals its attribute.
--- Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (concurrent writers);
--- p_recreate_seconds: how long the name of a deleted queue is refused (0: never).
+-- queue.create_queue: creates a queue, or finds the existing queue of that name if it has the value of every supplied
+-- attribute. Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (concurrent
+-- writers); p_recreate_seconds: how long the name of a deleted queue is refused (0: never).
 -- Returns one row: arn, created, error (QueueNameExists, QueueDeletedRecently) and detail (the attribute that differs).
 create or replace function queue.create_queue(
     p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards int,

@@ -1,5 +1,5 @@
--- queue.describe_queue(arn, with counts): returns a queue's attributes, tags, times and, if the caller wants them, its
--- counts. Returns no row for an unknown queue.
+-- queue.describe_queue(arn, with counts): returns a queue's attributes, tags and times. If the caller wants counts,
+-- also returns the queue's counts. Returns no row for an unknown queue.
 create or replace function queue.describe_queue(p_arn text, p_with_counts boolean)
 returns table (name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint,
     visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint,

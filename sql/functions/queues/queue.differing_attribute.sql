@@ -1,7 +1,7 @@
 -- queue.differing_attribute(stored, given): returns the first given attribute of a queue, a topic or a subscription
--- whose value differs from the stored one, or null. An attribute that is not stored equals an empty one. Attributes that
--- hold JSON are equal if they differ only in white space or in the order of names. CreateQueue, CreateTopic and
--- Subscribe use the answer to decide whether they find what exists.
+-- whose value differs from the stored one, or null. An attribute that is not stored equals an empty one. Attributes
+-- that hold JSON are equal if they differ only in white space or in the order of names. CreateQueue, CreateTopic and
+-- Subscribe use the answer to decide whether the existing object is the requested one.
 create or replace function queue.differing_attribute(p_stored jsonb, p_given jsonb) returns text
 language sql immutable as $$
 select g.key

@@ -1,7 +1,7 @@
 -- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes; a null value removes
--- one. A changed delay of a FIFO queue applies to the messages that are in it (delay_groups). If a queue starts to keep
--- a history again, it stores since when. The lists are the subscriptions that a changed policy allows and refuses
--- (allow_subscriptions).
+-- one. A changed delay of a FIFO queue applies to the messages that are in the queue (delay_groups). If a queue starts
+-- to keep a history again, the function stores the time. The lists are the subscriptions that a changed policy allows
+-- and refuses (allow_subscriptions).
 -- Returns one row: error QueueDoesNotExist, SubscriptionsChanged (the lists are incomplete), ScopeNeeded (high
 -- throughput without DeduplicationScope messageGroup, given or not; nothing was changed) or null. Locks: the queue's
 -- row, then rows of FIFO groups, as purge_messages.
@@ -43,7 +43,8 @@ end $$;
 
 -- queue.delay_groups(queue, delay): applies a changed DelaySeconds of a FIFO queue to the messages that are in it and
 -- were never received (Developer Guide, "Delay queues": on FIFO queues the setting is retroactive).
--- Locks: the rows of the groups in which it changes messages, in the order of their keys; it waits for them.
+-- Locks: the rows of the groups in which the function changes messages, in the order of their keys. The function waits
+-- for these locks.
 -- Index: fifo_group_queue_id_group_id_key, fifo_message_of_group.
 create or replace function queue.delay_groups(p_queue_id int, p_delay_seconds int) returns void
 language plpgsql as $$

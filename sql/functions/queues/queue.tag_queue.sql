@@ -16,8 +16,8 @@ begin
         v_name;
 end $$;
 
--- queue.untag_queue(arn, keys): removes tags. A missing key is no error. Returns one row: error QueueDoesNotExist or
--- null.
+-- queue.untag_queue(arn, keys): removes tags. The function ignores missing keys. Returns one row: error
+-- QueueDoesNotExist or null.
 create or replace function queue.untag_queue(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

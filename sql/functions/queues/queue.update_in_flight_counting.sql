@@ -1,9 +1,9 @@
 -- queue.update_in_flight_counting(queue, suspected): decides whether receives count the queue's messages in flight from
--- now on: they do if more than 20,000 are in flight, long before the limit. The function counts if receives count
--- already, if p_suspected, or if the tables are large enough: FIFO queues and the slow path cannot have this number
--- of messages while their tables are small, because a row has at least 100 bytes. Locks: the queue's row, until the
--- end of the transaction, skipped if locked. After this the caller must not wait for another lock, because two
--- callers could wait for each other.
+-- now on. Receives do so if more than 20,000 messages are in flight, long before the limit. The function counts the
+-- messages if receives already do so, if p_suspected is set, or if the tables are large enough: FIFO queues and the
+-- slow path cannot have this number of messages while their tables are small, because a row has at least 100 bytes.
+-- Locks: the queue's row, until the end of the transaction, skipped if locked. The caller must not wait for another
+-- lock after this call, because two callers could wait for each other.
 create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false) returns void
 language plpgsql as $$
 declare

@@ -17,7 +17,7 @@ $$;
 
 -- queue.encoded_bytes(text, format): returns the exact length of a text in an answer, as the value of a member.
 -- p_format: json, xml: the body of an HTTP answer; function-json, function-xml: the result of a Lambda function, whose
--- body is a JSON string with JSON or XML in it, so that the escapes of the inner text are escaped once more; with -ascii
+-- body is a JSON string that contains JSON or XML, so the escapes of the inner text are escaped once more; with -ascii
 -- at the end if the runtime escapes characters beyond ASCII, as that of Python 3.11 does.
 -- A MiB takes 2 to 50 ms.
 create or replace function queue.encoded_bytes(p_text text, p_format text) returns int

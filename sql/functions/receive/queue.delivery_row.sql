@@ -1,5 +1,5 @@
--- queue.delivery_row: returns a message in the form that a receive returns. A new column of this form is added to the
--- type queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
+-- queue.delivery_row: returns a message in the form that a receive returns. Add a new column of this form to the type
+-- queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
 -- Parameters: the message, as the row of its table. For a message of the log also facts of its lease: position, receive
 -- count, when the message was first received and becomes visible again, nonce.
 -- The function records a message of more than 12,000 bytes for receive_answer (note_long_message).
@@ -38,8 +38,8 @@ from (
 $$;
 
 -- queue.note_long_message(body, bytes): returns the body, and records for this transaction that it hands out a message
--- of this length (longest_message). The function is STABLE although it sets something: with a volatile function
--- PostgreSQL would not inline delivery_row.
+-- of this length (longest_message). The function is STABLE although it sets a value, because PostgreSQL would not
+-- inline delivery_row with a volatile function.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

@@ -1,8 +1,8 @@
 -- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages of an existing lease
--- again. The messages move to new leases of at most p_lease_size messages, each keyed by its last id. If all messages
--- of the lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the
--- history. The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark. Index:
--- lease_pkey, log_pkey.
+-- again. The messages move to new leases of at most p_lease_size messages, each keyed by its last id. If the function
+-- hands out all messages of the lease, the last of these messages keep the lease. The function records messages that
+-- were acknowledged before in the history. The caller is the shard's reader and holds the lease's row; p_now is above
+-- the shard's watermark. Index: lease_pkey, log_pkey.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -11,7 +11,7 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- how many messages move to new leases; if all are handed out, the last of them keep this lease
+    -- how many messages move to new leases; if all messages are handed out, the last ones keep this lease
     v_split int := cardinality(v_ids);
     -- the handles of the previous receive stay valid
     v_nonce int := p_lease.nonce;

@@ -2,15 +2,17 @@
 -- of p_answer_bytes. Messages that do not fit are not received: they stay visible, and their receive counts do not
 -- change.
 -- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml,
--- a single message of any length is handed out. With other formats, a message that is too long even for an answer
--- without others is passed over (pass_over): others are handed out, in a FIFO queue those of other groups.
+-- a single message of any length is handed out. With other formats, the function passes over a message that is too long
+-- even for an answer without other messages (pass_over). It hands out other messages, in a FIFO queue those of other
+-- groups.
 -- Returns: as receive_messages; error ResponseTooLarge if every message that can be received now is passed over
--- (passes_over_all). Returns no row and no error if that is not certain, or if this call had to measure many messages. A
--- MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
--- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and would start again each time.
--- The function measures received messages if the greatest growth by escapes would make them too long. If the function
--- received too many, it undoes the receive in a subtransaction, which also releases the locks, and asks for fewer.
--- Locks: as receive_messages and pass_over. Raises QU004 (not under READ COMMITTED).
+-- (passes_over_all). Returns no row and no error if this is not certain, or if this call had to measure many messages.
+-- A MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
+-- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and every repetition would begin
+-- from the start. The function measures received messages if the greatest growth by escapes would make them too long.
+-- If the function has received too many messages, it undoes the receive in a subtransaction, which also releases the
+-- locks, and asks for fewer messages. Locks: as receive_messages and pass_over. Raises QU004 (not under READ
+-- COMMITTED).
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)
@@ -18,7 +20,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_answer_format in ('json', 'xml');
-    -- how much escapes lengthen a text at most, except for control characters, which no interface accepts
+    -- the greatest growth of a text by escapes, without control characters, which no interface accepts
     v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -100,10 +102,10 @@ select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes
     + coalesce(octet_length(p_message.system), 0)
 $$;
 
--- queue.passes_over_all(arn, bytes, format): returns, after a receive that found nothing, whether the queue has messages
--- that can be received now, and all of them are too long for such an answer. Returns false if another transaction may
--- have others: those of a shard that it reads, or of a message group that it has locked, can be received again when it
--- is undone.
+-- queue.passes_over_all(arn, bytes, format): returns, after a receive that found nothing, whether the queue has
+-- messages that can be received now, and all of them are too long for such an answer. Returns false if another
+-- transaction may hold other messages: messages of a shard that it reads, or of a message group that it has locked, can
+-- be received again if that transaction is undone.
 -- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups stores before
 -- (queue.passed_over) whether it passed over messages of a FIFO queue, because dead entries of the index make this
 -- search long.
@@ -133,13 +135,14 @@ begin
 end $$;
 
 -- queue.pass_over(arn, message, format, bytes): records how many bytes a visible message takes in answers of this
--- format. receive_messages then leaves it to receives whose answers may be that long. A message that is passed over
--- is not received: the message stays visible, and its receive count does not change. A message of the log moves to
--- the slow path. Parameters: the message as it was received, before that was undone. The locks of that receive are
--- released by then, and another receive may have received the message, or changed its visibility. The message is
--- passed over only if its state has not changed. Returns false if its state has changed, or if another transaction
--- has the message, its lease, group or shard. Then nothing was recorded. Locks: advisory, reader of the shard, then
--- the lease's row; or the row of the group, or of the message in the slow path. The function waits for no lock.
+-- format. receive_messages then leaves this message to receives whose answers may be that long. A message that is
+-- passed over is not received: the message stays visible, and its receive count does not change. A message of the log
+-- moves to the slow path. Parameters: the message as it was received, before the receive was undone. The locks of that
+-- receive are released by then, and another receive may have received the message, or changed its visibility. The
+-- message is passed over only if its state has not changed. Returns false if its state has changed, or if another
+-- transaction has the message, its lease, group or shard. Then nothing was recorded. Locks: advisory, reader of the
+-- shard, then the lease's row; or the row of the group, or of the message in the slow path. The function waits for no
+-- lock.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$

@@ -2,16 +2,16 @@
 -- Parameters: the queue's ARN; p_lease_size: the greatest number of messages that share a lease (they expire together,
 -- but a client acknowledges each of them separately); in a FIFO queue the number of rows for one receiver, after which
 -- the rows for the next receiver begin, with messages of other groups; p_visibility_seconds: 0-43200, null: the queue's
--- visibility timeout; p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the
--- commit of a receive from a standard queue does not wait for the disk. If the server crashes at once, the messages are
--- received again. p_async_commit is only for a transaction that does nothing else. p_attempt_id: a
+-- visibility timeout; p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit:
+-- the commit of a receive from a standard queue does not wait for the disk. If the server crashes at once, the messages
+-- are received again. p_async_commit is only for a transaction that does nothing else. p_attempt_id: a
 -- ReceiveRequestAttemptId (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long
--- for such an answer are passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among
--- those handed out raises QU010, which undoes the receive; the caller then calls receive_answer. Messages whose
--- retention is over are not handed out. If the function meets one, it deletes such messages as maintain_queue does.
--- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A paused queue has
--- none. Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use it alone in a
--- short transaction. Raises QU004 (not under READ COMMITTED), QU010.
+-- for such an answer are passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among those
+-- handed out raises QU010, which undoes the receive; the caller then calls receive_answer. Messages whose retention is
+-- over are not handed out. If the function meets such a message, it deletes the messages past their retention as
+-- maintain_queue does. Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A
+-- paused queue has none. Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use
+-- it alone in a short transaction. Raises QU004 (not under READ COMMITTED), QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
@@ -69,8 +69,8 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- One receive of ten begins with tenants that have been skipped for 10 seconds. With a visibility timeout of 0
-    -- the receive would see their messages again, so they come last, as usual.
+    -- One in ten receives begins with tenants that have been skipped for 10 seconds. A receive with a visibility
+    -- timeout of 0 would see these messages again, so they come last, as usual.
     if random() < 0.1 and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
@@ -115,9 +115,9 @@ end $$;
 
 -- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages may be handed out if at most p_limit
 -- (null: any number) are in flight; 0: the limit is reached.
--- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. Therefore a count is
--- reused for a while: until 50,000 messages a second could use up the capacity that it left, and at least four times as
--- long as the counting took. With a limit below 100,000 the messages are counted each time.
+-- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. Therefore the
+-- function reuses a count for a while: until 50,000 messages a second could use up the capacity that the count left,
+-- and at least four times as long as the counting took. With a limit below 100,000 the messages are counted each time.
 -- Locks: advisory, the queue's count, without waiting: a receiver that does not get the lock does not store its count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
@@ -198,7 +198,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            -- otherwise: handed out, deleted or purged since, or locked by a consumer that acknowledges
+            -- otherwise the lease was handed out, deleted or purged in the meantime, or a consumer that acknowledges
+            -- has locked it
             if found then
                 v_lease := queue.expire_leased(v_lease, p_before);
             end if;
@@ -218,12 +219,12 @@ begin
     end loop;
 end $$;
 
--- queue.take_side: hands out messages of the slow path (queue.side). If the dead-letter queue exists, messages that were
--- received p_max_receive_count times go there instead: all of them among the first p_max + 100 visible messages that are
--- not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive began.
--- Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see them.
--- p_before: messages that were sent earlier are not handed out, because their retention is over. If one of them comes
--- first, those messages end now.
+-- queue.take_side: hands out messages of the slow path (queue.side). If the dead-letter queue exists, messages that
+-- were received p_max_receive_count times go there instead: all of them among the first p_max + 100 visible messages
+-- that are not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive
+-- began. Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see
+-- them. p_before: messages that were sent earlier are not handed out, because their retention is over. If such a
+-- message comes first, all of these messages end now.
 -- p_answer_bytes, p_answer_format: as receive_messages.
 -- Locks: the messages' rows, skipped if locked. Index: side_visible_at.
 create or replace function queue.take_side(

@@ -1,9 +1,10 @@
 -- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads. If all
--- shards with messages have a reader, the function waits for one of them, a quarter of a second at most, but only
--- while this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has
--- no transaction id), and reads no shard (the setting queue.reads, which ends with it). Thus the function cannot
--- deadlock. p_before: messages that were sent earlier are not handed out, because their retention is over. p_fair:
--- messages of noisy tenants are skipped. Locks: advisory, reader of the shard, until the end of the transaction.
+-- shards with messages have a reader, the function waits for one of them, a quarter of a second at most, but only while
+-- this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
+-- transaction id), and reads no shard (the setting queue.reads, which ends with the transaction). The function
+-- therefore cannot deadlock. p_before: messages that were sent earlier are not handed out, because their retention is
+-- over. p_fair: messages of noisy tenants are skipped. Locks: advisory, reader of the shard, until the end of the
+-- transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
@@ -48,10 +49,10 @@ begin
     end if;
 end $$;
 
--- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were
--- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even if the clock
--- goes back. p_shards: the queue's number of shards if messages of noisy tenants have to be skipped; null: none are
--- skipped.
+-- queue.take_shard: hands out up to p_max messages of one shard: messages of expired leases first, then messages that
+-- were never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even if the
+-- clock goes back. p_shards: the queue's number of shards if messages of noisy tenants have to be skipped; null: none
+-- are skipped.
 -- Index: lease_pkey, lease_visible_at, log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -142,8 +143,8 @@ language sql volatile return 1 + floor(random() * 2147483647)::int;
 
 -- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). If the
 -- dead-letter queue exists, messages that were received p_max_receive_count times go there instead; there they keep
--- their MessageId, body and time of sending. The function skips locked leases, because a consumer acknowledges their
--- messages now. The caller is the shard's reader. Index: lease_visible_at.
+-- their MessageId, body and time of sending. The function skips locked leases, because a consumer is acknowledging
+-- their messages. The caller is the shard's reader. Index: lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -212,11 +213,11 @@ begin
     end if;
 end $$;
 
--- queue.noisy_groups: returns the tenants of a standard queue whose messages are skipped now, those with the fewest
--- messages in flight first, and null if no tenant is noisy. One receiver finds the noisy tenants (find_noisy_groups),
--- at most four times a second. No tenant becomes noisy while no message has to wait: while the shard holds no more
--- than the p_want messages above p_pos that are received now. Locks: the row in queue.noise, until the end of the
--- transaction; a receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+-- queue.noisy_groups: returns the tenants of a standard queue whose messages are skipped now, and null if no tenant is
+-- noisy. Tenants with the fewest messages in flight come first. One receiver finds the noisy tenants
+-- (find_noisy_groups), at most four times a second. A tenant becomes noisy only while messages have to wait: the shard
+-- holds more messages above p_pos than the p_want messages that are received now. Locks: the row in queue.noise, until
+-- the end of the transaction; a receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -286,11 +287,11 @@ from (select m.group_id, max(m.messages) as messages from noisy m group by m.gro
 $$;
 
 -- queue.take_fair: hands out messages of a shard that were never handed out, but skips messages of noisy tenants. The
--- function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log. Those of each tenant are in a
--- lease without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The
--- other messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap. Therefore
--- each lease lists in `gone`, without a time, the ids in its range that belong to other leases, which record them.
--- The caller is the shard's reader. Index: log_pkey.
+-- function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log. The skipped messages of each
+-- tenant are in a lease without a receiver. This lease ends at 'infinity' and is listed in queue.deferred, and
+-- take_deferred hands it out. The other messages are leased as usual, at most p_lease_size together. The ranges of
+-- these leases overlap. Therefore each lease lists in `gone`, without a time, the ids in its range that belong to other
+-- leases, which record them. The caller is the shard's reader. Index: log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)

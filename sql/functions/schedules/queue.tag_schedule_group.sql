@@ -19,8 +19,8 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_schedule_group(account, region, name, keys): removes tags. A missing key is no error. Returns one row:
--- error GroupNotFound or null.
+-- queue.untag_schedule_group(account, region, name, keys): removes tags. The function ignores missing keys. Returns one
+-- row: error GroupNotFound or null.
 create or replace function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
 returns table (error text)
 language plpgsql as $$

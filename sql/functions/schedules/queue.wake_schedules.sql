@@ -1,5 +1,5 @@
 -- queue.wake_schedules(due_at): at commit, notifies the workers that fire schedules, unless another schedule is due
--- earlier: the workers wake up for that one anyway. Costs one index probe. Index: schedule_due.
+-- earlier: the workers wake up for that schedule anyway. Costs one index probe. Index: schedule_due.
 create or replace function queue.wake_schedules(p_due_at timestamptz) returns void
 language plpgsql as $$
 begin

@@ -1,8 +1,8 @@
--- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as a text of at most
--- 32 characters for comparison. Bodies have the same shape if they differ only in values, in the order of names or in the
--- length of lists. Values nested more than 8 deep count as their type, only the first 100 elements of a list count, and an
--- object with more than 200 names counts as wide. The shape of a body that is not JSON is base64 (16 or more characters of
--- it) or text; that of a body of more than 64 KiB is long.
+-- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as a text of at
+-- most 32 characters for comparison. Bodies have the same shape if they differ only in values, in the order of names or
+-- in the length of lists. Values nested more than 8 deep count as their type, only the first 100 elements of a list
+-- count, and an object with more than 200 names counts as wide. The shape of a body that is not JSON is base64 (16 or
+-- more characters of it) or text; the shape of a body of more than 64 KiB is long.
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 declare

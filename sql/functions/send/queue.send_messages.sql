@@ -44,8 +44,7 @@ begin
             from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
             where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
         end if;
-        -- The code below sorts and keeps the numbers of the messages, not the messages: a body is copied once, into its
-        -- row.
+        -- The code below sorts and keeps only the numbers of the messages, so a body is copied only once, into its row.
         if v_queue.fifo then
             return query
             with entry as materialized (
@@ -63,7 +62,7 @@ begin
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        -- no writer of a shard: all shards have one, or a fixed snapshot hides the end of the log
+        -- this transaction is no shard's writer: all shards have a writer, or a fixed snapshot hides the end of the log
         v_shard := queue.side_shard();
         if current_setting('transaction_isolation') = 'read committed' then
             for v_step in 0 .. v_queue.shards - 1 loop
@@ -125,8 +124,8 @@ begin
 end $$;
 
 -- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and
--- finds those whose deduplication id was seen in the last five minutes. The caller stores the others, at the time
--- sent_at; this function counts them.
+-- finds those whose deduplication id was seen in the last five minutes. The caller stores all other messages, at the
+-- time sent_at. This function counts them.
 -- Returns a row for each message: n, id and message_id (a duplicate has those of the original; a new message has no
 -- message_id), group_key, sent_at, deduplication_id, error and detail as send_messages.
 -- Locks: the groups' rows, then deduplication ids in their order, until the end of the transaction, so that senders of
@@ -249,8 +248,8 @@ end $$;
 
 -- queue.fifo_entries: returns the messages for one FIFO queue out of the arrays of send_messages: number, key of the
 -- group, scope of the deduplication and its id (given, or the SHA-256 of the body if the queue uses that). An id that
--- was seen when the queue deduplicated all groups together keeps this scope for its five minutes (recorded at AWS). Only
--- a queue that was changed since then has such ids. Index: fifo_group_queue_id_group_id_key.
+-- was seen when the queue deduplicated all groups together keeps this scope for its five minutes (recorded at AWS).
+-- Only a queue whose setting has changed since then has such ids. Index: fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

@@ -1,11 +1,11 @@
 -- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
--- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and the other
--- parameters of publish_events, as arrays with an element for each event; all events share the trace header. Callers
--- name the parameters of events, because those of messages may become more. Delays above 900 seconds: as send_later.
--- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `schedule`, whose detail is the name of the
--- schedule as which a message waits; kind `publish` for each queue that an event reached, and without arn for its number
--- of URLs. Or it does nothing and returns one row with an error: StaleReceipt (n: the handle), an error of a message (n,
--- detail as send_messages), or RequestThrottled.
+-- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and the
+-- other parameters of publish_events, as arrays with an element for each event; all events share the trace header.
+-- Callers name the parameters of events, because later releases may add parameters of messages. Delays above 900
+-- seconds: as send_later. Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `schedule`, whose
+-- detail is the name of the schedule as which a message waits; kind `publish` for each queue that an event reached, and
+-- without arn for its number of URLs. If an error occurs, the function does nothing and returns one row with the error:
+-- StaleReceipt (n: the handle), an error of a message (n, detail as send_messages), or RequestThrottled.
 -- Locks: those of delete_messages, then of send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],

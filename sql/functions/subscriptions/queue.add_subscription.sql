@@ -1,16 +1,17 @@
--- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already, if
--- no given attribute differs from its own, which is the default if it stores none (p_defaults).
+-- queue.add_subscription: subscribes an endpoint to a topic. If the endpoint already has a subscription, the function
+-- finds it, provided that no given attribute differs from the subscription's value or, if it stores none, from the
+-- default (p_defaults).
 -- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as the user wrote them,
 -- compiled filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both are null if the
--- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid for
--- two days; a call asks an e-mail address at most once an hour, and not while the last mail still waits. Then how many
--- filter policies a topic and an account may have; 0: any number. p_policies: the policies by which the caller decided
--- that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN. p_password: that of a URL, in
--- whose place p_endpoint has ****; the subscription's owner may change it so.
+-- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid
+-- for two days; a call asks an e-mail address at most once an hour, and not while the last mail still waits. Then how
+-- many filter policies a topic and an account may have; 0: any number. p_policies: the policies by which the caller
+-- decided that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN. p_password: the
+-- password of a URL, in whose place p_endpoint has ****. The subscription's owner may change the password in this way.
 -- Returns one row: arn, confirmed, error (NotFound; PolicyChanged; SubscriptionExists; SubscriptionLimitExceeded: a FIFO
 -- topic has 100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and therefore only
 -- queues, at most 100).
--- Locks: shares the rows of the queues and the topic, so that their attributes do not change.
+-- Locks: shares the rows of the queues and the topic, so that their attributes do not change meanwhile.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,

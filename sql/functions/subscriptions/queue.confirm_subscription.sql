@@ -1,7 +1,7 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
 -- token. The ARN of the topic only needs the region and the account. A token that was used before confirms the same
 -- subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint
--- has a new subscription by then, that one is confirmed.
+-- has a new subscription by then, the function confirms the new one.
 -- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
 -- subscription_refusal for a subscription that the token would restore). Locks: shares the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)

@@ -1,6 +1,6 @@
--- queue.policies_changed(policies): returns whether one of these queues has another policy than the caller read.
--- p_policies: JSON, ARN to policy; a null policy means no policy, or no such queue. Null: policies do not decide.
--- Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
+-- queue.policies_changed(policies): returns whether the policy of one of these queues differs from the policy that the
+-- caller read. p_policies: JSON, ARN to policy; a null policy means no policy, or no such queue. Null: policies do not
+-- decide. Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
 create or replace function queue.policies_changed(p_policies jsonb) returns boolean
 language plpgsql as $$
 begin

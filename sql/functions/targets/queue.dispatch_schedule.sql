@@ -147,9 +147,9 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;
 
--- queue.invoke_function(schedule, occurrence, attempt, trace): stores the invocation of the function that a schedule's
--- target names, which the worker `deliver` carries. The notice keeps the schedule, because each attempt has a different
--- input (queue.delivery_body). The delivery's subscription_policy holds the largest number of
+-- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of the function that a schedule's
+-- target names. The worker `deliver` carries this invocation. The notice keeps the schedule, because each attempt has a
+-- different input (queue.delivery_body). The delivery's subscription_policy holds the largest number of
 -- attempts and the time of the last one, in seconds since 1970.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and if
 -- too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).

@@ -1,5 +1,5 @@
--- queue.create_topic: creates a topic, or finds the one of that name if it has the given attributes and tags. p_defaults:
--- the values of attributes that the topic does not store.
+-- queue.create_topic: creates a topic, or finds the existing topic of that name if it has the given attributes and
+-- tags. p_defaults: the values of attributes that the topic does not store.
 -- Returns one row: arn, created, error (TopicExists) and detail (Attributes or Tags: what differs).
 create or replace function queue.create_topic(
     p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb,

@@ -14,8 +14,8 @@ begin
         when v_count > p_limit then 'TagLimitExceeded' end;
 end $$;
 
--- queue.untag_topic(arn, keys): removes tags. A missing key is no error. Returns one row: error TopicResourceNotFound or
--- null.
+-- queue.untag_topic(arn, keys): removes tags. The function ignores missing keys. Returns one row: error
+-- TopicResourceNotFound or null.
 create or replace function queue.untag_topic(p_arn text, p_keys text[]) returns table (error text)
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow path. Returns false if they are
--- not in it. Locks: the lease's row. Index: lease_pkey, log_pkey.
+-- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow path. Returns false if the
+-- messages are not in the lease. Locks: the lease's row. Index: lease_pkey, log_pkey.
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)
 returns boolean

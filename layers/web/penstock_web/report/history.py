@@ -97,7 +97,7 @@ def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
 
 # --- the table -------------------------------------------------------------------------------------------------------
 def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
-    """Yields the table of queues, page by page. The current counts are from the time of writing."""
+    """Yields the table of queues, page by page. The current counts describe the time at which the report is written."""
     yield "<section><h3>All queues</h3>"
     empty = True
     for read in reader.lag():

@@ -21,7 +21,7 @@ from .state import ReportState, read_state
 MAX_QUEUES = 12
 MAX_GROUPS = 5
 MAX_GROUPS_OF_ONE = 20
-"""Applies to a report of one queue."""
+"""This limit applies to a report of one queue."""
 MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -1,6 +1,6 @@
--- Makes the time of this database one that moves; a superuser runs it before the migrations, which then compile every
--- function and default against it. Only databases of the test server with a clock contain these functions: the service
--- has no such code.
+-- Gives this database a movable clock. A superuser runs this file before the migrations, which then compile every
+-- function and default against the clock. Only databases of the test server with a clock contain these functions: the
+-- service has no such code.
 create schema penstock_clock;
 create table penstock_clock.advanced (by interval not null);
 insert into penstock_clock.advanced values ('0');

@@ -283,7 +283,7 @@ def workers(
     meter: Meter,
     tracer: Tracer | None = None,
 ) -> tuple[list[Worker], MeasurementWorker]:
-    """Returns every worker of the container, and the one of them that measures."""
+    """Returns every worker of the container, and separately the worker that measures."""
     delivery = (
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )

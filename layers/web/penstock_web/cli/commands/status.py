@@ -20,7 +20,7 @@ _SHOWN: Final = 15
 """Limits the number of lines on a screen. JSON has all."""
 
 
-@app.command("status", help="show a service: address, version, database, and what needs attention")
+@app.command("status", help="show a service: address, version, database, and problems that need attention")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
     """Returns 1 if the service cannot work and otherwise 0, even if something needs attention."""
     client = RestClient(endpoint)
