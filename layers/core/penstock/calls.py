@@ -1,4 +1,4 @@
-"""The database call of an effect: its statement and arguments, before a driver encodes them."""
+"""Builds the database call of an effect: the statement and its arguments before a driver encodes the arguments."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast

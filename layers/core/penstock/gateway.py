@@ -119,7 +119,8 @@ class ActionCall(Struct, eq=False):
 
 
 class GuardedActionCall(ActionCall, eq=False):
-    """A request that is decoded after its signature has been verified. The action is UNDECODED before that.
+    """A request that is decoded after its signature has been verified. The action is UNDECODED before the request is
+    decoded.
 
     `guard` is the operation that verifies the signature. `decoder` decodes action and request, and is called once.
     """

@@ -209,7 +209,7 @@ class KeyCache(Generic[RowT]):
         """Returns the key, or None if it is unknown, expired or revoked. Does not look up a text that cannot be a key
         id.
 
-        Raises RequestThrottled for an unknown key from an address that has sent too many of them.
+        Raises RequestThrottled for an unknown key if its address has sent too many unknown keys.
         """
         now = monotonic()
         known = self._known.get(key_id)

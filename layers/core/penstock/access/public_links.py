@@ -24,7 +24,7 @@ def is_public_link(http: HttpRequest) -> bool:
     """Returns whether a request without credentials opens such a link, or sends the same action as a form, as SDKs
     do.
 
-    If the link names several actions, it may still be for another one: `authentication.run_public_link` decides.
+    A link that names several actions may still be for another action: `authentication.run_public_link` decides.
     """
     if b"authorization" in http.headers or b"X-Amz-" in http.query or b"x-amz-target" in http.headers:
         return False

@@ -15,7 +15,8 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
-"""The error of SQL functions that publish. They raise it if queue.find_delivery_excess finds too many deliveries of
+"""The error of SQL functions that publish. The functions raise the error if queue.find_delivery_excess finds too many
+deliveries of
 an account, or too many messages for the gateway or the mail server.
 """
 

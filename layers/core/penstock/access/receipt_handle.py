@@ -34,7 +34,8 @@ class ReceiptHandles:
     __slots__ = ("_inner", "_outer")
 
     def __init__(self, key: bytes) -> None:
-        # HMAC as RFC 2104 defines it. The two padded keys are hashed only once, so a handle takes 0.6 µs instead of
+        # Computes HMAC as defined in RFC 2104. The two padded keys are hashed only once, so a handle takes 0.6 µs
+        # instead of
         # 1.6 µs.
         block = key.ljust(BLOCK_BYTES, b"\0")
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))

@@ -48,7 +48,8 @@ class RequestRate:
 
     Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class keeps one number for each caller: the
     time at which all
-    requests of the caller would have arrived at an even pace. Beyond 65,536 callers it forgets the oldest caller.
+    requests of the caller would have arrived at an even pace. The class forgets the oldest caller when there are more
+    than 65,536 callers.
     """
 
     def __init__(self, per_second: int) -> None:
@@ -59,8 +60,7 @@ class RequestRate:
     def check(self, caller: str, size: int = 0) -> None:
         """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many requests.
 
-        A long request is accepted like a short one; later requests wait for the whole size of the long
-        one.
+        A long request is accepted like a short one; later requests wait for the whole size of the long request.
         """
         with self._lock:
             self.check_before(caller)

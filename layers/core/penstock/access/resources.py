@@ -1,4 +1,4 @@
-"""The resources that a request uses: each row of `penstock.actions` names the function that finds them.
+"""Finds the resources that a request uses. Each row of `penstock.actions` names the function for its action.
 
 The user's policies decide about the account if a request names its resource by a text that is not an ARN. The
 operation then refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
@@ -53,7 +53,7 @@ class ActingService(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What a request does with one resource: the policies have to allow it.
+    """The use of one resource by a request, which the policies must allow.
 
     `is_owned`: whether the resource's owner and policy decide together with the user's policies. `action`:
     service and name of an action other than the request's. `acting`: the service that will act for the caller.

@@ -336,7 +336,7 @@ def _split_names(signed_headers: str) -> dict[bytes, None]:
     """SignedHeaders in their order, as keys for fast look-up. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
     if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
-        raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
+        raise SignatureDoesNotMatch("SignedHeaders must be sorted and must not repeat a header.")
     if b"host" not in names:
         raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")
     return dict.fromkeys(names)

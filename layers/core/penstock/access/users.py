@@ -1,4 +1,4 @@
-"""Users of an account and their permissions, which are IAM's policies, and three built-in ones.
+"""Users of an account and their permissions, which are IAM's policies and three built-in policies.
 
     read      see names, attributes, counts and metrics; no messages
     operate   read, and use existing resources; create, change and delete only messages

@@ -1,4 +1,4 @@
-r"""JSON of clients, as far as RFC 8259 allows it.
+r"""Decodes JSON of clients, which may be any JSON that RFC 8259 allows.
 
 msgspec decodes every text first. msgspec refuses three kinds of legal texts: an escaped surrogate without its other
 half (`"\ud83d"`; a program that cuts a text in the middle of an emoji writes one), a number beyond the range of
@@ -20,7 +20,8 @@ _BEYOND: Final = 10**400
 """Replaces numbers that no double can hold. msgspec and jsonb can write and compare the replacement."""
 _LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
 
-# A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash begins none of them.
+# A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash does not begin an
+# escape of a surrogate.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,

@@ -18,13 +18,15 @@ MAIL: Final = "mail"
 FUNCTION: Final = "lambda"
 """The `kind` of SNS messages for Lambda functions."""
 SCHEDULE: Final = "schedule"
-"""The `kind` of invocations of functions by schedules. Their `policy` limits the number and the time of retries."""
+"""The `kind` of invocations of functions by schedules. The `policy` of such an invocation limits the number and the
+time of its retries.
+"""
 
 
 class Delivery(NamedTuple):
     """A leased delivery. `policy` is the effective policy; None means the defaults. `attempts` counts known outcomes.
 
-    `password` is the password of the endpoint's URL, in which `****` replaces it."""
+    `password` is the password of the endpoint's URL, which shows `****` instead."""
 
     delivery_id: int
     account_id: str

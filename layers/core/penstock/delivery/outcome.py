@@ -1,6 +1,6 @@
 """The outcome of an attempt, and the pause until the next attempt.
 
-On SNS ("Amazon SNS message delivery retries") the delivery policy determines the retries of a URL. Text messages,
+The delivery policy determines the retries of a URL on SNS ("Amazon SNS message delivery retries"). Text messages,
 mobile push and e-mail (SMTP) have customer managed endpoints, for which SNS retries 50 times over 6 hours. Events of
 the
 REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.

@@ -27,7 +27,7 @@ def begin_span(
 
 
 def end_span(span: Span, outcome: "Outcome") -> None:
-    """Ends the span with the outcome. In client spans every status from 400 on is an error."""
+    """Ends the span with the outcome. Every status from 400 on is an error in client spans."""
     if outcome.status is None:
         span.end("no_answer")
         return

@@ -300,7 +300,7 @@ def build_arn(mapping: StoredMapping) -> str:
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
     """Returns a mapping in the API's form. `state` replaces the stored state.
 
-    AWS shows no LastProcessingResult of a queue's mapping; the REST API has it.
+    AWS shows no LastProcessingResult of a queue's mapping, but the REST API shows this result.
     """
     options = asdict(mapping.options)
     if mapping.options.provisioned_poller_config == mappings.ProvisionedPollerConfig():

@@ -48,7 +48,7 @@ class ExecutionEnvironment:
 
     @classmethod
     def start(cls, *, bounds_waits: bool = False) -> "ExecutionEnvironment":
-        """Returns the environment of a new function, which has read its secret if it has one.
+        """Returns the environment of a new function. If the function has a secret, this function has read it.
 
         The first invocation then need not wait for the secret ("Init phase" in "Understanding the Lambda execution
         environment lifecycle", AWS Lambda Developer Guide). If the secret cannot be read or used, the first

@@ -1,6 +1,6 @@
 """Limits how long a request to a function of many actions waits for messages, and how many requests wait at once.
 
-Behind the HTTP API the gateway answers all calls of SDKs, since each of them is `POST /`, and `rest` answers the whole
+Behind the HTTP API the gateway answers all calls of SDKs, since each call is `POST /`, and `rest` answers the whole
 REST API. A request that waits there occupies an execution environment, which other requests, such as sends, then
 lack. A request therefore waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known
 (QUEUE_LAMBDA_CONCURRENCY), only

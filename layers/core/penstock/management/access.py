@@ -155,7 +155,9 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     check_user("penstock", "CreateKey", build_owner_arn(new.user, context.account_id), context)
     if new.user is None and not context.caller.principal.is_root:
-        raise errors.AccessDenied("Only a key of the account itself can create another one. Name a user.")
+        raise errors.AccessDenied(
+            "Only a key of the account itself can create another such key. Name a user."
+        )
     key_id, secret, stored = make_key(
         bearer=new.bearer, account_id=context.account_id,
         encryption_key=context.environment.settings.queue_encryption_key,
@@ -219,6 +221,6 @@ def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
         if row.key_id == key_id:
             check_user("penstock", action, build_owner_arn(row.user_name, context.account_id), context)
             if row.user_name is None and not context.caller.principal.is_root:
-                raise errors.AccessDenied("Only a key of the account itself can change another one.")
+                raise errors.AccessDenied("Only a key of the account itself can change another such key.")
             return row
     raise KeyNotFound

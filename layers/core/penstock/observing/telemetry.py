@@ -76,9 +76,7 @@ def configure_logging(level: str, stream: TextIO | None = None) -> None:
 
 
 class AtMost(logging.Filter):
-    """Lets only a number of a logger's records a second pass, for events that clients can cause as often as they
-    like.
-    """
+    """Limits a logger's records per second, for events that clients can cause at any rate."""
 
     def __init__(self, records_a_second: int) -> None:
         super().__init__()

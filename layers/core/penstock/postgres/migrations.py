@@ -129,8 +129,8 @@ class Applied:
 
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
     is the reason why the run did not apply the functions of this release, although they differ. `missing_roles` are
-    commands that the migrating role may not run. Until an administrator runs them, applications have no role for the
-    SQL interface.
+    commands that the migrating role may not run. Applications have no role for the SQL interface until an
+    administrator runs these commands.
     """
 
     migrations: list[str] = field(default_factory=list)

@@ -94,8 +94,9 @@ _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_S
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
-# Whether the server may log bodies of messages, which are parameters of calls. It may log them with slow, sampled,
-# all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions do not
+# Whether the server may log bodies of messages, which are parameters of calls. A server may log bodies with slow,
+# sampled, all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions
+# do not
 # change it.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'

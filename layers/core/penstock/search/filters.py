@@ -47,7 +47,8 @@ class AttributeFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=
 class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Passes messages that fulfil every condition that is given.
 
-    `states` lists visible, in_flight and delayed; the default is all of them. `text` must occur in the body, with the
+    `states` lists visible, in_flight and delayed; the default is all three states. `text` must occur in the body,
+    with the
     same upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message
     entered
     this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (ApproximateReceiveCount of

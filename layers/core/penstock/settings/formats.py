@@ -40,7 +40,7 @@ class Format(NamedTuple):
             return False
         try:
             return self.accepts is None or bool(self.accepts(text))
-        except ValueError:  # base64 raises a subclass of it
+        except ValueError:  # base64 raises a subclass of this error
             return False
 
 
@@ -115,7 +115,7 @@ GATEWAY_URL: Final = Format(
 )
 HOST: Final = Format("the name of a host, without https://", r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 HOSTS: Final = Format("names of hosts, without https:// and port", r"[A-Za-z0-9_.*:\[\], -]+", _are_hosts)
-MAIL_SENDER: Final = Format("an address of e-mail, or `name <address>`", accepts=parse_sender, is_shown=False)
+MAIL_SENDER: Final = Format("an e-mail address, or `name <address>`", accepts=parse_sender, is_shown=False)
 MAIL_SERVER: Final = Format("smtp[s]://[user:password@]host[:port]", accepts=parse_server, is_shown=False)
 REGION: Final = Format("the name of a region", r"[a-z0-9-]{1,32}")
 REGIONS: Final = Format("names of regions", r"[a-z0-9, -]+", _are_regions)

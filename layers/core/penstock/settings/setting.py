@@ -59,7 +59,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     if TYPE_CHECKING:
-        # The method makes mypy refuse assignments. At run time the method would make each read of a value slower.
+        # The method makes mypy refuse assignments. The method would make each read of a value slower at run time.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property

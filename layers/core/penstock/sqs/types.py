@@ -341,7 +341,7 @@ class ListMessageMoveTasksResultEntry(Result):
 
 
 class ListMessageMoveTasksResult(Result):
-    """`Results` appears even if it is empty, if the protocol can express that."""
+    """An empty `Results` appears if the protocol can express an empty list."""
 
     results: Annotated[
         list[ListMessageMoveTasksResultEntry] | None, name_flat_list("ListMessageMoveTasksResultEntry")

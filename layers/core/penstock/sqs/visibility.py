@@ -101,7 +101,7 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 
 
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error of an entry of a batch. For a missing message the error differs from the error of a single
+    """Returns the error of an entry of a batch. The error for a missing message differs from the error of a single
     call.
 
     Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.

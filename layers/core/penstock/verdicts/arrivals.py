@@ -14,7 +14,8 @@ STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
 """Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
 SLOPE_SIGMAS: Final = 1.5
-"""Both changes must also be larger than changes by chance. Changes by chance are this large once in a hundred times.
+"""The changes in both spans must also be larger than changes by chance. Changes by chance are this large once in a
+hundred times.
 """
 FADING_MINUTES: Final = 240
 """A trend fades. After this time two thirds of its change have happened."""

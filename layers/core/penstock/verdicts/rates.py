@@ -58,7 +58,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def find_steady_rate(counts: Sequence[int]) -> float:
-    """Returns the mean per minute. It omits one or two bursts, which do not predict the next minutes."""
+    """Returns the mean per minute. The mean omits one or two bursts, which do not predict the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

@@ -30,8 +30,8 @@ BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """A wait of messages without a receive. It has the beginning of the wait, and the time after which the wait
-    counts as a stall.
+    """A wait of messages without a receive. The fields are the beginning of the wait, and the time after which the
+    wait counts as a stall.
     """
 
     since: datetime
@@ -43,8 +43,9 @@ def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """Returns None if no message waits, or if the queue has not been measured since the last receive.
 
     The wait begins with the last receive. If no receive has happened since messages arrived, the stall begins with
-    their arrival. It does not begin before the oldest message, or before the first minute of the run of minutes that
-    ended with messages. If there are no minutes, nothing has changed in the whole period, and the wait begins with
+    their arrival. The stall does not begin before the oldest message, or before the first of the last consecutive
+    minutes that ended with messages. If there are no minutes, nothing has changed in the whole period, and the wait
+    begins with
     the oldest message.
     """
     if series.now.visible <= 0:
@@ -92,7 +93,8 @@ def compute_busy_patience(series: Series) -> timedelta:
 def find_usual_wait(series: Series) -> timedelta:
     """Returns how long messages usually wait for a receive.
 
-    A wait is a run of minutes that ended with messages and had no receive. The next minute with a receive ends it.
+    A wait is a run of minutes that ended with messages and had no receive. The next minute with a receive ends the
+    wait.
     """
     waits: list[int] = []
     wait = 0

@@ -170,7 +170,7 @@ def find_poison(case: Case) -> RuleFinding | None:
 
 
 def find_dead_letters(case: Case) -> RuleFinding | None:
-    """Finds messages in a dead-letter queue, since the oldest of them arrived."""
+    """Finds messages in a dead-letter queue. The state begins with the arrival of the oldest message."""
     if not case.facts.dead_letters or not case.visible:
         return None
     return RuleFinding(Kind.DEAD_LETTERS, case.series.now.oldest_at, Cause.DEAD_LETTERS_WAIT)

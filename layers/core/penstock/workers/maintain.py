@@ -5,7 +5,7 @@ schedules, old outgoing messages, and old windows of metrics. The worker finds a
 updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
 All processes and functions share one round through the queues. Each process or function takes the next few queues,
-and no two of them take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last
+and no two take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last
 round, in any process.
 The time of a run is limited, and the next run continues where the last run stopped.
 """

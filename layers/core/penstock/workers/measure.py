@@ -24,7 +24,9 @@ CALLS_AT_ONCE = 100_000
 QUEUES_A_MINUTE = 10_000
 """The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The name by which the container wakes this worker. Other notifications have the ARN of a queue in its place."""
+"""The name by which the container wakes this worker. Other notifications have the ARN of a queue instead of this
+name.
+"""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:

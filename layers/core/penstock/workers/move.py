@@ -1,8 +1,7 @@
 """Moves messages for message move tasks in steps. Each step is a transaction.
 
 A run ends when no task runs, or when its time is over. Any worker continues where another worker stopped. Several
-workers
-share the tasks; a task's rate limits all of them together, since the database counts it.
+workers share the tasks. A task's rate limits all workers together, since the database counts the moved messages.
 """
 
 from time import monotonic, sleep

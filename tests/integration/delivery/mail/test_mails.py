@@ -100,7 +100,7 @@ def test_no_line_of_a_user_becomes_a_command(
         publish(db, subscribe(db, make_topic(db), address), "m")
     assert deliver()["exhausted"] == len(addresses)
     assert (mail_server.received, mail_server.connections) == ([], 0)
-    assert set(states(db)) == {("failed", "the recipient is no address of e-mail")}
+    assert set(states(db)) == {("failed", "the recipient is not an e-mail address")}
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def is_audited(effect: Effect[Any]) -> bool:
 
 
 def is_done(rows: list[Row]) -> bool:
-    """Returns whether the rows of an act say that something was done, as `queue.write_audit` decides it."""
+    """Returns whether the rows of an act report a change, by the rule of `queue.write_audit`."""
     if not rows:
         return False
     row = rows[0]
@@ -151,7 +151,7 @@ def is_done(rows: list[Row]) -> bool:
 
 
 def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Actor) -> Call[Row] | None:
-    """Returns the call that also writes the audit, or None if the effect is no act."""
+    """Returns the call that also writes the audit, or None if the effect is not an act."""
     if not isinstance(effect, Call | BatchCall) or effect.statement.name not in ACTS:
         return None
     if isinstance(effect.statement, AuditedStatement):  # an operation that this one calls is the act

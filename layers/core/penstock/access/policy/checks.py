@@ -48,7 +48,7 @@ SNS_ACTIONS = frozenset((
 class PolicyProblem(NamedTuple):
     """The reason why AWS does not store a policy.
 
-    `kind`: form, principal, action, or statements and actions for too many of them. `found`: the wrong action, or the
+    `kind`: form, principal, action, or (for too many) statements and actions. `found`: the wrong action, or the
     number of statements or actions.
     """
 

@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
-    """Returns the tests of an element Condition, or None if one of them is unsupported."""
+    """Returns the tests of an element Condition, or None if a test is unsupported."""
     if not isinstance(element, dict):
         return None
     conditions: list[Condition] = []

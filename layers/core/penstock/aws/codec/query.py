@@ -142,7 +142,7 @@ def _decode_member(member: Member, node: Tree) -> str | Tree | None:
 
 def _decode_absent(member: Member, prefix: str) -> Any:
     """Returns the value of an absent required member. An absent flattened list of SQS is empty, because the protocol
-    cannot write an empty one.
+    cannot write an empty list.
     """
     if isinstance(member.shape, List) and member.shape.naming.flat:
         return []

@@ -79,7 +79,7 @@ def compute_sns_delay(attempts: int) -> float | None:
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """Returns the delay for a schedule. Its policy has the maximum number of retries and the maximum age."""
+    """Returns the delay for a schedule. The schedule's policy has the maximum number of retries and the maximum age."""
     policy = delivery.policy or {}
     seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

@@ -81,8 +81,8 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def build_webhook_id(delivery: Delivery) -> str:
-    """Returns the id by which the receiver recognises a repeated webhook. It has the id of the message and, for a
-    gateway, also the id of the subscription. One publication goes to each subscribed phone, and the gateway is the
+    """Returns the id by which the receiver recognises a repeated webhook. The id is made from the message's id and,
+    for a gateway, also the subscription's id. One publication goes to each subscribed phone, and the gateway is the
     receiver for all
     phones.
     """
@@ -96,7 +96,7 @@ def build_event_headers(
     webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
     """Returns headers for JSON and a signature with each secret. All attempts have the same id, but each attempt has
-    its time.
+    a different time.
     """
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:

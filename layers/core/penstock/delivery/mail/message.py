@@ -1,7 +1,7 @@
 """Builds the mail of a delivery.
 
 A notification has the message's subject, or SUBJECT. The link that ends the subscription follows the text. The
-sender's name is the topic's DisplayName. With `email-json` the text is the envelope, which contains that link.
+sender's name is the topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link.
 Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull
 request 102 of librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the
 headers for one click. `Auto-Submitted` keeps programs from answering (RFC 3834).
@@ -70,7 +70,7 @@ def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) 
     """Returns the mail. The mail's Message-ID is the same in every attempt. Raises MailInvalid."""
     document = _document.decode(delivery.body)
     if not is_email_address(document.destination):
-        raise MailInvalid("the recipient is no address of e-mail")
+        raise MailInvalid("the recipient is not an e-mail address")
     link = document.unsubscribe_url
     if link is not None and not _is_link(link):
         link = None
@@ -135,7 +135,9 @@ def _build_text(document: _Document, link: str | None) -> str:
 
 
 def _build_footer(link: str | None) -> str:
-    """Returns the footer of a message. Without a link only the subscriber's account can end the subscription."""
+    """Returns the footer of a message. If the message has no link, only the subscriber's account can end the
+    subscription.
+    """
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"
     return (

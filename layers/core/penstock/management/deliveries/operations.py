@@ -54,7 +54,8 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
     """Selects given-up deliveries to `endpoint` whose last attempt was at `since` or later.
 
-    Without `endpoint` it selects the deliveries to all endpoints. A request covers up to `limit` deliveries with ids
+    A selection without `endpoint` has the deliveries to all endpoints. A request covers up to `limit` deliveries with
+    ids
     after `after`, in the order of the ids.
     """
 

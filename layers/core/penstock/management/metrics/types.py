@@ -46,7 +46,7 @@ class Flow(Struct):
     """Counts and latencies of the messages in [`starts_at`, `ends_at`).
 
     `wait` lasts from sending to the first receive, `processing` from the first receive to deletion, `lag` from sending
-    to deletion. A latency is null if no message has it.
+    to deletion. A latency is null if no message has this latency.
     """
 
     starts_at: datetime
@@ -67,7 +67,8 @@ class Flow(Struct):
 class Window(Flow):
     """One window. Depths and the oldest age describe the end of the window.
 
-    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of such a run has them.
+    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of such a run has these
+    counts.
     """
 
     computed_at: datetime

@@ -83,7 +83,8 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 class OutgoingDeliveryRow(NamedTuple):
     """A delivery that is pending or exhausted.
 
-    `under_way` means that a process tries it now. Another process may try it after `due_at_ms`. `last_status` and
+    `under_way` means that a process tries it now. Another process may try the delivery after `due_at_ms`.
+    `last_status` and
     `last_error`
     come from the last attempt. An attempt without an answer has no status.
     """
@@ -183,7 +184,7 @@ class FailedEndpointRow(NamedTuple):
     """An endpoint that is paused, or to which deliveries were given up. `given_up` counts the given-up deliveries
     that are kept.
 
-    `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused it.
+    `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint.
     """
 
     endpoint: str

@@ -22,7 +22,8 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until the next schedule or retry becomes due. Those that are already due do not count. None means
+    """Milliseconds until the next schedule or retry becomes due. Schedules and retries that are already due do not
+    count. None means
     never.
     """
 

@@ -17,7 +17,7 @@ WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), Wat
 class PolledQueueRow(NamedTuple):
     """A queue that may have messages.
 
-    The last row concerns all queues. No queue has a message before `wait_ms`, unless a commit changes `snapshot`.
+    The last row describes all queues. No queue has a message before `wait_ms`, unless a commit changes `snapshot`.
     """
 
     arn: str | None

@@ -37,8 +37,8 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. `drop_schedule_once` also says true if this request has deleted the schedule
-    before.
+    """Whether the schedule existed. The value is also true if this request of `drop_schedule_once` has deleted the
+    schedule before.
     """
 
     dropped: bool

@@ -198,7 +198,7 @@ def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(given: Mapping[str, str]) -> str:
-    """Returns the digest of the credentials, which is stored instead of them."""
+    """Returns the digest of the credentials, which Penstock stores instead of the credentials."""
     return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
 
 

@@ -1,6 +1,6 @@
 """Publish and PublishBatch make one SQL call, which is one transaction for all subscriptions of a topic.
 
-The container merges the calls of concurrent requests for one topic into one.
+The container merges the calls of concurrent requests for one topic into one call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
