@@ -67,6 +67,10 @@ def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
     assert sorted(message["Body"] for message in raw.sqs.receive(url, 2)) == ["plain", "\U0001f600"]
     single = raw.json("SendMessage", b'{"QueueUrl":"%s","MessageBody":"ab\\ud83d"}' % url.encode())
     assert error(single) == refused("InvalidMessageContents")
+    group = raw.json(
+        "SendMessage", b'{"QueueUrl":"%s","MessageBody":"x","MessageGroupId":"\\ud83d"}' % url.encode()
+    )
+    assert error(group) == refused("InvalidParameterValue")
 
 
 def test_entries_of_a_wrong_type(raw: Raw) -> None:

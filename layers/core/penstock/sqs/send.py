@@ -188,10 +188,10 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     if entry.message_system_attributes:
         validation.check_system_attributes(entry.message_system_attributes)
         system_md5 = digests.compute_attributes_md5(entry.message_system_attributes)
-    if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
-        system = check_system_attributes(entry, trace_header)
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
+    if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
+        system = check_system_attributes(entry, trace_header)
     validation.check_range("DelaySeconds", entry.delay_seconds)
     stored = SendEntry(
         arn, make_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
