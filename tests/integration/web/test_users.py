@@ -281,6 +281,14 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
             '{"Statement": {"Effect": "Deny", "Action": "sqs:SendMessageBatch", "Resource": "*"}}',
             "'sqs:SendMessageBatch' has no effect: a batch is asked for as 'sqs:SendMessage'",
         ),
+        (
+            '{"Statement": {"Effect": "Deny", "Action": "SQS:sendmessagebatch", "Resource": "*"}}',
+            "'SQS:sendmessagebatch' has no effect: a batch is asked for as 'sqs:SendMessage'",
+        ),
+        (
+            '{"Statement": {"Effect": "Deny", "Action": "sns:*Batch", "Resource": "*"}}',
+            "'sns:*Batch' has no effect: a batch is asked for as 'sns:Publish'",
+        ),
     ],
 )
 def test_files_that_are_no_policies(penstock: Run, tmp_path: Path, text: str, reason: str) -> None:

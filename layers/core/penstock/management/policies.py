@@ -25,11 +25,14 @@ def find_policy_problem(text: str) -> str | None:
     if not text.startswith("{"):
         return None
     for name in _list_actions(decode_json(text)):
-        service = name.partition(":")[0].lower()
-        if service in _SERVICES and not any(map(Pattern(name.lower()).matches, _KNOWN)):
+        if name.partition(":")[0].lower() not in _SERVICES:
+            continue
+        matched = sorted(known for known in KNOWN_ACTIONS if Pattern(name.lower()).matches(known.lower()))
+        if not matched:
             return f"there is no action {name!r}"
-        if name.endswith("Batch") and name.removesuffix("Batch").lower() in _KNOWN:
-            return f"{name!r} has no effect: a batch is asked for as {name.removesuffix('Batch')!r}"
+        single = [known.removesuffix("Batch") for known in matched]
+        if all(known.endswith("Batch") for known in matched) and _KNOWN.issuperset(map(str.lower, single)):
+            return f"{name!r} has no effect: a batch is asked for as {', '.join(map(repr, single))}"
     return None
 
 
