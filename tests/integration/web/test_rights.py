@@ -287,6 +287,16 @@ def test_no_parameter_of_a_page_is_our_mistake(path: str, module: str, interface
                 assert interfaces.console.get(address).status_code < 500, address
 
 
+@pytest.mark.parametrize(("path", "module"), PAGES)
+def test_no_name_in_the_path_of_a_page_is_our_mistake(path: str, module: str, interfaces: Interfaces) -> None:
+    interfaces.set_policy(EVERYTHING)
+    for name in re.findall(r"\{(\w+)\}", path):
+        address = path.replace(f"{{{name}}}", "%00")
+        for other, usual in PATH.items():
+            address = address.replace(f"{{{other}}}", usual)
+        assert interfaces.console.get(address).status_code < 500, (module, address)
+
+
 def list_parameters() -> Iterator[tuple[str, str, str]]:
     """Yields the method, the path, and each parameter in the query or path of every route of the document."""
     environment = cast("Any", SimpleNamespace(access=object()))

@@ -6,7 +6,7 @@ import msgspec
 from fastapi import Response
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.sns_arn import TopicArn
+from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import require, require_on_topic, right_of
@@ -109,7 +109,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
 def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
     """Reads a topic. Raises NoSuchThing."""
     arn = build_arn(name, context)
-    rows = yield from Call(DESCRIBE_TOPIC, (arn,))
+    rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
     if not rows:
         raise NoSuchThing(f"There is no topic '{name}'.")
     subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
