@@ -1,8 +1,8 @@
-"""The unit that carries over between machines: the CPU of PostgreSQL for a bare INSERT of one row by pgbench.
+"""Measures a unit that is comparable between machines: PostgreSQL's CPU for a bare INSERT of one row by pgbench.
 
-The INSERTs go to a table in a separate database on the server that Penstock uses in this run: 16
-clients, prepared statements, a transaction a row, 100 bytes and a generated key. The figure is the CPU of the server
-alone, as for all systems on PostgreSQL, without that of opening the connections.
+The INSERTs go to a table in a separate database on the server that Penstock uses in this run: 16 clients, prepared
+statements, a transaction a row, 100 bytes and a generated key. The figure is the server's CPU alone, as for all
+systems on PostgreSQL, without the CPU of opening connections.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
     database, or the INSERTs were too few to measure.
     """
     if not dsn:
-        raise UnavailableError("the database is not known (--database)")
+        raise UnavailableError("the database is unknown (--database)")
     postmaster = postmaster_of(dsn)
     program, meter = find_pgbench(binaries_of(postmaster)), Meter({"postgresql": [postmaster]})
     with own_database(administrator_dsn(dsn)) as own:
@@ -59,7 +59,7 @@ def one_figure(pgbench: Pgbench, meter: Meter, transactions: int) -> float:
 
 @contextmanager
 def own_database(administrator: str) -> Iterator[str]:
-    """The DSN of a database that is dropped at the end."""
+    """Yields the DSN of a database, and drops the database at the end."""
     name = f"bare_insert_{uuid4().hex[:12]}"
     create, drop = sql.SQL("create database {}"), sql.SQL("drop database {} with (force)")
     with psycopg.connect(administrator, autocommit=True) as connection:

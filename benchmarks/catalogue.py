@@ -22,7 +22,7 @@ from .studies.study import Bench, Findings, Study
 
 
 def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
-    """Runs a study that is also a separate program, with its defaults; for a shorter time with a small --scale."""
+    """Runs a study that is also a separate program, with its defaults. A small --scale makes the run shorter."""
     scale = float(bench.options.scale)
     seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
     return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)
@@ -65,6 +65,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def select_studies(names: list[str]) -> list[Study]:
-    """The studies with these names or in these groups, each once, in the order of the catalogue."""
+    """Returns each study with these names or in these groups once, in the order of the catalogue."""
     selected = {name for given in names for name in GROUPS.get(given, (given,))}
     return [study for name, study in STUDIES.items() if name in selected]

@@ -1,4 +1,4 @@
-"""The options of the command: sizes, what to do when the host is busy, and the address of a running service."""
+"""Defines the options of the command: sizes, the reaction to a busy host, and the address of a running service."""
 
 import argparse
 from collections.abc import Collection, Sequence
@@ -54,6 +54,6 @@ def parse_names(parser: argparse.ArgumentParser, given: Sequence[str], known: Co
 
 
 def stored_options(options: argparse.Namespace) -> dict[str, object]:
-    """The options on which the figures depend."""
+    """Returns the options that influence the figures."""
     kept = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name, *_ in SIZES}
     return {"connections": options.connections} | kept | {"service_was_running": bool(options.endpoint)}

@@ -1,4 +1,4 @@
-"""Penstock as a system under test: started for the run with a separate database, or a running service."""
+"""Runs Penstock as a system under test: a service with a separate database for the run, or a running service."""
 
 import os
 import re
@@ -25,9 +25,9 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known.
+    """Penstock. `endpoint`, `pids` and `dsn` belong to a running service, whose database may be unknown.
 
-    `programs`: the folder with `penstock`, of this environment or of another one. `settings`: further environment
+    `programs` is the folder with `penstock`, in this environment or another one. `settings` has further environment
     variables of the service.
     """
 
@@ -53,7 +53,9 @@ class Penstock:
         self._folder: Path | None = None
 
     def start(self) -> None:
-        """Starts the service if necessary. Raises UnavailableError with its output when it does not start."""
+        """Starts the service if necessary. Raises UnavailableError with the service's output if the service does not
+        start.
+        """
         if not self.endpoint:
             self._launch()
         self.meter = Meter(self._roots())
@@ -69,7 +71,7 @@ class Penstock:
         self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
 
     def environment(self) -> dict[str, str]:
-        """The environment variables of the service."""
+        """Returns the environment variables of the service."""
         return {**os.environ, **self._settings}
 
     def make_key(self, account: str) -> Key:
@@ -89,7 +91,9 @@ class Penstock:
         return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
-        """The process trees of the server side. A PgBouncer that is a child of the service counts separately."""
+        """Returns the process trees of the server side. A PgBouncer that is a child of the service counts
+        separately.
+        """
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]
@@ -108,7 +112,7 @@ class Penstock:
         return True
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Makes one run. A checkpoint is made before each call of `watch`, so that none disturbs the measured time."""
+        """Makes one run. A checkpoint precedes each call of `watch`, so no checkpoint disturbs the measured time."""
 
         def settled(stage: str) -> None:
             self.settle()
@@ -140,7 +144,7 @@ class Penstock:
         return bytes_below(data_folder(self.dsn)) if self.dsn else None
 
     def database_settings(self) -> dict[str, str]:
-        """The settings that a peer's database copies; empty if the database is not known."""
+        """Returns the settings that a peer's database copies, or no settings if the database is unknown."""
         return settings_of(self.dsn) if self.dsn else {}
 
     def database_binaries(self) -> Path:
@@ -148,14 +152,14 @@ class Penstock:
 
 
 def announced(log: Path) -> str:
-    """The DSN of the database in the service's output; empty until the service reports that it is ready."""
+    """Returns the database's DSN from the service's output, or "" until the service reports its readiness."""
     text = log.read_text(errors="replace")
     database = DATABASE.search(text)
     return database.group(1) if READY.search(text) and database else ""
 
 
 def commit() -> str:
-    """The commit of the benchmark's working tree, marked when files differ from it."""
+    """Returns the commit of the benchmark's work tree, with a mark if files differ from the commit."""
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=Path(__file__).parent)
     return done.stdout.strip() or "unknown"

@@ -29,7 +29,7 @@ class PgbenchRun:
 
 @dataclass(frozen=True, slots=True)
 class Pgbench:
-    """The program, and the DSN of the database that it works on."""
+    """The program, and the DSN of its database."""
 
     program: str
     dsn: str
@@ -60,7 +60,9 @@ class Pgbench:
             )
 
     def opening_cpu(self, clients: int, meter: Meter) -> float:
-        """CPU of opening the connections, which pgbench does within the measured time and a service does not."""
+        """Returns the CPU of opening the connections. pgbench opens connections within the measured time, and a
+        service does not.
+        """
         before = meter.read()
         self.run("select 1;\n", clients, 1)
         return meter.read().cpu_seconds["postgresql"] - before.cpu_seconds["postgresql"]
@@ -72,7 +74,7 @@ def children_cpu_seconds() -> float:
 
 
 def tps_of(output: str) -> float:
-    """Transactions a second without the time to connect."""
+    """Returns the transactions a second, without the time to connect."""
     line = next(line for line in output.splitlines() if line.startswith("tps ="))
     return float(line.split()[2])
 

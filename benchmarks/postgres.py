@@ -1,4 +1,4 @@
-"""Reads process and settings of a PostgreSQL and makes checkpoints; starts an ephemeral PostgreSQL for a peer."""
+"""Reads process and settings of a PostgreSQL, makes checkpoints, and starts an ephemeral PostgreSQL for a peer."""
 
 import os
 import pwd
@@ -44,7 +44,7 @@ SHOWN_SETTINGS = (
 
 
 def postmaster_of(dsn: str) -> int:
-    """Process id of the server, which must run on this machine. Raises UnavailableError."""
+    """Returns the process id of the server, which must run on this machine. Raises UnavailableError."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute("select pg_backend_pid(), inet_server_addr()").fetchone()
         assert row is not None
@@ -57,7 +57,9 @@ def postmaster_of(dsn: str) -> int:
 
 
 def settings_of(dsn: str) -> dict[str, str]:
-    """The settings of the configuration file and command line, in the units of `-c name=value` without a suffix."""
+    """Returns the settings of the configuration file and command line, in the units of `-c name=value` without a
+    suffix.
+    """
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(query).fetchall()
@@ -69,7 +71,7 @@ def is_copied(name: str) -> bool:
 
 
 def shown_settings(dsn: str) -> dict[str, str]:
-    """The settings on which figures depend, as a session reads them."""
+    """Returns a session's settings that influence figures."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(
             "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN_SETTINGS)]
@@ -78,17 +80,17 @@ def shown_settings(dsn: str) -> dict[str, str]:
 
 
 def data_folder(dsn: str) -> Path:
-    """The server's data folder, with the write-ahead log. The data folder is the server's working folder, so no
-    special role is needed.
+    """Returns the server's data folder, with the write-ahead log. The data folder is the server's working folder, so
+    no special role is needed.
     """
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
 
 def administrator_dsn(dsn: str) -> str:
-    """Returns the DSN if its role may create databases, else that of the superuser `postgres` through the server's
-    socket.
+    """Returns the DSN if its role may create databases, or else the DSN of the superuser `postgres` through the
+    server's socket.
 
-    `penstock up` gives its own role no such right. Only root and the server's user can enter that socket's folder.
+    `penstock up` does not give its role this right. Only root and the server's user can enter that socket's folder.
     """
     query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -109,7 +111,9 @@ def checkpoint(dsn: str) -> None:
 
 
 def binaries_of(postmaster: int | None) -> Path:
-    """The folder of the programs of a running server, else of the newest installed one. Raises UnavailableError."""
+    """Returns the folder with the programs of a running server, or else of the newest installed one. Raises
+    UnavailableError.
+    """
     if postmaster is not None:
         return Path(f"/proc/{postmaster}/exe").readlink().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
@@ -191,7 +195,7 @@ class EphemeralPostgres:
 
 
 def server_user() -> pwd.struct_passwd | None:
-    """The user that runs the server; None for the caller's own, if that is not root."""
+    """Returns the user that runs the server, or None for the caller, if the caller is not root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}

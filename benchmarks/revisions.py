@@ -2,11 +2,11 @@
 
     python -m benchmarks.revisions BASE [NEW…] --scenario send_1,receive_delete_1 --rounds 20 --connections 16,64
 
-Each commit gets a separate work tree and environment, and a running service with a separate database; all services run
-all the time, and their order changes each round, since the machine's speed changes within the hour. The result for a
-NEW is the median of its quotients with BASE over all rounds. With `--log FILE` every round is a line of JSON there.
-`--plain`: each on a PostgreSQL with its defaults (`peers/plain_postgres.py`). `--waiting N`: another queue holds N
-messages.
+Each commit gets a separate work tree and environment, and a running service with a separate database; all services
+run all the time, and their order changes each round, since the machine's speed changes within the hour. The result
+for a NEW is the median of its quotients with BASE over all rounds. With `--log FILE`, the program writes every round
+as a line of JSON to the file. With `--plain`, each service uses a PostgreSQL with its defaults
+(`peers/plain_postgres.py`). With `--waiting N`, another queue holds N messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Cost:
 
 @contextmanager
 def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Penstock]:
-    """The service of a commit, from a new work tree. The `make` of that work tree builds its environment."""
+    """Yields the service of a commit from a new work tree. The `make` of that work tree builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
         subprocess.run(["make", "--silent", "-C", tree, ".venv/service.stamp"], check=True)
@@ -74,7 +74,7 @@ def fill(service: Penstock, messages: int) -> None:
 
 
 def cost(outcome: Outcome) -> Cost:
-    """What a run cost. Raises ValueError for a run that lost or doubled messages."""
+    """What a run cost. Raises ValueError if the run lost or doubled messages."""
     if not outcome.valid:
         raise ValueError(f"{outcome.scenario}: {outcome.verdict}")
     return Cost(outcome.server_cpu_seconds_per_1000, outcome.latency.p50_ms, outcome.latency.p99_ms)

@@ -25,7 +25,7 @@ from .system import System, UnavailableError
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the selected studies. The module's docstring lists the exit codes."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
-    # SIGTERM exits through the context managers, so that all started processes are stopped.
+    # SIGTERM exits through the context managers, which stop all started processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_study(study: Study, bench: Bench) -> bool:
-    """Runs a study and writes its results file; returns whether all runs were valid."""
+    """Runs a study and writes its results file. Returns whether all runs were valid."""
     if study.alone and bench.options.no_penstock:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)

@@ -1,4 +1,4 @@
-"""The scenarios by name: the flows of the measured time, and whether the queue is filled before it."""
+"""Maps names to scenarios: the flows of the measured time, and whether the queue is filled before that time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario. Connections get the flows of `measured` in turn. `filled`: the queue has all messages at the start.
-    `fifo`: the queue is FIFO.
+    """A scenario. Connections get the flows of `measured` in turn. If `filled` is true, the queue has all messages at
+    the start. If `fifo` is true, the queue is FIFO.
 
     The main figure is messages a second until the last response to one of `counted`.
     """

@@ -1,4 +1,6 @@
-"""The interface of a system under test, Penstock or a peer, and functions that start and stop its processes."""
+"""Defines the interface of a system under test (Penstock or a peer), and functions that start and stop its
+processes.
+"""
 
 import socket
 import subprocess
@@ -13,7 +15,7 @@ from .scenarios import Scenario
 
 
 class UnavailableError(Exception):
-    """The system cannot be measured on this machine; the text says what is missing."""
+    """The system cannot be measured on this machine. The text names the missing part."""
 
 
 class System(Protocol):
@@ -30,18 +32,20 @@ class System(Protocol):
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome: ...
 
     def facts(self) -> dict[str, object]:
-        """Versions and settings, for the results file."""
+        """Returns versions and settings for the results file."""
 
     def pss_bytes(self) -> dict[str, int | None]: ...
 
     def disk_bytes(self) -> int | None:
-        """The size of its data on disk; None if it stores none, or the size cannot be read."""
+        """Returns the size of the system's data on disk, or None if the system stores no data or the size cannot be
+        read.
+        """
 
     def stop(self) -> None: ...
 
 
 def bytes_below(folder: Path) -> int:
-    """Disk space of the files below `folder`. Files that are deleted meanwhile are left out."""
+    """Returns the disk space of the files below `folder`. The sum leaves out files that are deleted meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -50,7 +54,7 @@ def bytes_below(folder: Path) -> int:
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago."""
+    """Returns a loopback port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -59,7 +63,7 @@ def free_port() -> int:
 def wait_until(
     done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60
 ) -> None:
-    """Waits for `done`. Raises UnavailableError with the end of `log` when the process ends or the time is over."""
+    """Waits for `done`. Raises UnavailableError with the end of `log` if the process ends or the time is over."""
     deadline = time.monotonic() + seconds
     while not done():
         if process.poll() is not None or time.monotonic() > deadline:

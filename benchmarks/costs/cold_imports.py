@@ -1,12 +1,12 @@
-"""Measures the cost of starting each function: CPU of the imports, as `sam build` packaged them, by driver.
+"""Measures the cost of starting each function: the CPU of the imports in `sam build`'s packages, by driver.
 
     infra/local/sam_build.sh .tools/python/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9 --secret
 
-With `--secret` the import reads the function's secret, as on AWS, from a Secrets Manager of this process, with TLS.
+With `--secret`, the import reads the function's secret with TLS from a Secrets Manager of this process, as on AWS.
 Each import runs in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
-site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The least of
-the repeats is the cost, since other programs only add to it; the median beside it shows how busy the machine was.
+site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The lowest
+of the repeats is the cost, because other programs only add to it. The median shows the load of the machine.
 """
 
 import argparse
@@ -33,7 +33,7 @@ print((time.process_time() - begun) * 1000, len(sys.modules))
 
 
 def functions(build: Path) -> Iterator[tuple[str, Path]]:
-    """The handler's module and the code of each function that has only the core layer."""
+    """Returns the handler's module and the code of each function that has only the core layer."""
     for resource in yaml.safe_load((build / "template.yaml").read_text())["Resources"].values():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and "Layers" not in properties:
@@ -43,7 +43,7 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
 def import_ms(
     python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]
 ) -> tuple[float, int]:
-    """CPU milliseconds of one import, and the number of modules after it."""
+    """Returns the CPU milliseconds of one import, and the number of modules after the import."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
         cwd=code,
@@ -79,7 +79,7 @@ def main() -> None:
             variables = {"QUEUE_SECRET": manager.name, **manager.variables}
         measure(options, variables)
         if options.secret and not manager.calls:
-            raise SystemExit("no function has read the secret")
+            raise SystemExit("None of the functions has read the secret.")
 
 
 def measure(options: argparse.Namespace, variables: Mapping[str, str]) -> None:

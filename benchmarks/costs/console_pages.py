@@ -1,12 +1,12 @@
-"""Measures how long the console's pages take on a large installation.
+"""Measures the time of the console's pages on a large installation.
 
     python -m benchmarks.costs.console_pages                     # 100,000 queues, 5,000,000 messages in one of them
     python -m benchmarks.costs.console_pages --queues 1000 --messages 10000
 
-Fills the database of a `penstock up --ephemeral` by SQL: queues, a topic with subscriptions, schedules, messages, dead
-letters in three groups. Then requests each page. A fresh answer reads everything from the database; the others share
-what was read for some seconds, as viewers do. Prints both times until the last byte, in milliseconds, and the bytes on
-the wire (gzip).
+Fills the database of a `penstock up --ephemeral` by SQL: queues, a topic with subscriptions, schedules, messages,
+dead letters in three groups. Then requests each page. A fresh answer reads all its data from the database. The other
+answers share this data for some seconds, as viewers do. Prints both times until the last byte, in milliseconds, and
+the bytes on the wire (gzip).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 
 def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
-    """Creates all rows; prints how long each step took."""
+    """Creates all rows, and prints the time of each step."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for what, statement, number in (
             ("queues", QUEUES, queues), ("subscriptions", SUBSCRIPTIONS, rows), ("schedules", SCHEDULES, rows),

@@ -1,4 +1,4 @@
-"""A valid request for every function that answers requests; it is repeated, so that each invocation costs the same."""
+"""Holds a valid request for every function that answers requests. Each repetition of the request costs the same."""
 
 import json
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ SCHEDULE = {
 BODY = "x" * 1000
 PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
 
-# By action: the members of the request. Values in braces come from the response of an earlier call. The service refuses
-# these actions early, since the first call has left nothing to do: ConfirmSubscription, Unsubscribe,
+# Maps actions to the members of the request. Values in braces come from the response of an earlier call. The service
+# refuses these actions early, because the first call has left no work: ConfirmSubscription, Unsubscribe,
 # StartMessageMoveTask, CancelMessageMoveTask, DeleteQueue, the second CreateSchedule, CreateScheduleGroup and
 # AddPermission.
 SQS: Mapping[str, Mapping[str, Any]] = {
@@ -117,7 +117,7 @@ SNS: Mapping[str, Mapping[str, Any]] = {
     "ListSMSSandboxPhoneNumbers": {},
     "DeleteSMSSandboxPhoneNumber": {"PhoneNumber": PHONE},
 }
-# By action: method, path and body. Method and path select the action.
+# Maps actions to method, path and body. Method and path select the action.
 SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
     "CreateScheduleGroup": ("POST", "/schedule-groups/bench", {}),
     "GetScheduleGroup": ("GET", "/schedule-groups/bench", None),
@@ -135,7 +135,7 @@ SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
 
 
 def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None:
-    """The request for a function such as SqsSendMessage; None if the function answers no requests."""
+    """Returns the request for a function such as SqsSendMessage, or None if the function does not answer requests."""
     if function == "Rest":
         return Request("GET", "/v1/queues/bench", headers=(HOST,))
     if function.startswith("Scheduler"):

@@ -2,10 +2,10 @@
 
 make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md
 
-Cold: a new process, which imports the handler, reads its secret, connects through PgBouncer and answers. Warm: the same
-process again. Milliseconds from passing the event to the process until its result, without HTTP; and the processor
-time of the process until its first result, on which other programs have less influence. The scheduled functions are
-left out: how long they run depends on how much work there is.
+Cold: a new process, which imports the handler, reads its secret, connects through PgBouncer and answers. Warm: the
+same process again. The figures are the milliseconds from the event to its result, without HTTP, and the processor
+time of the process until its first result, which other programs influence less. The benchmark leaves out the
+scheduled functions, because their time depends on the amount of work.
 """
 
 import argparse
@@ -60,7 +60,7 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
         try:
             placeholders = await prepare(fleet)
-            # Functions that delete come last: the others use the same message.
+            # Functions that delete come last, because the others use the same message.
             names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
             requests = {name: request_of(name, placeholders) for name in names}
             return [
@@ -73,7 +73,7 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 
 
 async def prepare(fleet: Fleet) -> dict[str, str]:
-    """Makes the queues, topic and schedule of the requests, and returns the values of their placeholders."""
+    """Creates the queues, topic and schedule for the requests, and returns the values of the placeholders."""
     for name in ("bench", "dead"):
         await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
     await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
@@ -92,7 +92,7 @@ async def prepare(fleet: Fleet) -> dict[str, str]:
 
 
 async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
-    """The gateway's response, which must be a success."""
+    """Returns the gateway's response, which must be a success."""
     response = response_of(json.loads(await fleet.invoke("Gateway", event_of(FORM, request))))
     assert response.status == 200, response.body
     return dict(json.loads(response.body or b"{}"))
@@ -128,7 +128,7 @@ async def measure_one(
 
 
 def processor_ms(fleet: Fleet, name: str) -> float:
-    """Processor time of the one process of a function."""
+    """Returns the processor time of a function's only process."""
     (pid,) = (each.pid for each in fleet.environments if each.function.name == name and each.is_alive)
     assert pid is not None
     return on_cpu_seconds(pid) * 1000

@@ -4,7 +4,8 @@
     python -m benchmarks.costs.mappings --idle 10000      # 10,000 mappings of empty queues, too
 
 Starts `penstock up --ephemeral` with a function beside it, which does nothing. Prints p50, p99 and the longest time
-from before SendMessage until the function has the event, then the CPU of the server side while nothing is sent.
+from the start of SendMessage until the function has the event. Then it prints the server side's CPU while clients
+send no messages.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 
 SETTLE_SECONDS: Final = 75.0
-"""After the mappings were made: registrations of long polls become rarer within this time."""
+"""Registrations of long polls become rarer within this time after the creation of the mappings."""
 IDLE: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)
@@ -48,14 +49,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Writes nothing: clients end connections that they do not need any more."""
+        """Ignores the error, because clients end connections that they no longer need."""
 
 
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
     """An endpoint of Lambda whose function does nothing, or of webhooks.
 
-    Yields its address and the seconds that each message has taken to the function.
+    Yields the endpoint's address, and the seconds that each message took to reach the function.
     """
     took: list[float] = []
 
@@ -91,7 +92,7 @@ def client(name: str, endpoint: str) -> Any:
 
 
 def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -> None:
-    """Sends at a rate, whatever the outcome; prints how long the messages took."""
+    """Sends at a rate without regard to the outcome, and prints the times of the messages."""
     sqs = client("sqs", endpoint)
     url = sqs.create_queue(QueueName="busy")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -115,7 +116,7 @@ def measure_latency(endpoint: str, took: list[float], rate: int, seconds: int) -
 
 
 def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
-    """Prints the CPU while nothing is sent, and beside a message a second with and without the mappings."""
+    """Prints the CPU while no messages are sent, and with a message a second, with and without the mappings."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         connection.execute(IDLE.encode(), [mappings])
         connection.execute("notify penstock, 'mappings'")
@@ -134,7 +135,7 @@ def measure_idle(penstock: Penstock, mappings: int, seconds: int) -> None:
 
 
 def cpu_shares(penstock: Penstock, seconds: int, each_second: Callable[[], None] = lambda: None) -> str:
-    """The CPU of the server side during `seconds`."""
+    """Returns the server side's CPU during `seconds`."""
     before = penstock.meter.read().cpu_seconds
     for _ in range(seconds):
         time.sleep(1)

@@ -1,4 +1,4 @@
-"""Measures the metrics job: time, memory and transactions for millions of messages, beside plain SQL; and under load.
+"""Measures the metrics job's time, memory and transactions for millions of messages, beside plain SQL and under load.
 
     python -m benchmarks.costs.pipeline --messages 1000000,10000000  # starts PostgreSQL and Spark
     python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases with such a history
@@ -53,7 +53,7 @@ LOAD = SCENARIOS["warski"]
 LOAD_PLAN = Plan(16, 60_000, 100)
 LOAD_HISTORY = 200_000
 LOAD_RUNS = 3
-LOAD_SECONDS = 180.0  # the job may take longer, while the service uses most of the CPU
+LOAD_SECONDS = 180.0  # The job may take longer while the service uses most of the CPU.
 HISTORY = """
 select (select sum(cardinality(sent_at)) from queue.history)::bigint,
     (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
@@ -61,7 +61,7 @@ select (select sum(cardinality(sent_at)) from queue.history)::bigint,
 
 @dataclass(slots=True)
 class JobObservation:
-    """Time, memory, CPU and transactions of a job, sampled while it ran."""
+    """Time, memory, CPU and transactions of a job, sampled during its run."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -176,8 +176,8 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 
 
 def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
-    """Measures three runs without a span: the first, one without changes, and one after a message of three days
-    ended.
+    """Measures three runs without a span: the first run, a run without changes, and a run after the end of a
+    three-day-old message.
     """
     line: dict[str, object] = {"messages": messages}
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -244,7 +244,7 @@ def worker_peak_bytes(pid: int) -> int:
 
 
 def high_water_mark(pid: int) -> int:
-    """VmHWM of /proc/<pid>/status, in bytes; 0 when the process has ended."""
+    """Returns VmHWM of /proc/<pid>/status in bytes, or 0 if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -254,7 +254,7 @@ def high_water_mark(pid: int) -> int:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """The figures to store. CPU comes from the last sample, memory from the highest one."""
+    """The figures to store. CPU comes from the last sample, and memory from the highest sample."""
     return {
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),
@@ -267,7 +267,7 @@ def figures(observation: JobObservation, messages: int) -> dict[str, float]:
 
 
 def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
-    """Seconds that reference.sql takes; it writes only temporary tables."""
+    """Returns the seconds of reference.sql, which writes only temporary tables."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
         reference.compute(connection, span.from_at, span.to_at, span.timezone)
@@ -277,7 +277,7 @@ def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
 
 
 def result_counts(dsn: str) -> dict[str, int]:
-    """The number of rows in the tables of results."""
+    """Returns the number of rows in the tables of results."""
     counts = {}
     with psycopg.connect(dsn) as connection:
         for table in ("metrics_window", "metrics_latency"):
@@ -287,7 +287,7 @@ def result_counts(dsn: str) -> dict[str, int]:
 
 
 def measure_under_load(prefix: list[str]) -> dict[str, object]:
-    """Messages a second through the service before the job, while it runs, and after it."""
+    """Measures messages a second through the service before, during and after the job."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
     penstock.start()
@@ -314,7 +314,7 @@ def measure_under_load(prefix: list[str]) -> dict[str, object]:
 
 
 def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
-    """The observation of the job, and the rates of runs that began and ended while it ran."""
+    """Returns the observation of the job, and the rates of runs that began and ended during the job."""
     ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
@@ -336,7 +336,7 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservatio
 
 
 def rate(penstock: Penstock) -> int:
-    """Messages a second of one run. Raises RuntimeError when a message was lost or received twice."""
+    """Returns the messages a second of one run. Raises RuntimeError if a message was lost or received twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

@@ -1,7 +1,8 @@
-"""A keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives response bodies.
+"""Implements a keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives
+response bodies.
 
-A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). A response that
-is not 2xx, or is malformed, is counted, and the flow receives None.
+A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). The connection
+counts a malformed response or a status other than 2xx, and the flow receives None.
 """
 
 import asyncio
@@ -26,7 +27,9 @@ class MalformedAnswerError(Exception):
 
 
 def content_length(head: bytes) -> int:
-    """Content-Length of an answer's head. Raises MalformedAnswerError; chunked answers are not supported."""
+    """Returns the Content-Length of an answer's head. Raises MalformedAnswerError; chunked answers are not
+    supported.
+    """
     low = head.lower()
     start = low.find(LENGTH)
     if start < 0:
@@ -116,7 +119,7 @@ class Connection(asyncio.Protocol):
             self._write(request_or_due.request, request_or_due.at)
 
     def _write(self, request: Request, since: float) -> None:
-        """Writes a request. `since`: when its latency begins."""
+        """Writes a request. `since` is the beginning of the latency."""
         if self.finished.done() or self._transport is None:
             return
         self._action, self._written_at = request.action, since

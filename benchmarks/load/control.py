@@ -5,7 +5,7 @@ import urllib.request
 
 from .wire import AUTHORIZATION, CONTENT_TYPE, Address, signed_lines
 
-# No message may become visible again during a slow drain, so that a second receive is an error of the service.
+# Messages stay invisible during a slow drain, so a second receive of a message is an error of the service.
 VISIBILITY_SECONDS = 600
 SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
@@ -13,7 +13,7 @@ SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 def call(
     address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS"
 ) -> dict[str, object]:
-    """One action, signed if the address has a key. Raises urllib.error.HTTPError for an answer that is not 2xx."""
+    """One action, signed if the address has a key. Raises urllib.error.HTTPError for a status other than 2xx."""
     data, target = json.dumps(payload).encode(), f"{service}.{action}"
     signed = signed_lines(address, target, data, SIGNING_NAMES[service]).decode()
     given = dict(line.split(": ", 1) for line in signed.split("\r\n") if line)
@@ -32,7 +32,7 @@ def call(
 
 
 def create_queue(address: Address, **given: str) -> None:
-    """Creates a queue. `given`: attributes besides VisibilityTimeout, or instead of our VisibilityTimeout."""
+    """Creates a queue. `given` has attributes besides VisibilityTimeout, or another VisibilityTimeout."""
     attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)} | given
     call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
 

@@ -1,4 +1,4 @@
-"""The load generator for services that speak SQS JSON: it fills, measures, drains, and compares the message ids.
+"""Generates load for services that speak SQS JSON: fills a queue, measures, drains, and compares the message ids.
 
 python -m benchmarks.load.driver --endpoint http://127.0.0.1:9324 --scenario send_1 --connections 16
 """
@@ -26,7 +26,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The callers that create and use queues, with their keys (only the owner's if one is given), and the policy."""
+    """The callers that create and use queues, with their keys, and the policy. A given owner's key is the only key."""
 
     owner: Key | None = None
     user: Key | None = None
@@ -34,7 +34,7 @@ class Callers:
 
 
 class HttpLoad:
-    """Runs scenarios against one endpoint; every run uses a new queue."""
+    """Runs scenarios against one endpoint, each with a new queue."""
 
     def __init__(
         self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None
@@ -93,7 +93,7 @@ def outcome_of(
     verdict: Verdict,
     other_bad_answers: int = 0,
 ) -> Outcome:
-    """Computes the figures of a measured phase; `readings` are the counters before and after it."""
+    """Computes the figures of a measured phase. `readings` are the counters before and after the phase."""
     sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
     send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
     elapsed = measured.seconds_until(*scenario.counted)
@@ -137,7 +137,7 @@ def all_calls(tally: Tally) -> list[float]:
 
 
 def main() -> int:
-    """Runs a scenario once against a running service; benchmarks.run compares systems with repeats."""
+    """Runs a scenario once against a running service. benchmarks.run compares systems with repeats."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoint", default="http://127.0.0.1:9324")
     parser.add_argument("--pid", type=int, action="append", default=[], help="service process to account for")

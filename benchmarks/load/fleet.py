@@ -1,8 +1,8 @@
-"""The load generator's processes: each runs its share of a phase's connections on uvloop.
+"""Runs the load generator's processes. Each process runs its share of a phase's connections on uvloop.
 
-In a phase the processes open connections and report that they are ready; the caller reads the counters; all processes
-start at once, and report when they have finished; the caller reads the counters again. While a phase runs, the
-processes share only one counter each.
+In a phase, the processes open connections and report their readiness, and the caller reads the counters. Then all
+processes start at once and report their end, and the caller reads the counters again. During a phase, each process
+shares only one counter.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """A phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
+    """A phase. With `idle_samples`, the phase ignores the flows and measures an idle queue."""
 
     address: Address
     body: str
@@ -47,7 +47,9 @@ class PhaseOrder:
 
 
 class Fleet:
-    """Load processes, which run many phases until `close`. `processes`: how many, unless an order says otherwise."""
+    """Load processes that run many phases until `close`. `processes` is the number of processes, unless an order says
+    otherwise.
+    """
 
     def __init__(self, processes: int) -> None:
         self._default_processes = processes
@@ -59,7 +61,7 @@ class Fleet:
         self._start_processes(processes)
 
     def run(self, order: PhaseOrder, mark: Callable[[], None] = lambda: None) -> Tally:
-        """Run one phase; `mark` is called just before its start and just after its end."""
+        """Runs one phase, and calls `mark` just before its start and just after its end."""
         orders = split_order(order, order.processes or self._default_processes)
         self._start_processes(len(orders))
         used = self._pipes[: len(orders)]
@@ -93,7 +95,9 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Waits for this word of each process. Raises RuntimeError with the reason when a process has failed."""
+        """Waits until each process has written this word. Raises RuntimeError with the reason if a process has
+        failed.
+        """
         for pipe in pipes:
             try:
                 reply = pipe.recv()
@@ -104,7 +108,7 @@ class Fleet:
 
 
 def split_order(order: PhaseOrder, processes: int) -> list[PhaseOrder]:
-    """Splits a phase into one part for each process; every part has connections for each of the flows."""
+    """Splits a phase into one part for each process. Every part has connections for all flows."""
     if order.idle_samples:
         return [order]
     used = max(1, min(processes, order.connections // len(order.flows)))
@@ -161,7 +165,7 @@ async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
 
 
 async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
-    """Runs the flows. A connection that breaks is counted as a bad response; the others go on."""
+    """Runs the flows. A broken connection counts as a bad response, and the others continue."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)
         return

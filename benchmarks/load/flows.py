@@ -1,6 +1,6 @@
-"""The scenarios as flows: a flow yields the requests of one connection and counts the responses.
+"""Defines the scenarios as flows. A flow yields the requests of one connection and counts the responses.
 
-Flows do no input or output. `Phase` has what the connections of a process share.
+Flows do no input or output. `Phase` holds the state that the connections of a process share.
 """
 
 import random
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Phase:
-    """The requests, counters and pace that the flows of one process share."""
+    """Holds the requests, counters and pace that the flows of one process share."""
 
     requests: Requests
     body: str
@@ -49,7 +49,7 @@ class Phase:
         self.md5 = md5_of(self.body)
 
     def decoded(self, decode: Callable[[bytes], T], answer: bytes | None) -> T | None:
-        """The response as a typed object. A malformed one is counted as bad; then the result is None."""
+        """Returns the response as a typed object. A malformed response counts as bad, and gives None."""
         if answer is None:
             return None
         try:
@@ -64,7 +64,7 @@ class Phase:
         self.tally.acknowledged.append(entry.message_id)
 
     def accept(self, messages: list[Message]) -> None:
-        """Counts received messages; a body that differs from the one sent is a bad response."""
+        """Counts received messages. A body that differs from the sent body is a bad response."""
         self.tally.received.extend([message.message_id for message in messages])
         self.progress.received(len(messages))
         for message in messages:
@@ -73,7 +73,7 @@ class Phase:
 
 
 def send_singly(phase: Phase) -> Flow:
-    """SendMessage until all messages have been sent."""
+    """Calls SendMessage until all messages have been sent."""
     request = phase.requests.send(phase.body)
     while phase.progress.claim(1):
         answer = yield phase.pace.timed(request, 1)
@@ -83,7 +83,7 @@ def send_singly(phase: Phase) -> Flow:
 
 
 def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
-    """SendMessageBatch; `sizes` yields the number of entries of the next call."""
+    """Calls SendMessageBatch. `sizes` yields the number of entries of the next call."""
     requests = [phase.requests.send_batch(phase.body, size) for size in range(BATCH_LIMIT + 1)]
     while count := phase.progress.claim(next(sizes)):
         answer = yield phase.pace.timed(requests[count], count)
@@ -101,7 +101,7 @@ def send_tens(phase: Phase) -> Flow:
 
 
 def send_without_recording(phase: Phase) -> Flow:
-    """Batches of 10 whose ids are not stored: for backlogs that are too long to compare message by message."""
+    """Sends batches of 10 without storing the ids, for backlogs that are too long to compare message by message."""
     request = phase.requests.send_batch(phase.body, BATCH_LIMIT)
     while phase.progress.claim(BATCH_LIMIT) == BATCH_LIMIT:
         batch = phase.decoded(decode_send_batch, (yield request))
@@ -119,13 +119,13 @@ def receive_without_delete(phase: Phase) -> Flow:
 
 
 def send_random_bulks(phase: Phase) -> Flow:
-    """Batches of 1 to 10 messages, as in Warski's benchmark."""
+    """Sends batches of 1 to 10 messages, as in Warski's benchmark."""
     rng = random.Random()
     return send_batches(phase, iter(lambda: rng.randint(1, BATCH_LIMIT), 0))
 
 
 def receive_delete(phase: Phase, count: int) -> Flow:
-    """ReceiveMessage of up to `count`, then deletion in one call, until all messages have been received."""
+    """Receives up to `count` messages and deletes them in one call, until all messages have been received."""
     request = phase.requests.receive(count)
     while not phase.progress.complete:
         answer = phase.decoded(decode_receive, (yield request))
@@ -147,7 +147,7 @@ def receive_delete_singly(phase: Phase) -> Flow:
 
 
 def delete(phase: Phase, messages: list[Message]) -> Flow:
-    """DeleteMessage for one message, DeleteMessageBatch for more; counts the messages that the service deleted."""
+    """Calls DeleteMessage for one message and DeleteMessageBatch for more, and counts the deleted messages."""
     if len(messages) == 1:
         answer = yield phase.requests.delete(messages[0].receipt_handle)
         if answer in {b"", b"{}"}:
@@ -170,7 +170,7 @@ def cycle(phase: Phase) -> Flow:
 
 
 def fifo_cycle(phase: Phase) -> Flow:
-    """The same on a FIFO queue. The groups and the deduplication ids are this connection's own."""
+    """Does the same as `cycle` on a FIFO queue. Each connection has separate groups and deduplication ids."""
     connection = f"{random.getrandbits(64):x}"
     numbers = count()
     return send_receive_delete(

@@ -7,10 +7,10 @@ from .wire import Due, Request
 
 
 class Pace:
-    """Arrivals of one load process: messages at `rate` a second on average, independent of each other (Poisson).
+    """The arrivals of one load process: independent messages at an average rate of `rate` a second (Poisson).
 
-    The connections of the process claim arrivals in turn. When all are busy, requests are written late, but their
-    latency counts from when they were due, so that no wait of an independent client is omitted. Timers wake up to 1 ms
+    The connections of the process claim arrivals in turn. If all connections are busy, a request is written late, but
+    its latency counts from its due time, so it includes the wait of an independent client. Timers wake up to 1 ms
     late, which also counts against the service.
     """
 
@@ -24,8 +24,8 @@ class Pace:
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
-        """Returns the request, due at the next arrival. The pause is n times as long for n messages. In a closed loop
-        a request is due now.
+        """Returns the request with the next arrival as its due time. The pause before n messages is n times as long.
+        In a closed loop a request is due now.
         """
         return Due(request, self.arrival(messages)) if self._rate else request
 

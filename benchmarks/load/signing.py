@@ -1,6 +1,7 @@
-"""Signature Version 4 in a header, as cheap as a load generator needs it ("Create a signed AWS API request", IAM).
+"""Implements Signature Version 4 in a header, as cheaply as a load generator needs it ("Create a signed AWS API
+request", IAM).
 
-A signature's time is rounded to a second, and each day's key is computed once.
+The module rounds a signature's time to a second, and computes each day's key once.
 """
 
 import hmac
@@ -23,7 +24,7 @@ class Key:
 
 
 def signature_headers(key: Key, service: str, host: str, content_type: str, target: str, body: bytes) -> str:
-    """The headers X-Amz-Date and Authorization of `POST /` with these headers and body, as lines."""
+    """Returns the lines of X-Amz-Date and Authorization for `POST /` with these headers and this body."""
     at = strftime("%Y%m%dT%H%M%SZ", gmtime())
     scope = f"{at[:8]}/{REGION}/{service}/aws4_request"
     canonical = (
@@ -40,7 +41,7 @@ def signature_headers(key: Key, service: str, host: str, content_type: str, targ
 
 @lru_cache(maxsize=64)
 def signing_key(secret: str, day: str, service: str) -> bytes:
-    """The key of a day, region and service."""
+    """Returns the key of a day, region and service."""
     key = f"AWS4{secret}".encode()
     for part in (day, REGION, service, "aws4_request"):
         key = hmac.new(key, part.encode(), sha256).digest()

@@ -1,6 +1,7 @@
-"""SQS JSON 1.0 over HTTP/1.1 as bytes: requests are built once, and responses are decoded only as far as needed.
+"""Writes and reads SQS JSON 1.0 over HTTP/1.1 as bytes. Requests are built once, and responses are decoded only as
+far as necessary.
 
-A client library costs far more CPU than the service: on two cores the benchmark would measure the library.
+A client library costs far more CPU than the service, so the benchmark would measure the library on two cores.
 """
 
 import hashlib
@@ -36,7 +37,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The host and port of a service, and one of its queues, which is of `owner`. `key`: what signs requests."""
+    """The host and port of a service, and one of its queues, which belongs to `owner`. `key`: what signs requests."""
 
     host: str
     port: int
@@ -59,9 +60,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A request of an open loop: written at `at` (perf_counter), or as soon as its connection is free.
+    """A request of an open loop. It is written at `at` (perf_counter), or as soon as its connection is free.
 
-    The latency counts from `at` in both cases, so that a stall of the service is not hidden by waiting clients.
+    The latency counts from `at` in both cases, because waiting clients must not hide a stall of the service.
     """
 
     request: Request
@@ -76,7 +77,7 @@ class Entry(msgspec.Struct, rename="pascal"):
 
 
 class SendBatchAnswer(msgspec.Struct, rename="pascal"):
-    """Answer of SendMessageBatch; only the length of `failed` matters here."""
+    """The answer of SendMessageBatch. Only the length of `failed` matters."""
 
     successful: list[Entry] = []
     failed: list[msgspec.Raw] = []
@@ -90,7 +91,7 @@ class DeleteBatchAnswer(msgspec.Struct, rename="pascal"):
 
 
 class Message(msgspec.Struct, rename="pascal"):
-    """One received message. All four fields are required: a missing one makes the answer malformed."""
+    """One received message. All four fields are required, and a missing field makes the answer malformed."""
 
     message_id: str
     receipt_handle: str
@@ -99,7 +100,7 @@ class Message(msgspec.Struct, rename="pascal"):
 
 
 class ReceiveAnswer(msgspec.Struct, rename="pascal"):
-    """Answer of ReceiveMessage; `{}` without messages."""
+    """The answer of ReceiveMessage, which is `{}` without messages."""
 
     messages: list[Message] = []
 
@@ -111,18 +112,18 @@ decode_delete_batch = msgspec.json.Decoder(DeleteBatchAnswer).decode
 
 
 def address_of(endpoint: str, queue: str, owner: str = ACCOUNT, key: Key | None = None) -> Address:
-    """The address of `queue` below an endpoint such as `http://127.0.0.1:9324`."""
+    """Returns the address of `queue` below an endpoint such as `http://127.0.0.1:9324`."""
     parts = urlsplit(endpoint)
     return Address(parts.hostname or "127.0.0.1", parts.port or 80, queue, owner, key)
 
 
 def body_of(size_bytes: int) -> str:
-    """A printable body of exactly `size_bytes`; the same text for the same size."""
+    """Returns a printable body of exactly `size_bytes`. The same size gives the same text."""
     return "".join(random.Random(size_bytes).choices(string.ascii_letters + string.digits, k=size_bytes))
 
 
 def nested_uuids(width: int = 10, depth: int = 10) -> str:
-    """The payload of BullMQ's `queue-add`: a JSON object of `width` objects with `depth` UUIDs each, 4.6 KB."""
+    """Returns the payload of BullMQ's `queue-add`, 4.6 KB: a JSON object of `width` objects with `depth` UUIDs each."""
     dice = random.Random(width * depth)
     made = {
         f"k{n}": {f"k{m}": str(UUID(int=dice.getrandbits(128), version=4)) for m in range(depth)}
@@ -136,7 +137,7 @@ def md5_of(body: str) -> str:
 
 
 def signed_lines(address: Address, target: str, payload: bytes, service: str = "sqs") -> bytes:
-    """Returns the header lines that sign a request with the address's key; empty without a key."""
+    """Returns the header lines that sign a request with the address's key, or an empty text without a key."""
     if address.key is None:
         return b""
     host = f"{address.host}:{address.port}"
@@ -144,7 +145,7 @@ def signed_lines(address: Address, target: str, payload: bytes, service: str = "
 
 
 class Requests:
-    """Builds the requests to one queue. The fixed parts are encoded once; a delete adds receipt handles to them."""
+    """Builds the requests to one queue. The fixed parts are encoded once, and a delete adds receipt handles."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -167,7 +168,7 @@ class Requests:
         return Request(action, b"%s%d%s\r\n\r\n%s" % (self._heads[action], len(payload), signature, payload))
 
     def send(self, body: str, group: str | None = None, deduplication_id: str | None = None) -> Request:
-        """SendMessage; to a FIFO queue with a group and a deduplication id."""
+        """Returns a SendMessage request. A FIFO queue's request has a group and a deduplication id."""
         payload = {"QueueUrl": self.address.queue_url, "MessageBody": body}
         if group is not None and deduplication_id is not None:
             payload |= {"MessageGroupId": group, "MessageDeduplicationId": deduplication_id}
@@ -200,5 +201,5 @@ class Requests:
 
 
 def json_quoted(handle: str) -> str:
-    """Returns a receipt handle as JSON; handles of other services may contain any characters."""
+    """Returns a receipt handle as JSON, because other services' handles may contain any characters."""
     return msgspec.json.encode(handle).decode()

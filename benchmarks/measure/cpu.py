@@ -1,10 +1,9 @@
-"""CPU time and memory of the server side, read from /proc (Linux, see proc(5)).
+"""Reads the server side's CPU time and memory from /proc (Linux, see proc(5)).
 
-CPU is user + system time of every live process of a group, plus that of their ended children for which they have
-waited, so that the postmaster includes the time of PostgreSQL backends that ended. The kernel counts each process in
-ticks of 1/100 s, so a measurement should last some seconds. Memory is PSS: a page that n processes share counts 1/n
-in each, so shared_buffers
-count once.
+CPU is the user and system time of a group's live processes and of the ended children for which they have waited. The
+postmaster therefore includes the time of ended backends. The kernel counts each process in ticks of 1/100 s, so a
+measurement should last some seconds. Memory is PSS: a page that n processes share counts 1/n in each process, so
+shared_buffers count once.
 """
 
 import os
@@ -33,7 +32,9 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counters at one moment. `host_seconds`: time of all cores; `host_busy_seconds`: the part that was not idle."""
+    """Counters at one moment. `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was
+    not idle.
+    """
 
     cpu_seconds: dict[str, float]
     host_seconds: float
@@ -41,7 +42,7 @@ class Reading:
 
 
 class Meter:
-    """Reads groups of process trees given by their roots: `Meter({"service": [12], "postgresql": [34]})`.
+    """Reads groups of process trees, which are given by their roots: `Meter({"service": [12], "postgresql": [34]})`.
 
     A process belongs to the nearest root above it, so a database that is a child of the service is not counted twice.
     """
@@ -53,7 +54,7 @@ class Meter:
     def members(self) -> dict[str, list[Process]]:
         """The live processes of each group.
 
-        Raises ProcessLookupError when a root has ended, since its time would be missing.
+        Raises ProcessLookupError if a root has ended, because its time would be missing.
         """
         table = processes()
         members: dict[str, list[Process]] = {group: [] for group in self.groups}
@@ -72,7 +73,7 @@ class Meter:
         return Reading(used, total, busy)
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Memory of each group; None where we have no permission to read it in /proc."""
+        """Returns the memory of each group, or None without the permission to read it in /proc."""
         return {group: sum_or_none(pss_of(p.pid) for p in found) for group, found in self.members().items()}
 
     def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
@@ -85,7 +86,7 @@ class Meter:
 
 
 def processes() -> dict[int, Process]:
-    """All processes by id; one that ends meanwhile is left out."""
+    """Returns all processes by id, without processes that end meanwhile."""
     found = (read_process(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
     return {process.pid: process for process in found if process is not None}
 
@@ -102,7 +103,7 @@ def read_process(pid: int) -> Process | None:
 
 
 def parent_of(pid: int) -> int:
-    """Raises ProcessLookupError when there is no such process."""
+    """Raises ProcessLookupError if the process does not exist."""
     process = read_process(pid)
     if process is None:
         raise ProcessLookupError(pid)
@@ -110,7 +111,7 @@ def parent_of(pid: int) -> int:
 
 
 def processes_below(root: int, command: str) -> list[int]:
-    """Ids of the processes named `command` below `root`."""
+    """Returns the ids of the processes named `command` below `root`."""
     meter = Meter({"root": [root]})
     return [process.pid for process in meter.members()["root"] if process.command == command]
 
@@ -144,7 +145,7 @@ def host_times() -> tuple[float, float]:
 
 
 def on_cpu_seconds(pid: int) -> float:
-    """Processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
+    """Returns the processor time of all threads of a process, to the nanosecond (/proc/<pid>/task/<tid>/schedstat)."""
     texts = [path.read_text() for path in (PROC / str(pid) / "task").glob("*/schedstat")]
     return sum(int(text.split()[0]) for text in texts) / 1e9
 
@@ -154,7 +155,9 @@ PEAK_SECONDS = 0.2
 
 @contextmanager
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
-    """The peak of PSS bytes, sampled five times a second, as a list of one; empty if /proc cannot be read."""
+    """Yields a list with the peak of PSS bytes, sampled five times a second. The list is empty if /proc cannot be
+    read.
+    """
     pids = [process.pid for process in meter.members()[group]]
     peak: list[int] = []
     ended = Event()

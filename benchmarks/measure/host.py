@@ -1,4 +1,4 @@
-"""The machine, and whether it is quiet enough to measure on: on a busy one a study warns, waits, or refuses."""
+"""Describes the machine and its load. On a busy machine, a study warns, waits, or refuses."""
 
 import os
 import platform
@@ -12,13 +12,13 @@ from infra.local.interpreter import is_optimised
 
 from .cpu import host_times
 
-BUSY_SHARE = 0.10  # the figures are marked if other programs use more than this share of all cores
+BUSY_SHARE = 0.10  # Figures are marked if other programs use more than this share of all cores.
 SAMPLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The load before a study: the share of all cores in use during one second, and the load average of one minute."""
+    """The load before a study: the used share of all cores during one second, and the load average of one minute."""
 
     busy_share: float
     load_average_1m: float
@@ -29,7 +29,7 @@ class HostLoad:
 
 
 def host_load() -> HostLoad:
-    """The load, observed for SAMPLE_SECONDS."""
+    """Observes the load for SAMPLE_SECONDS."""
     total, busy = host_times()
     time.sleep(SAMPLE_SECONDS)
     total_after, busy_after = host_times()
@@ -38,9 +38,9 @@ def host_load() -> HostLoad:
 
 
 def machine() -> dict[str, object]:
-    """The facts of the machine on which figures depend, without host name and addresses.
+    """Returns the facts of the machine that influence the figures, without host name and addresses.
 
-    The interpreter is the benchmark's, which also runs the service that the benchmark starts and the libraries.
+    The interpreter of the benchmark also runs the benchmark's service and the libraries.
     """
     return {
         "cpu": field_of("/proc/cpuinfo", "model name"),
@@ -54,7 +54,7 @@ def machine() -> dict[str, object]:
 
 
 def interpreter_text(machine: Mapping[str, object]) -> str:
-    """Implementation, version and build of the interpreter. Older results have the version alone."""
+    """Returns implementation, version and build of the interpreter. Older results have only the version."""
     name = f"{machine.get('python_implementation', 'Python')} {machine.get('python', 'of unknown version')}"
     if "python_optimised" not in machine:
         return f"{name}, of unknown build"
@@ -82,7 +82,9 @@ def check_host_load(when_busy: str) -> HostLoad:
         time.sleep(PAUSE_SECONDS)
         load = host_load()
     if load.busy and when_busy == "refuse":
-        raise BusyHostError(f"the host is busy: {load.busy_share:.0%} of all cores are in use by others")
+        raise BusyHostError(
+            f"the host is busy: {load.busy_share:.0%} of all cores are in use by other programs"
+        )
     if load.busy:
         print(
             f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): figures are marked",

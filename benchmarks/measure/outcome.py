@@ -1,4 +1,4 @@
-"""The plan and the outcome of one run of a scenario against a system."""
+"""Defines the plan and the outcome of one run of a scenario against a system."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +11,11 @@ from .tally import Verdict, percentile_of_sorted
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a scenario is run.
+    """The plan of a scenario's run.
 
-    `processes`: of the load generator (0: as many as it has). `rate`: messages sent a second (open loop); 0: each
-    connection has one request in flight. `held`: additional messages that wait from the start.
+    `processes` is the number of processes of the load generator (0 means all). `rate` is the number of messages sent
+    a second (open loop). 0 means that each connection has one request in flight. `held` is the number of additional
+    messages that wait from the start.
     """
 
     connections: int
@@ -45,7 +46,8 @@ class Latency:
 class Outcome:
     """The outcome of a run.
 
-    `messages`: how many were sent (send scenarios) or received and deleted (all others) within `elapsed_seconds`.
+    `messages` is the number of messages sent (send scenarios) or received and deleted (all others) within
+    `elapsed_seconds`.
     """
 
     system: str
@@ -83,7 +85,7 @@ class Outcome:
 
     @property
     def foreign_cpu_share(self) -> float:
-        """CPU that programs other than the server side and the load generator used, as a share of all cores."""
+        """Returns other programs' CPU as a share of all cores, without the server side and the load generator."""
         ours = sum(self.server_cpu_seconds.values()) + self.generator_cpu_seconds
         busy = self.after.host_busy_seconds - self.before.host_busy_seconds
         capacity = self.after.host_seconds - self.before.host_seconds
@@ -91,7 +93,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Says whether the run moved messages and none was lost, duplicated or malformed."""
+        """Returns whether the run moved messages without losses, duplicates and malformed messages."""
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 
@@ -102,7 +104,7 @@ def latency_of(seconds: Sequence[float]) -> Latency:
 
 
 StageCallback = Callable[[str], None]
-"""The run calls it with "empty", "filled", "measured" and "drained", outside the measured time."""
+"""The run calls this function with "empty", "filled", "measured" and "drained", outside the measured time."""
 
 
 def ignore_stages(stage: str) -> None:

@@ -1,4 +1,6 @@
-"""The progress of a phase: the messages left to send, and those that all processes together have received."""
+"""Counts the progress of a phase: the messages left to send, and the messages that all processes together have
+received.
+"""
 
 from collections.abc import MutableSequence
 from time import perf_counter
@@ -9,7 +11,8 @@ STALL_SECONDS = 5.0
 class Progress:
     """The progress that the flows of one process share.
 
-    `slots`: shared memory with one counter of received messages for each process; each process writes its own.
+    `slots` is shared memory with one counter of received messages for each process. Each process writes only its
+    counter.
     """
 
     def __init__(self, to_send: int, to_receive: int, slots: MutableSequence[int], slot: int) -> None:
@@ -20,7 +23,7 @@ class Progress:
         self._moved_at = perf_counter()
 
     def claim(self, count: int) -> int:
-        """The number of messages, up to `count`, that the caller must send now; 0 when none are left."""
+        """Returns the number of messages, up to `count`, that the caller must send now, or 0 if no message is left."""
         taken = min(count, self._left)
         self._left -= taken
         return taken
@@ -31,10 +34,12 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether all expected messages were received."""
+        """Returns whether all expected messages were received."""
         return sum(self._slots) >= self._to_receive
 
     @property
     def stalled(self) -> bool:
-        """Whether this process has received nothing for STALL_SECONDS: missing messages are lost, and the run ends."""
+        """Returns whether this process has received no message for STALL_SECONDS. Missing messages then count as
+        lost, and the run ends.
+        """
         return perf_counter() - self._moved_at > STALL_SECONDS

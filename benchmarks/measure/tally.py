@@ -1,6 +1,6 @@
 """Counts the results of a run: ids of acknowledged and received messages, deletions, and the time of every call.
 
-The counts are of messages, never of calls: a service with fast but empty responses must not appear fast.
+The module counts messages and never calls, because a service with fast but empty responses must not appear fast.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one process during one phase; `merge_tallies` adds those of several."""
+    """The counts of one process during one phase. `merge_tallies` adds the counts of several processes."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -42,13 +42,15 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """Seconds from the start of the phase to the last response to one of `actions`; 0 without a response."""
+        """Returns the seconds from the start of the phase to the last response to one of `actions`, or 0 without a
+        response.
+        """
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of comparing ids. `phantom`: received, but never acknowledged as sent."""
+    """The result of comparing ids. A `phantom` was received, but never acknowledged as sent."""
 
     lost: int
     duplicated: int
@@ -61,7 +63,7 @@ class Verdict:
 
 
 def merge_tallies(tallies: Iterable[Tally]) -> Tally:
-    """The sum of the tallies of several processes; their clock is the same (CLOCK_MONOTONIC)."""
+    """Returns the sum of the tallies of several processes, which share a clock (CLOCK_MONOTONIC)."""
     parts = list(tallies)
     total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
     for part in parts:
@@ -98,12 +100,12 @@ def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> V
 
 
 def percentile(values: Iterable[float], fraction: float) -> float:
-    """The smallest value that at least `fraction` of all values do not exceed; 0 without values."""
+    """Returns the smallest value that at least `fraction` of all values do not exceed, or 0 without values."""
     return percentile_of_sorted(sorted(values), fraction)
 
 
 def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
-    """The percentile of values in ascending order; see `percentile`."""
+    """Returns the percentile of values in ascending order (see `percentile`)."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]

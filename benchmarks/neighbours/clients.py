@@ -1,4 +1,4 @@
-"""Connections from many addresses of this machine, requests of several APIs, and a receiver of webhooks."""
+"""Provides connections from many addresses of this machine, requests of several APIs, and a receiver of webhooks."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ADDRESSES_OF_A_NET = 250
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account's keys: one for signatures, and the value of Authorization for the REST API."""
+    """An account's keys: a key for signatures, and the value of Authorization for the REST API."""
 
     key: Key
     bearer: str
@@ -28,13 +28,13 @@ class Account:
 
 
 def local_address(number: int) -> tuple[str, int]:
-    """An address of this machine for the client with this number, since limits are those of an address."""
+    """Returns an address of this machine for the client with this number, because limits apply to addresses."""
     net, host = divmod(number, ADDRESSES_OF_A_NET)
     return f"127.1.{net}.{host + 2}", 0
 
 
 async def connect(address: Address, tally: Tally, number: int) -> Connection:
-    """A connection of the client with this number."""
+    """Returns a connection of the client with this number."""
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(
         lambda: Connection(tally), address.host, address.port, local_addr=local_address(number)
@@ -65,7 +65,7 @@ def event_request(address: Address, bearer: str, routing_key: str, message: obje
 
 
 class Receiver(asyncio.Protocol):
-    """An endpoint of webhooks: calls `receive` with each body, and answers 200 after `seconds`."""
+    """Runs an endpoint of webhooks, which calls `receive` with each body and answers 200 after `seconds`."""
 
     def __init__(self, receive: Callable[[bytes], None], seconds: float = 0.0) -> None:
         self._receive = receive

@@ -1,8 +1,8 @@
-"""A noise is a process of low priority that uses the service as the noisy account until its input ends.
+"""Runs a noise: a process of low priority that uses the service as the noisy account until the end of its input.
 
     python -m benchmarks.neighbours.noise '{"kind": "polls", …}'           # an `Order`; the study starts it
 
-The process prints `ready` when it has begun, and at the end what it has done (`Done`).
+The process prints `ready` after its beginning, and its results (`Done`) at the end.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from benchmarks.studies.idle import MAX_POLL_SECONDS
 
 from .clients import Account, Receiver, connect, event_request, publish_request
 
-# The noisy account's clients take no processor time from the service and from the quiet account's clients.
+# Low priority keeps the noisy clients from taking processor time of the service and of the quiet clients.
 LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0
@@ -34,7 +34,7 @@ SLOW_SECONDS = 5.0
 
 
 class Order(msgspec.Struct):
-    """The task: `count` connections of this kind; `names`: the queues, the topic or the routing key."""
+    """The task: `count` connections of this kind. `names` are the queues, the topic or the routing key."""
 
     kind: str
     endpoint: str
@@ -54,7 +54,7 @@ class Done(msgspec.Struct):
 
 
 class Noise:
-    """Connections that reopen when they break."""
+    """Connections that reopen after a break."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -66,7 +66,7 @@ class Noise:
         self.cpu_before = 0.0
 
     def pause(self, failures: int) -> float:
-        """Seconds until a client retries after this many failures in a row."""
+        """Returns the seconds until a client retries after this many failures in a row."""
         return self.dice.random() * min(2.0**failures, MOST_PAUSE_SECONDS)
 
     def repeat(self, request: Request) -> Flow:
@@ -105,7 +105,7 @@ class Noise:
         return [found[number % len(found)] for number in range(order.count)] if found else []
 
     async def serve_slowly(self) -> None:
-        """Publishes one event, whose webhooks get their answers late."""
+        """Publishes one event. Its webhooks get late answers."""
         order, loop = self.order, asyncio.get_running_loop()
 
         def receive(_body: bytes) -> None:

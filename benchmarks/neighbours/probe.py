@@ -1,4 +1,6 @@
-"""The quiet account: it sends, has schedules and gets webhooks at a small rate, and measures how long each takes."""
+"""Acts as the quiet account, which sends, has schedules and gets webhooks at a low rate, and measures the time of
+each.
+"""
 
 import asyncio
 import json
@@ -21,7 +23,7 @@ SENDS_A_SECOND = 50.0
 EVENTS_A_SECOND = 10.0
 SCHEDULES = 20  # each fires every second
 CONNECTIONS = 16
-FIRST_CLIENT = 50_000  # the noisy account uses other addresses
+FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
 LATE_SECONDS = 60.0
 
 Make = Callable[[float], Request]
@@ -38,7 +40,7 @@ MOMENT = "select date_trunc('second', clock_timestamp())"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The resources of the quiet account: it sends to `queue`, events with `routing_key` come to `port`."""
+    """The resources of the quiet account, which sends to `queue` and gets events with `routing_key` at `port`."""
 
     endpoint: str
     dsn: str
@@ -143,7 +145,7 @@ class Probe:
 
 
 def requests_at(pace: Pace, until: float, make: Make) -> Flow:
-    """Sends requests at the pace; their time counts from when they are due."""
+    """Sends requests at the pace. The time of a request counts from its due time."""
     while (due := pace.arrival()) < until:
         yield Due(make(due), due)
 

@@ -1,4 +1,6 @@
-"""The resources of both accounts before the measurement: queues, a topic with a long policy, schedules, webhooks."""
+"""Creates the resources of both accounts before the measurement: queues, a topic with a long policy, schedules,
+webhooks.
+"""
 
 import json
 import time
@@ -22,9 +24,9 @@ PATTERNS, PATTERN_LENGTH = 285, 102  # a policy of a topic has at most 30,720 by
 WEBHOOKS, WEBHOOK_HOSTS = 1_000, 50
 POLLED_QUEUES = 100
 ROUTING_KEY = "events"
-DELAY_SECONDS = 15  # from the start of a noise until its schedules fire
+DELAY_SECONDS = 15  # the seconds from the start of a noise until its schedules fire
 
-# The largest number that the account may have; all are due in the same second of each minute.
+# The largest number of schedules that the account may have. All are due in the same second of each minute.
 FILL = """
 insert into queue.schedule (account_id, region, name, api, expression_kind,
     expression, canonical, timezone, target, next_fire_at,
@@ -62,7 +64,7 @@ class Installation:
 
 
 def settings() -> dict[str, str]:
-    """The settings of the service: signatures, and no wait between purges."""
+    """Returns the service's settings: signatures, and purges without a wait."""
     return sigv4() | {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
 
 
@@ -86,7 +88,7 @@ def set_up(service: Penstock) -> Installation:
 
 
 def rest(service: Penstock, account: Account, method: str, path: str, document: object) -> None:
-    """A request of the REST API. Raises urllib.error.HTTPError."""
+    """Makes a request of the REST API. Raises urllib.error.HTTPError."""
     headers = {"Authorization": account.bearer, "Content-Type": "application/json"}
     data = json.dumps(document).encode()
     request = urllib.request.Request(f"{service.endpoint}/v1{path}", data, headers, method=method)
@@ -108,14 +110,14 @@ def bind(service: Penstock, account: Account, routing_key: str, url: str) -> Non
 
 
 def put_schedules(service: Penstock, account: Account) -> None:
-    """The quiet account's schedules, which fire each second."""
+    """Creates the quiet account's schedules, which fire each second."""
     target = {"queue": "fired", "message": "hello"}
     schedules = [{"name": f"s{n}", "cron": "* * * * * *", "target": target} for n in range(SCHEDULES)]
     rest(service, account, "PUT", "/schedules", schedules)
 
 
 def create_topic(service: Penstock, account: Account) -> str:
-    """A topic whose policy denies publishing to callers that match one of many patterns; none matches."""
+    """Creates a topic whose policy denies publishing to callers that match one of many patterns. No caller matches."""
     address = account.address(service.endpoint)
     made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
     arn = str(made["TopicArn"])
@@ -131,7 +133,7 @@ def create_topic(service: Penstock, account: Account) -> str:
 
 
 def fill_schedules(installation: Installation, count: int) -> None:
-    """Schedules of the noisy account, all due at once."""
+    """Creates the noisy account's schedules, which are all due at the same time."""
     values = {"account": NOISY, "count": count, "delay": DELAY_SECONDS}
     with psycopg.connect(installation.service.dsn, autocommit=True) as connection:
         connection.execute(FILL, values)

@@ -1,6 +1,7 @@
-"""Measures the quiet account alone, beside each noise of another account, and beside all of them.
+"""Measures the quiet account alone, beside each noise of another account, and beside all noises.
 
-Each round has all phases, in another order; a ratio is one of the same round. The goal: at most twice the quiet value.
+Each round has all phases in another order. A ratio compares phases of the same round. The goal is at most twice the
+quiet value.
 """
 
 import os
@@ -37,7 +38,9 @@ MEASURES = {"send": "sends", "fire": "fires", "webhook": "webhooks"}
 
 @dataclass(slots=True)
 class Phase:
-    """Results of one phase: of the probe, the work of the noises, and the use of processors by process (in cores)."""
+    """The results of one phase: the probe's figures, the work of the noises, and the use of processors by process (in
+    cores).
+    """
 
     sample: Sample
     done: dict[str, Done] = field(default_factory=dict)
@@ -58,7 +61,7 @@ class Noises:
             wait_for_ready(process)
 
     def end(self) -> dict[str, Done]:
-        """Ends the noises, and returns the results of each."""
+        """Ends the noises, and returns each noise's results."""
         found = {}
         for kind, process in self._processes.items():
             output, _ = process.communicate("", timeout=120)
@@ -108,7 +111,9 @@ def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], se
 
 
 def cores_of(before: Reading, after: Reading, sample: Sample, done: Mapping[str, Done]) -> dict[str, float]:
-    """The average number of cores that the server side, the probe, the noisy clients and all other programs use."""
+    """Returns the average number of cores that the server side, the probe, the noisy clients and all other programs
+    use.
+    """
     seconds = (after.host_seconds - before.host_seconds) / CORES
     used = {
         "server": sum(after.cpu_seconds.values()) - sum(before.cpu_seconds.values()),
@@ -141,7 +146,7 @@ def measure(quotas: Mapping[str, str], bench: Bench) -> Findings:
 
 
 def order(number: int) -> list[str]:
-    """Returns the phases of a round. Each round begins with another phase, and every second one is reversed."""
+    """Returns the phases of a round. Each round begins with another phase, and every second round is reversed."""
     names = list(PHASES)
     names = names[number % len(names) :] + names[: number % len(names)]
     return names[::-1] if number % 2 else names
@@ -152,7 +157,7 @@ def rows_of(rounds: Sequence[Mapping[str, Phase]]) -> list[Row]:
 
 
 def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
-    """A phase beside the quiet ones: medians of the rounds."""
+    """Returns a phase's medians of the rounds beside the quiet phases' medians."""
     row: Row = {"noise": name}
     ratios = []
     for title, kind in MEASURES.items():

@@ -1,4 +1,5 @@
-"""The part of AMQP 0-9-1 that the benchmark needs: publish with confirms, consume and acknowledge, on one channel.
+"""Implements the part of AMQP 0-9-1 that the benchmark needs: publish with confirms, consume and acknowledge on one
+channel.
 
 The code follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as
 this module (docs/decisions/0015-libraries-beside-the-hot-path.md).
@@ -38,7 +39,7 @@ def long(data: bytes) -> bytes:
 
 
 def field_table(values: dict[str, str]) -> bytes:
-    """A field table of strings."""
+    """Returns a field table of strings."""
     return long(b"".join(short(name) + b"S" + long(value.encode()) for name, value in values.items()))
 
 
@@ -51,7 +52,7 @@ def method(channel: int, name: Method, arguments: bytes = b"") -> bytes:
 
 
 def message_id_of(header: bytes) -> str:
-    """The message id in a content header.
+    """Returns the message id in a content header.
 
     The header has class, weight, body size, flags, and then the properties of the set flags, in order. A quorum queue
     adds a table of headers to a message that it delivers again.
@@ -134,7 +135,7 @@ class Channel(asyncio.Protocol):
         await confirmed
 
     def acknowledge(self, tag: int) -> None:
-        """Acknowledges this delivery and all before it."""
+        """Acknowledges this delivery and all earlier ones."""
         self._transport.write(method(1, ACK, struct.pack(">QB", tag, 1)))
 
     def close(self) -> None:
@@ -172,7 +173,7 @@ class Channel(asyncio.Protocol):
             self._answers.put_nowait(cast("Method", name))
 
     def _confirm(self, confirmation: tuple[int, ...]) -> None:
-        """Handles a confirm. The broker sends one for each message, in any order, or one for all until a tag."""
+        """Handles a confirm. The broker confirms each message, in any order, or all messages up to a tag."""
         tag, multiple = confirmation
         if multiple:
             self._confirmed_early = {early for early in self._confirmed_early if early > tag}

@@ -1,4 +1,4 @@
-"""BullMQ (npm) on a Redis (Debian) that writes every command to its append-only file before it answers."""
+"""Runs BullMQ (npm) on a Redis (Debian) that writes every command to its append-only file before it answers."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "bind": "1
 
 
 class Bullmq(LibraryPeer):
-    """The peer `bullmq`. The CPU of its library counts, since it does the work that a service does elsewhere."""
+    """The peer `bullmq`. The library's CPU counts, because the library does the work of a service."""
 
     name = "bullmq"
 
@@ -67,7 +67,7 @@ class Bullmq(LibraryPeer):
 
 
 def redis() -> tuple[str, dict[str, str]]:
-    """The installed program, else Debian's below .tools, and the environment variables that it needs."""
+    """Returns the installed program, or else Debian's below .tools, and the environment variables that it needs."""
     if (installed := shutil.which("redis-server")) is not None:
         return installed, dict(os.environ)
     root = packages.debian("redis", DEBIAN)

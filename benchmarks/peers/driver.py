@@ -1,7 +1,8 @@
 """Drives the library of another queue in a separate process. The driver needs only the standard library.
 
-The caller starts it with an order (JSON) as its argument, waits for the line "ready", writes a line to begin, and reads
-one line of JSON: the ids that were sent and received, the durations, and the processor time of this process.
+The caller starts the driver with an order (JSON) as its argument, waits for the line "ready", writes a line to begin,
+and reads one line of JSON: the ids that were sent and received, the durations, and the processor time of this
+process.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ class Record:
 
 
 class Driver:
-    """Sends to and receives from one queue. A subclass implements connecting, a send call, and receiving."""
+    """Sends to and receives from one queue. A subclass implements connections, sends and receives."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -42,7 +43,7 @@ class Driver:
         self._left = int(order["to_send"])
 
     async def open(self) -> None:
-        """Connects, and makes the queue if necessary."""
+        """Connects, and creates the queue if necessary."""
 
     async def close(self) -> None:
         """Disconnects."""
@@ -52,11 +53,11 @@ class Driver:
         raise NotImplementedError
 
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
-        """Receives and acknowledges until it is cancelled; calls `on_received` with the acknowledged ids."""
+        """Receives and acknowledges until it is cancelled, and calls `on_received` with the acknowledged ids."""
         raise NotImplementedError
 
     async def run_order(self) -> None:
-        """Sends all messages of the order, and receives at the same time if the order says so."""
+        """Sends all messages of the order, and receives at the same time if the order requests receives."""
         if self.order["idle"]:
             await self._send_one_by_one()
             return
@@ -130,14 +131,14 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """The main function of a driver module: runs the order in its argument."""
+    """Runs the order in the argument, as the main function of a driver module."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop if the interpreter has it; None for asyncio's."""
+    """Returns uvloop's event loop if the interpreter has uvloop, or None for asyncio's loop."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

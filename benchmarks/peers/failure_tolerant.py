@@ -1,4 +1,4 @@
-"""Wraps a peer so that its failure becomes a line of the table and does not end the study."""
+"""Wraps a peer. A failure of the peer becomes a line of the table and does not end the study."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueEr
 
 
 class FailureTolerantPeer:
-    """Forwards all calls to the peer. A run that raises becomes an outcome without messages, which is invalid."""
+    """Forwards all calls to the peer. A run that raises an error becomes an invalid outcome without messages."""
 
     def __init__(self, peer: System) -> None:
         self._peer = peer
@@ -25,7 +25,7 @@ class FailureTolerantPeer:
         return self._peer.name
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """The peer's memory; empty when its processes have ended."""
+        """Returns the peer's memory, or an empty result if its processes have ended."""
         try:
             return self._peer.pss_bytes()
         except ProcessLookupError:

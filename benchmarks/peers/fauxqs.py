@@ -1,6 +1,7 @@
-"""fauxqs (npm): SQS in Node, in memory or with SQLite.
+"""Runs fauxqs (npm): SQS in Node, in memory or with SQLite.
 
-fauxqs needs Node 22.5 or newer; with an older one a Node binary from npm (Linux x86_64) is installed beside it.
+fauxqs needs Node 22.5 or newer. If Node is older, the module installs a Node binary from npm (Linux x86_64) beside
+fauxqs.
 """
 
 import shutil
@@ -38,7 +39,7 @@ class Fauxqs(HttpPeer):
 
 
 def node_is_new() -> bool:
-    """Whether the installed Node has node:sqlite (22.5)."""
+    """Returns whether the installed Node has node:sqlite (22.5)."""
     if shutil.which("node") is None:
         return False
     version = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout

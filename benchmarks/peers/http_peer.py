@@ -1,4 +1,4 @@
-"""A peer that is one process and speaks SQS JSON over HTTP, so that Penstock's load generator measures it too."""
+"""Runs a peer of one process that speaks SQS JSON over HTTP, so Penstock's load generator can measure the peer."""
 
 import os
 import shutil
@@ -26,11 +26,11 @@ class HttpPeer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def command(self, port: int) -> list[str]:
-        """The command that starts the peer; installs missing packages. Raises UnavailableError."""
+        """Returns the command that starts the peer, and installs missing packages. Raises UnavailableError."""
         raise NotImplementedError
 
     def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - some subclasses need it
-        """Environment variables besides the caller's."""
+        """Returns environment variables in addition to the caller's."""
         return {}
 
     def facts(self) -> dict[str, object]:

@@ -1,4 +1,6 @@
-"""A peer whose library runs in a separate driver process, see `driver`. Ids are compared as for services."""
+"""Runs a peer whose library works in a separate driver process (see `driver`). The peer's ids are compared as for
+services.
+"""
 
 import itertools
 import json
@@ -24,7 +26,9 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A scenario for a library: messages of a call (0: random 1 to 10), whether it sends, and whether it receives."""
+    """A scenario for a library: the number of messages of a call (0 means random 1 to 10), and whether the scenario
+    sends and receives.
+    """
 
     size: int
     sends: bool
@@ -52,7 +56,7 @@ DRAIN = Shape(10, sends=False, receives=True)
 class LibraryPeer:
     """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
-    `library_counts`: the library does in the client what a service does elsewhere, so its CPU counts as the server's.
+    With `library_counts`, the library does a service's work in the client, so its CPU counts as the server's.
     """
 
     name: str
@@ -63,7 +67,7 @@ class LibraryPeer:
     command: list[str]
 
     def details(self) -> dict[str, object]:
-        """The members of the driver's order that say where the server is."""
+        """Returns the members of the driver's order that name the server's place."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -73,7 +77,7 @@ class LibraryPeer:
         return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Does one run on a new queue."""
+        """Makes one run on a new queue."""
         queue, shape = f"bench{next(queue_numbers)}", SHAPES[scenario.name]
         plan = replace(plan, messages=min(plan.messages, self.max_messages))
         watch("empty")
@@ -96,7 +100,7 @@ class LibraryPeer:
     def _run_driver(
         self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
-        """Runs a driver process; calls `mark` just before and just after its measured time. Raises RuntimeError."""
+        """Runs a driver process, and calls `mark` just before and just after its measured time. Raises RuntimeError."""
         order = self.order_of(queue, shape, plan)
         process = subprocess.Popen(
             [*self.command, json.dumps(order)],
@@ -160,7 +164,7 @@ class LibraryPeer:
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:
-        """The reading with the library's CPU as a part of the server side, if it counts."""
+        """Returns the reading, with the library's CPU as a part of the server side if it counts."""
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
@@ -168,7 +172,7 @@ class LibraryPeer:
 
 @contextmanager
 def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Kills a driver that runs longer; its caller then reads an empty line."""
+    """Kills a driver that runs longer. Its caller then reads an empty line."""
     timer = Timer(seconds, process.kill)
     timer.start()
     try:

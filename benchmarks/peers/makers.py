@@ -1,4 +1,4 @@
-"""The functions that make the peers, by name."""
+"""Maps names to the functions that make the peers."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from .plain_postgres import PlainPostgres
 from .python_queues import PythonQueue
 from .rabbitmq import Rabbitmq
 
-# Makes a peer; it gets the load generator and Penstock, whose PostgreSQL settings some peers copy.
+# Makes a peer. The function gets the load generator and Penstock, whose PostgreSQL settings some peers copy.
 Maker = Callable[[Fleet, Penstock], System]
 
 

@@ -1,5 +1,5 @@
-"""moto's server (PyPI): SQS in Python, in memory. The server answers about a hundred calls a second, so its runs are
-short.
+"""Runs moto's server (PyPI): SQS in Python, in memory. The server answers about a hundred calls a second, so its runs
+are short.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from .http_peer import HttpPeer
 VERSION = "5.2.5"
 WAITRESS = "3.0.2"
 MAX_MESSAGES = 1_000
-# moto's own server closes the connection after every response; waitress keeps it open, which is in moto's favour.
+# moto's server closes the connection after every response. waitress keeps the connection open, which favours moto.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 
 
 def debian(name: str, packages: list[str]) -> Path:
-    """The folder with the packages' files. Raises UnavailableError, also on systems other than Debian."""
+    """Returns the folder with the packages' files. Raises UnavailableError, also on systems other than Debian."""
     folder = FOLDER / name
     if is_complete(folder, packages):
         return folder
@@ -29,7 +29,7 @@ def debian(name: str, packages: list[str]) -> Path:
 
 
 def npm(name: str, packages: list[str]) -> Path:
-    """The folder that contains node_modules. Raises UnavailableError."""
+    """Returns the folder that contains node_modules. Raises UnavailableError."""
     folder = FOLDER / name
     if not is_complete(folder, packages):
         require("npm")
@@ -42,7 +42,7 @@ def npm(name: str, packages: list[str]) -> Path:
 
 
 def python(name: str, packages: list[str]) -> Path:
-    """The interpreter of an environment that has the packages. Raises UnavailableError."""
+    """Returns the interpreter of an environment that has the packages. Raises UnavailableError."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
     if not is_complete(folder, packages):
@@ -57,7 +57,7 @@ def python(name: str, packages: list[str]) -> Path:
 
 
 def is_complete(folder: Path, packages: list[str]) -> bool:
-    """Whether exactly these packages are installed."""
+    """Returns whether exactly these packages are installed."""
     mark = folder / "complete"
     return mark.exists() and mark.read_text().split() == packages
 

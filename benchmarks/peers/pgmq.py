@@ -1,7 +1,9 @@
-"""Runs pgmq's design as SQL through pgbench, without HTTP or a client library: the least that a table queue can cost.
+"""Runs pgmq's design as SQL through pgbench, without HTTP or a client library, which is the lowest cost of a table
+queue.
 
-The database is an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
-counted in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for the services.
+The database is an ephemeral PostgreSQL with the same programs and settings as Penstock's. The benchmark counts sent
+and deleted messages in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for
+the services.
 """
 
 import itertools
@@ -94,7 +96,7 @@ class Pgmq:
         return bytes_below(self._server.data)
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Does one run on a new table, which it drops at the end."""
+        """Makes one run on a new table, and drops the table at the end."""
         if scenario.name == "warski":
             return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
@@ -117,7 +119,7 @@ class Pgmq:
         return self._outcome(scenario, plan, bench, moved, (add_cpu(before, opening), after))
 
     def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
-        """Runs two pgbench processes at once: one sends, one reads and deletes until the queue is empty."""
+        """Runs two pgbench processes at once: one sends, and the other reads and deletes until the queue is empty."""
         queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
         given = {"queue": queue, "body": document_of(plan), "size": 10}
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
@@ -154,8 +156,8 @@ class Pgmq:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Counts the messages sent, or received and deleted, by the table's rows; a cycle counts inserted rows less
-        remaining rows.
+        """Counts the messages sent, or received and deleted, by the table's rows. A cycle's count is the inserted
+        rows less the remaining rows.
         """
         if scenario.filled:
             return held - self._count(queue)
@@ -205,10 +207,10 @@ class Pgmq:
 
 
 def document_of(plan: Plan) -> str:
-    """The body as JSON, which pgmq stores."""
+    """Returns the body as JSON, which pgmq stores."""
     return plan.body if plan.payload == "uuids" else json.dumps(plan.body)
 
 
 def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
-    """The reading as if `cpu_seconds` of PostgreSQL had been used before it."""
+    """Returns the reading with `cpu_seconds` of PostgreSQL moved to the time before it."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})

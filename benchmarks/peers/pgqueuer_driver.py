@@ -14,7 +14,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Pgqueuer(Driver):
-    """Jobs without work; a queue is an entry point."""
+    """Handles jobs without work. A queue is an entry point."""
 
     async def open(self) -> None:
         callers = int(self.order["senders"]) + int(self.order["receivers"])

@@ -1,7 +1,7 @@
-"""Penstock on a plain PostgreSQL: the costs of a database without any setup.
+"""Runs Penstock on a plain PostgreSQL, for the costs of a database without any setup.
 
-The server is of the newest version, with its defaults, as `initdb` leaves them. The service connects straight to it, as
-the owner of the database, whose role has no settings.
+The server has the newest version and `initdb`'s defaults. The service connects directly to the server as the
+database's owner. The owner's role has no settings.
 """
 
 import os
@@ -18,7 +18,7 @@ from penstock_web.local.binaries import accessible_binaries, find_binaries
 from penstock_web.system_account import LocalError, SystemAccount
 
 OWNER = "application"
-# What EphemeralPostgres sets for other peers.
+# The settings that EphemeralPostgres has for other peers.
 DEFAULTS = {"max_connections": "100"}
 
 
@@ -45,7 +45,9 @@ class PlainPostgres(Penstock):
         super().start()
 
     def environment(self) -> dict[str, str]:
-        """With the address of the server, at its Unix socket: so the service brings neither database nor pooler."""
+        """The variables have the server's address at its Unix socket, so the service starts neither a database nor a
+        pooler.
+        """
         assert self._server is not None
         where = urlencode({"host": self._server.folder, "port": 5432})
         return {

@@ -11,7 +11,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Procrastinate(Driver):
-    """Jobs without work, which procrastinate deletes when they are done."""
+    """Handles jobs without work. procrastinate deletes done jobs."""
 
     async def open(self) -> None:
         callers = int(self.order["senders"]) + int(self.order["receivers"])

@@ -1,4 +1,6 @@
-"""RabbitMQ (Debian, with its Erlang): classic, lazy or quorum queues, persistent messages, publisher confirms."""
+"""Runs RabbitMQ (Debian, with Debian's Erlang) with classic, lazy or quorum queues, persistent messages and publisher
+confirms.
+"""
 
 import os
 import shutil
@@ -68,7 +70,9 @@ class Rabbitmq(LibraryPeer):
         self.meter = Meter({"broker": [self._process.pid]})
 
     def _environment(self, root: Path) -> dict[str, str]:
-        """Environment variables: the broker writes only below our folder, and listens only on the loopback address."""
+        """Returns environment variables that let the broker write only below this peer's folder, and listen only on
+        the loopback address.
+        """
         erlang = root / "usr/lib/erlang"
         erts = next(iter(erlang.glob("erts-*")), None)
         if erts is None:

@@ -1,7 +1,7 @@
-"""Drives RabbitMQ with py-amqp, a thread for each connection; see `driver`.
+"""Drives RabbitMQ with py-amqp and a thread for each connection (see `driver`).
 
-RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects it instead of `rabbitmq_driver`, so that the clients can be compared
-(docs/decisions/0015-libraries-beside-the-hot-path.md).
+RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects this driver instead of `rabbitmq_driver`, for a comparison of the
+clients (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import amqp
 from benchmarks.peers.driver import Driver, Order, main
 
 PAUSE_SECONDS = 0.02
-"""After so long without a message the rest of a batch is acknowledged."""
+"""The driver acknowledges the rest of a batch after this time without a message."""
 
 
 class Publisher:
@@ -32,7 +32,7 @@ class Publisher:
         self._confirmed_until = tag if multiple else self._confirmed_until + 1
 
     def publish(self, ids: list[str]) -> list[str]:
-        """Publishes messages with these ids; returns when the broker has confirmed all."""
+        """Publishes messages with these ids, and returns after the broker has confirmed all messages."""
         for each in ids:
             message = amqp.Message(self._body, message_id=each, delivery_mode=2)
             self.channel.basic_publish(message, routing_key=self._queue)

@@ -27,7 +27,7 @@ run_numbers = itertools.count(1)
 
 @dataclass(slots=True)
 class Run:
-    """The results of a run. CPU readings: at the start, at the end of pushing, at the end of the drain."""
+    """The results of a run. The CPU readings are from the start, the end of pushing, and the end of the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)
@@ -44,7 +44,7 @@ def arn(service: str, name: str) -> str:
 
 
 def prepare(penstock: Penstock, profile: Profile) -> Application:
-    """Makes a topic with two queues, each with a dead-letter queue, and the queue of stage 2."""
+    """Creates a topic with two queues, each with a dead-letter queue, and the queue of stage 2."""
     suffix = ".fifo" if profile.groups == "fifo" else ""
     prefix = f"queen-{profile.groups}-{next(run_numbers)}"
     topic, queues = f"{prefix}-events{suffix}", (f"{prefix}-first{suffix}", f"{prefix}-second{suffix}")
@@ -83,7 +83,7 @@ def dead_letter_queue(queue: str) -> str:
 
 
 async def run_application(penstock: Penstock, profile: Profile) -> Run:
-    """Pushes faster than the consumers, drains, reads the dead-letter queues, and audits."""
+    """Pushes faster than the consumers receive, drains, reads the dead-letter queues, and audits."""
     run = Run(prepare(penstock, profile))
     app, before = run.app, uptime_of(penstock)
     began, used = perf_counter(), process_time()
@@ -139,7 +139,7 @@ async def wait_until_drained(app: Application) -> None:
     deadline = perf_counter() + app.profile.drain_seconds
     app.last_message_at = max(app.last_message_at, perf_counter())
     while perf_counter() < min(deadline, app.last_message_at + SETTLED_SECONDS):  # noqa: ASYNC110
-        # Each message postpones the end, so there is no single event to wait for.
+        # Each message postpones the end, so the loop cannot wait for a single event.
         await asyncio.sleep(SETTLED_SECONDS / 20)
 
 

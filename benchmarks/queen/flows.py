@@ -1,4 +1,6 @@
-"""Each flow of a producer or consumer has a separate connection; a pause is a request that is due later."""
+"""Defines the flows of producers and consumers. Each flow has a separate connection, and a pause is a request that is
+due later.
+"""
 
 import random
 from array import array
@@ -28,7 +30,7 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """The state that all connections share. `rate` may change during a run; times are those of perf_counter."""
+    """The state that all connections share. `rate` may change during a run. Times come from perf_counter."""
 
     profile: Profile
     requests: ApplicationRequests
@@ -46,10 +48,10 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """Publishes batches until the push phase ends. A batch is due when its last message is; a late one is sent at
-    once.
+    """Publishes batches until the push phase ends. A batch is due at the same time as its last message, and a late
+    batch is sent at once.
 
-    Each FIFO group has one producer, which preserves its order; all producers send for the tenants of a fair queue.
+    Each FIFO group has one producer, which preserves the order. All producers send for the tenants of a fair queue.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
@@ -81,7 +83,7 @@ def record_push(app: Application, requests: list[tuple[int, int, float]], answer
 
 
 def consume(app: Application, group: int, seed: int) -> Flow:
-    """Receives ten messages, runs their handlers concurrently, and acknowledges them in order, again and again."""
+    """Receives ten messages, runs their handlers concurrently, acknowledges the messages in order, and repeats this."""
     rng, queue = random.Random(seed), app.queues[group]
     receive = app.requests.queue(queue).receive(BATCH, POLL_SECONDS)
     while app.running:
@@ -121,7 +123,7 @@ def handle(app: Application, group: int, messages: list[Message], rng: random.Ra
 
 
 class Acknowledger:
-    """Acknowledges handled messages in order, `acks_a_call` at a time, when their handlers are done."""
+    """Acknowledges messages in order, `acks_a_call` at a time, after their handlers are done."""
 
     def __init__(self, app: Application, group: int) -> None:
         self._app = app
@@ -137,7 +139,7 @@ class Acknowledger:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """Deletes the held messages. If a call fails, those messages stay in flight and are delivered again."""
+        """Deletes the held messages. If a call fails, its messages stay in flight and are delivered again."""
         held, self._held = self._held, []
         if not held:
             return
@@ -158,7 +160,7 @@ def decode_messages(messages: list[Message]) -> Iterator[tuple[Message, SessionM
 
 
 def fails(app: Application, group: int, fate: Fate, content: SessionMessage) -> bool:
-    """Says whether the handler fails: always for poison messages, the first time for transient failures."""
+    """Returns whether the handler fails: always for poison messages, and the first time for transient failures."""
     if fate is Fate.TRANSIENT:
         return app.ledger.groups[group].first_time((content.s, content.n))
     return fate is Fate.POISON
@@ -207,9 +209,9 @@ def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int
 
 
 class Zipf:
-    """Zipf's law: draws the k-th most frequent of n 1/k^s as often as the first.
+    """Draws by Zipf's law: the k-th most frequent of n values occurs 1/k^s times as often as the first.
 
-    `ranks`: a part of 1..n. `share`: the probability that a draw from all n is one of them.
+    `ranks` is a part of 1..n. `share` is the probability that a draw from all n is in `ranks`.
     """
 
     def __init__(self, ranks: Sequence[int], count: int, skew: float) -> None:

@@ -1,4 +1,4 @@
-"""Records which messages were pushed, completed (and in which order), and moved to the dead-letter queues.
+"""Records the messages that were pushed, completed (with their order), and moved to the dead-letter queues.
 
 A session's messages are numbered in order. A group stores the last completed number of each session, and the numbers
 that were skipped, which must be found in the dead-letter queue.
@@ -12,7 +12,7 @@ MessageKey = tuple[int, int]  # session, number from 1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """The messages that one consumer group has completed. Without `ordered` a late number is no violation."""
+    """The messages that one consumer group has completed. Without `ordered`, a late number is not a violation."""
 
     ordered: bool = True
     completed: int = 0
@@ -37,13 +37,15 @@ class ConsumerGroup:
         self.completed += 1
 
     def first_time(self, key: MessageKey) -> bool:
-        """Says whether this is the message's first failure, and records it."""
+        """Records a failure, and returns whether it is the message's first."""
         known = key in self._failed_once
         self._failed_once.add(key)
         return not known
 
     def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
-        """The messages that were pushed and not completed. `pushed`: the number of messages of each session."""
+        """Returns the messages that were pushed and not completed. `pushed` has the number of messages of each
+        session.
+        """
         behind = (
             (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
         )
@@ -56,7 +58,9 @@ class ConsumerGroup:
 
 @dataclass(slots=True)
 class Ledger:
-    """The records of both groups and of stage 2. `uncertain`: pushes without a response, which may have been stored."""
+    """The records of both groups and of stage 2. `uncertain` counts pushes without a response, which may have been
+    stored.
+    """
 
     groups: tuple[ConsumerGroup, ConsumerGroup]
     pushed: dict[int, int] = field(default_factory=dict)
@@ -69,7 +73,7 @@ class Ledger:
     stage2_duplicates: int = 0
 
     def number(self, session: int) -> int:
-        """The next number of a session."""
+        """Returns the next number of a session."""
         self.pushed[session] = self.pushed.get(session, 0) + 1
         return self.pushed[session]
 
@@ -83,7 +87,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The audit of one group. `collateral`: dead-lettered messages that were not poison themselves."""
+    """The audit of one group. `collateral` counts dead-lettered messages that were not poison."""
 
     completed: int
     lost: int
@@ -103,7 +107,9 @@ class AuditResult:
 
 
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
-    """Audits a group. `dead`: the messages in its dead-letter queue. `poison`: those of them that belong there."""
+    """Audits a group. `dead` lists the messages in the group's dead-letter queue. `poison` lists the poison
+    messages.
+    """
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)
     return AuditResult(

@@ -1,8 +1,8 @@
-"""Measures how fast the machine is at the time of a run: the cost of a peer's send just before and just after.
+"""Measures the machine's speed at the time of a run: the cost of a peer's send just before and just after.
 
-The goal was set on another machine, and this machine may change its speed within an hour. So the goal is a multiple:
-the allowed cost of a push divided by the peer's cost of a send on that machine (reference.py). The same multiple of
-the peer's present cost is allowed here.
+The goal was set on another machine, and this machine may change its speed within an hour. The goal is therefore a
+multiple: the allowed cost of a push divided by the peer's cost of a send on that machine (reference.py). On this
+machine, the same multiple of the peer's present cost is allowed.
 """
 
 from statistics import median
@@ -20,7 +20,9 @@ RUNS = 3
 
 
 def peer_send_cpu(bench: Bench) -> float | None:
-    """The median CPU seconds of 1,000 sends of the peer with 16 connections; None if the peer is not measured."""
+    """Returns the median CPU seconds of the peer's 1,000 sends with 16 connections, or None if the peer is not
+    measured.
+    """
     if PEER not in bench.options.peers:
         return None
     scenario, options = SCENARIOS[SENDING], bench.options
@@ -33,7 +35,9 @@ def peer_send_cpu(bench: Bench) -> float | None:
 def compare_with_peer(
     before: float | None, after: float | None, of_a_push: float, pushes_a_core: float
 ) -> Row:
-    """Lines of the table. `of_a_push`: CPU seconds of 1,000 pushes; `pushes_a_core`: the goal, pushes a second."""
+    """Lines of the table. `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a
+    second.
+    """
     if before is None or after is None:
         return {}
     multiple = of_a_push / ((before + after) / 2)

@@ -1,4 +1,4 @@
-"""The parameters of the application mode, and the fate of each message."""
+"""Defines the parameters of the application mode, and the fate of each message."""
 
 import random
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Profile:
         return Fate.PLAIN
 
     def handling_seconds(self, rng: random.Random) -> float:
-        """The seconds that a handler works on one message."""
+        """Returns the seconds that a handler works on one message."""
         if rng.random() < self.slow_part:
             return self.slow_seconds
         return self.handler_seconds * rng.uniform(1 - self.jitter, 1 + self.jitter)

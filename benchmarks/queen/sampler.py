@@ -1,4 +1,4 @@
-"""The samples of each second: the backlog, the rate, memory and the size of the database."""
+"""Takes the samples of each second: the backlog, the rate, memory and the size of the database."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,9 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`at` in seconds from the start. Backlogs are messages pushed and not completed; sizes in MiB.
+    """`at` is in seconds from the start. Backlogs are messages pushed and not completed. Sizes are in MiB.
 
-    Latencies are those since the previous sample.
+    Latencies cover the time since the previous sample.
     """
 
     at: float
@@ -34,7 +34,7 @@ class Sample:
 def sample(
     app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]
 ) -> Sample:
-    """Takes a sample. `since`: the numbers of waits and completions at the previous sample."""
+    """Takes a sample. `since` has the numbers of waits and completions at the previous sample."""
     ledger = app.ledger
     size, connections = database_state(penstock.dsn)
     first, second = ledger.groups
@@ -53,12 +53,12 @@ def sample(
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """PSS by part. PSS is not read every second, since the kernel scans all pages for it."""
+    """PSS by part. The sampler does not read PSS every second, because the kernel scans all pages for it."""
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 
 def database_state(dsn: str) -> tuple[int, int]:
-    """Bytes of the database without its history, and its client connections without the one of this query.
+    """Returns the bytes of the database without its history, and its client connections without this query's.
 
     The history stays on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).
     """
@@ -74,7 +74,7 @@ def database_state(dsn: str) -> tuple[int, int]:
 
 
 def uptime_of(penstock: Penstock) -> tuple[object, ...]:
-    """A value that changes when the database or a process of the service is restarted."""
+    """Returns a value that changes with a restart of the database or of a process of the service."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         row = connection.execute("select pg_postmaster_start_time()").fetchone()
     assert row is not None

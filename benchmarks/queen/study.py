@@ -1,4 +1,4 @@
-"""The application mode as a study: FIFO groups, then fair queues, each with its own verdict."""
+"""Runs the application mode as a study: FIFO groups, then fair queues, each with its own verdict."""
 
 from dataclasses import asdict
 from functools import partial
@@ -21,12 +21,13 @@ MEBIBYTE = 2**20
 RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
-# Near the rate of two cores, so that a run of a minute is above it from the start; then the rate follows consumption.
+# The rate is near the rate of two cores, so a run of a minute exceeds it from the start. Then the rate follows the
+# consumption.
 FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """Runs on a separate service and database, so that sizes and restarts are those of this run."""
+    """Runs on a separate service and database, so sizes and restarts belong to this run."""
     options = bench.options
     profile = Profile(
         groups=groups,
@@ -64,7 +65,9 @@ def measure(groups: str, bench: Bench) -> Findings:
 
 
 def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
-    """Waits until the size is at most 1.1 times that before the run, or the time is over; returns the size in MiB."""
+    """Waits until the size is at most 1.1 times the size before the run, or until the time is over. Returns the size
+    in MiB.
+    """
     size, waited = database_state(penstock.dsn)[0] / MEBIBYTE, 0.0
     while size > 1.1 * before and waited < seconds:
         sleep(2)
@@ -74,7 +77,7 @@ def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> floa
 
 
 def pushing_cores(run: Run) -> float:
-    """The cores that the whole server side used while pushing."""
+    """Returns the cores that the whole server side used during the pushes."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 
@@ -144,7 +147,7 @@ def document_of(run: Run, row: Row, facts: Document) -> Document:
 
 
 def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
-    """At most SHOWN_SAMPLES points of each curve: [seconds, value]."""
+    """Returns at most SHOWN_SAMPLES points of each curve: [seconds, value]."""
     kept = samples[:: max(1, len(samples) // SHOWN_SAMPLES)]
     return {
         "backlog of the first group": [(round(s.at, 1), s.backlog[0]) for s in kept],

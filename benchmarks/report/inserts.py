@@ -1,4 +1,6 @@
-"""Shows the CPU of a message as a multiple of a bare INSERT's in the same run, which holds on other machines, too."""
+"""Shows a message's CPU as a multiple of a bare INSERT's CPU in the same run. This multiple also applies to other
+machines.
+"""
 
 from collections.abc import Iterable
 from statistics import median

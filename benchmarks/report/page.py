@@ -59,7 +59,7 @@ Results = dict[str, Any]
 
 
 def page(results: dict[str, Results]) -> str:
-    """The text of the page, with sections in the order of the catalogue."""
+    """Returns the text of the page, with sections in the order of the catalogue."""
     known = [results[name] for name in STUDIES if name in results]
     table = [row for document in known for row in table_rows(document)]
     parts = [HEAD]
@@ -75,7 +75,7 @@ def page(results: dict[str, Results]) -> str:
 
 
 def table_rows(document: Results) -> Iterable[Row]:
-    """Rows of a scenario that has a goal."""
+    """Returns the rows of a scenario that has a goal."""
     goal = GOALS.get(document["scenario"])
     for system in systems_of(document) if goal else []:
         figures = system.get("median")
@@ -99,12 +99,12 @@ def table_rows(document: Results) -> Iterable[Row]:
 
 
 def measured(figure: float) -> float | None:
-    """Returns the figure, or None for 0: every call takes some time, and 0 is an unmeasured one."""
+    """Returns the figure, or None for 0, which stands for an unmeasured figure because every call takes some time."""
     return figure or None
 
 
 def rows_in_short(document: Results) -> Iterable[Row]:
-    """A row for a scenario that has a goal: Penstock's figures, and the peers that need less CPU."""
+    """Returns a row for a scenario that has a goal: Penstock's figures, and the peers that need less CPU."""
     valid = {
         system["system"]: system["median"]
         for system in systems_of(document)
@@ -172,7 +172,7 @@ def goal_text(scenario: str) -> str:
 
 
 def interpreters(documents: Iterable[Results]) -> str:
-    """Returns a sentence that says which interpreter ran which scenario."""
+    """Returns a sentence that names the interpreter of each scenario."""
     scenarios: dict[str, list[str]] = {}
     for document in documents:
         scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])
@@ -181,7 +181,7 @@ def interpreters(documents: Iterable[Results]) -> str:
 
 
 def interpreter_of(document: Results) -> str:
-    """The interpreter of the service and of the libraries in Python, as far as the summary says it."""
+    """Returns the interpreter of the service and of the libraries in Python, if the summary names it."""
     running = document["settings"].get("service_was_running")
     beside = ", of the runner beside a service that ran already" if running else ""
     return interpreter_text(document["machine"]) + beside
@@ -192,7 +192,7 @@ def systems_of(document: Results) -> list[Results]:
 
 
 def section(document: Results) -> str:
-    """The section of a study: title, circumstances, tables and charts."""
+    """Returns the section of a study: title, circumstances, tables and charts."""
     tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
@@ -202,7 +202,7 @@ def section(document: Results) -> str:
 
 
 def rows_of(document: Results, kind: str) -> list[Row]:
-    """The rows of a kind, with the name of the system as first column."""
+    """Returns the rows of a kind, with the name of the system as first column."""
     return [
         {"system": system.get("system", "penstock")}
         | {
@@ -231,14 +231,14 @@ def circumstances(document: Results) -> str:
 
 
 def memory_of(system: Results) -> str:
-    """PSS of Penstock's parts after the scenario."""
+    """Returns the PSS of Penstock's parts after the scenario."""
     parts = (system.get("facts") or {}).get("pss_bytes") or {}
     sizes = ", ".join(f"{part} {size / 2**20:.0f} MiB" for part, size in parts.items() if size)
     return f"memory (PSS) at the end: {sizes}" if sizes else "memory not looked at"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Writes the page. With --check the program only returns 1 when the page differs from what the summaries give."""
+    """Writes the page. With --check, the program only returns 1 if the page differs from the summaries."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")

@@ -1,7 +1,7 @@
-"""Draws the line charts of a summary, and says which columns of which study each chart shows.
+"""Draws the line charts of a summary, and names the study and the columns of each chart.
 
-The elements, scales and ticks come from `penstock_web.report.svg`. The background is always white, since the charts are
-shown on light and on dark pages.
+The elements, scales and ticks come from `penstock_web.report.svg`. The background is always white, because the charts
+appear on light and on dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A chart of columns of a study's rows; each of `curves` is drawn for every system."""
+    """A chart of columns of a study's rows. Each of `curves` is drawn for every system."""
 
     name: str
     title: str
@@ -51,7 +51,7 @@ ROWS: dict[str, list[Picture]] = {
     "growth_subscriptions": growth("subscriptions", "subscriptions"),
     "growth_connections": growth("connections", "connections"),
 }
-# For studies that store series: (name, its curves, label of the axis).
+# Maps studies that store series to (name, its curves, label of the axis).
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -97,7 +97,7 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """A chart for each series of a scenario of DRAWN_OVER_TIME; none for other scenarios."""
+    """Returns a chart for each series of a scenario of DRAWN_OVER_TIME, and no chart for other scenarios."""
     texts: dict[str, str] = {}
     if scenario not in DRAWN_OVER_TIME:
         return texts
@@ -117,11 +117,13 @@ COLOURS = (
 )  # fmt: skip
 MAX_TICKS = 5
 MIN_POINTS_WITHOUT_DOTS = 40
-"""A curve of fewer points has a dot at each."""
+"""A curve with fewer points has a dot at each point."""
 
 
 class Axis(NamedTuple):
-    """Maps values to pixels, and has the ticks. Logarithmic axes show powers of ten; zero is at the smallest one."""
+    """Maps values to pixels, and has the ticks. Logarithmic axes show powers of ten, and zero is at the smallest
+    power.
+    """
 
     scale: Scale
     ticks: list[float]
@@ -132,7 +134,7 @@ class Axis(NamedTuple):
 
 
 def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool = False) -> Axis:
-    """An axis from zero to a round number above the largest value.
+    """Returns an axis from zero to a round number above the largest value.
 
     A logarithmic axis starts at the power of ten below the smallest positive value.
     """
@@ -149,7 +151,7 @@ def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool
 def chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Sequence[Point]], logarithmic_x: bool = False
 ) -> str:
-    """A line chart with a colour for each curve and a legend. Raises ValueError without a point."""
+    """Draws a line chart with a colour for each curve and a legend. Raises ValueError without a point."""
     values = [point for curve in curves.values() for point in curve]
     if not values:
         raise ValueError("nothing to draw")
@@ -174,7 +176,7 @@ def chart(
 
 
 def marks(x: Axis, y: Axis) -> list[str]:
-    """The ticks of both axes, and a line across the chart at each tick of the vertical one."""
+    """Draws the ticks of both axes, and a line across the chart at each tick of the vertical axis."""
     bottom = HEIGHT - BOTTOM
     found = [label(format_tick(tick), x(tick), bottom + 18, text_anchor="middle") for tick in x.ticks]
     for tick in y.ticks:
@@ -185,7 +187,7 @@ def marks(x: Axis, y: Axis) -> list[str]:
 
 
 def vertical_label(text: str, x: float, y: float) -> str:
-    """A label that is rotated to read upwards."""
+    """Draws a rotated label, which reads upwards."""
     return label(text, x, y, text_anchor="middle", transform=f"rotate(-90 {x} {y})")
 
 
@@ -197,14 +199,16 @@ def drawn_line(places: Sequence[Point], colour: str) -> str:
 
 
 def legend(number: int, name: str, colour: str, longest: int) -> str:
-    """`longest`: characters of the longest name; four columns when they are short, else fewer."""
+    """`longest` is the number of characters of the longest name. The legend has four columns for short names, and
+    fewer for long ones.
+    """
     columns = min(4, 660 // (7 * longest + 20) or 1)
     x, y = LEFT + (number % columns) * (660 // columns), 38 + (number // columns) * 14
     return element("rect", x=x, y=y - 8, width=10, height=8, fill=colour) + label(name, x + 14, y)
 
 
 def format_tick(value: float) -> str:
-    """The text of a tick: 20k, 5M, 0.25."""
+    """Returns the text of a tick: 20k, 5M, 0.25."""
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{sign}"

@@ -1,14 +1,15 @@
-"""The peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
+"""Holds the peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
 
-Machines differ, and some programs slow down more than others on a slower one. So a goal is transferred as a multiple of
-a peer's figure in the same run: `Penstock : peer` on this machine may be what `goal : peer` was on that machine.
+Machines differ, and some programs slow down more than others on a slower machine. A goal is therefore transferred as
+a multiple of a peer's figure in the same run: `Penstock : peer` on this machine may be what `goal : peer` was on that
+machine.
 """
 
 from typing import Final
 
 CPU, P50 = "server_cpu_seconds_per_1000", "p50_ms"
 
-# Scenario -> (the name of the figure, peer -> its median on that machine).
+# Maps a scenario to (the figure's name, peer -> its median on that machine).
 REFERENCE: Final[dict[str, tuple[str, dict[str, float]]]] = {
     "send_1": (CPU, {
         "pgmq": 0.090, "procrastinate": 0.457, "pgqueuer": 0.368, "bullmq": 0.050, "rabbitmq-classic": 0.102,

@@ -1,4 +1,4 @@
-"""Formats rows of figures, dicts, with the same columns for the terminal and for the page of results."""
+"""Formats rows of figures (dicts) with the same columns for the terminal and for the page of results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,9 @@ MISSING = "-"
 
 
 def figures_of(run: Outcome) -> Row:
-    """The figures of a run that most studies show. CPU is in seconds for 1,000 messages, latencies are of calls."""
+    """Returns the figures of a run that most studies show. CPU is in seconds for 1,000 messages, and latencies belong
+    to calls.
+    """
     return {
         "messages": run.messages,
         "sent/s": round(run.sent_per_second, 1),
@@ -25,7 +27,7 @@ def figures_of(run: Outcome) -> Row:
 
 
 def verdict_of(run: Outcome) -> str:
-    """The result of comparing the ids of the run; "not compared" for a peer that only counts messages."""
+    """Returns the result of comparing the run's ids, or "not compared" for a peer that only counts messages."""
     if run.messages == 0:
         return f"FAILED: {run.bad_samples[:1]}"
     if run.verdict is None:
@@ -40,7 +42,7 @@ def verdict_of(run: Outcome) -> str:
 
 
 def cell(value: object) -> str:
-    """A figure with three or four significant digits; other values as text."""
+    """Returns a figure with three or four significant digits, and other values as text."""
     if value is None:
         return MISSING
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -51,7 +53,7 @@ def cell(value: object) -> str:
 
 
 def columns_of(rows: Iterable[Row]) -> list[str]:
-    """All columns in the order in which they first occur."""
+    """Returns all columns in the order of their first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
@@ -61,7 +63,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def text(rows: Sequence[Row]) -> str:
-    """The rows for a terminal, in aligned columns."""
+    """Returns the rows for a terminal, in aligned columns."""
     cells = table(rows)
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
     return "\n".join(
@@ -70,7 +72,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The rows as a Markdown table."""
+    """Returns the rows as a Markdown table."""
     head, *body = table(rows)
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

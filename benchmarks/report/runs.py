@@ -18,7 +18,7 @@ SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The figures that Penstock must reach with 16 connections and 100-byte bodies; see docs/explain/benchmarks.md."""
+    """The figures that Penstock must reach with 16 connections and 100-byte bodies (see docs/explain/benchmarks.md)."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -26,7 +26,7 @@ class Goal:
     p99_ms: float = 0.0
 
 
-CONNECTIONS = 16  # the number for which the goals are set
+CONNECTIONS = 16  # The goals are set for this number.
 GOALS = {
     "send_1": Goal(15_000, 0.060),
     "send_10": Goal(50_000, 0.020),
@@ -39,18 +39,18 @@ GOALS = {
 
 @dataclass(slots=True)
 class RepeatedRuns:
-    """All repeats of one scenario, system and number of connections."""
+    """The repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
 
     def figures(self, choose: Callable[[list[float]], float] = median) -> dict[str, float]:
-        """For each figure the median of all repeats, or the value that `choose` selects."""
+        """Returns the median of all repeats for each figure, or the value that `choose` selects."""
         runs = [figures_of(run) for run in self.runs]
         return {name: choose([run.get(name, 0.0) for run in runs]) for name in runs[0]}
 
     @property
     def marks(self) -> list[str]:
-        """The reasons not to trust the figures; empty without any."""
+        """Returns the reasons not to trust the figures."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
@@ -59,7 +59,7 @@ class RepeatedRuns:
 
 
 def figures_of(run: Outcome) -> dict[str, float]:
-    """The figures of one run. CPU is in seconds for 1,000 messages."""
+    """Returns the figures of one run. CPU is in seconds for 1,000 messages."""
     for_1000 = 1000 / run.messages if run.messages else 0.0
     return {
         "messages_per_second": run.messages_per_second,
@@ -76,7 +76,7 @@ def figures_of(run: Outcome) -> dict[str, float]:
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
-    """Marks for the first invalid run, and for a machine that was busy with other work."""
+    """Returns marks for the first invalid run, and for a machine that was busy with other work."""
     bad = [run for run in runs if not run.valid]
     marks = [
         f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
@@ -85,7 +85,7 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
 
 
 def penstock_valid(runs: Iterable[Outcome]) -> bool:
-    """Whether all runs of Penstock were valid; errors of peers are only marked."""
+    """Returns whether all runs of Penstock were valid. Errors of peers are only marked."""
     return all(run.valid for run in runs if run.system == "penstock")
 
 
@@ -119,7 +119,7 @@ def row(repeated: RepeatedRuns) -> str:
 
 
 def goal_notes(repeated: RepeatedRuns) -> list[str]:
-    """Notes whether Penstock reaches its goal; none for peers and for other settings than the goal's."""
+    """Returns notes on whether Penstock reaches its goal. Peers, and other settings than the goal's, have no notes."""
     run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
     if (
@@ -177,9 +177,9 @@ def write_results(
     load: HostLoad,
     bare_insert: dict[str, object] | None = None,
 ) -> Path:
-    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary; returns the raw run's path.
+    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary. Returns the raw run's path.
 
-    `bare_insert`: the unit of the multiples, where it was measured.
+    `bare_insert` is the unit of the multiples, if it was measured.
     """
     now = datetime.now(UTC)
     RAW.mkdir(exist_ok=True)

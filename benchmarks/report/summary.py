@@ -23,7 +23,7 @@ RESULTS: Final = Path(__file__).parents[1] / "results.json"
 MAX_POINTS: Final = 120
 """Points of one curve of a chart."""
 LINE: Final = 1000
-"""Characters of a line of the file. A curve, or an object of plain figures, stands on one line at any length."""
+"""Characters of a line of the file. A curve, or an object of plain figures, is on one line of any length."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 MEDIANS: Final = (
     "messages_per_second", "sent_per_second", CPU_FIGURE, FIGURE, "generator_cpu_seconds_per_1000", "p50_ms", "p99_ms"
@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """Returns the figures that the page shows; facts that all systems share are stored once."""
+    """Returns the figures that the page shows. Facts that all systems share are stored once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {
@@ -80,7 +80,7 @@ def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
 
 
 def format_json(value: Any, depth: int = 0) -> str:
-    """JSON in which short members share a line, indented by `depth` characters."""
+    """Returns JSON in which short members share a line, indented by `depth` characters."""
     whole = json.dumps(value)
     members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     nested = dict | list if isinstance(value, dict) else dict
@@ -100,13 +100,13 @@ def format_json(value: Any, depth: int = 0) -> str:
 
 
 def read_summaries(path: Path) -> dict[str, Document]:
-    """Returns the summaries of a file by scenario; empty if the file does not exist."""
+    """Returns the summaries of a file by scenario, or an empty result if the file does not exist."""
     found: dict[str, Document] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
 def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
-    """Writes the summary of a raw run in place of the scenario's last one; returns the file's path.
+    """Writes the summary of a raw run in place of the scenario's last summary. Returns the file's path.
 
     Returns None if the page shows no figures of such a run.
     """
@@ -119,7 +119,7 @@ def write_summary(raw: Path, path: Path = RESULTS) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Writes the summaries of the named raw runs; of several runs of a scenario the last one stays."""
+    """Writes the summaries of the named raw runs. The last of several runs of a scenario stays."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.summary")
     parser.add_argument("raw", nargs="+", type=Path)
     for raw in parser.parse_args(argv).raw:

@@ -1,7 +1,7 @@
 """Measures the CPU of checking signatures and policies for each message, in alternating runs.
 
-Each variant has a separate service and database. All run all the time, and their order changes each round, as in
-`benchmarks.revisions`; a quotient is one of the same round.
+Each variant has a separate service and database. All services run all the time, and their order changes each round,
+as in `benchmarks.revisions`. A quotient compares runs of the same round.
 """
 
 import base64
@@ -22,7 +22,8 @@ from benchmarks.scenarios import SCENARIOS
 from .study import Bench, Findings, Study
 
 PARTNER = "111122223333"
-STATEMENTS = 20  # the most of a queue's policy (Amazon SQS Developer Guide, "Amazon SQS policy quotas")
+# the maximum of a queue's policy (Amazon SQS Developer Guide, "Amazon SQS policy quotas")
+STATEMENTS = 20
 SCENARIO_NAMES = ("send_1", "receive_delete_1")
 CONNECTIONS = 16
 ROUNDS = 10
@@ -31,7 +32,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How requests are checked. `policy`: the queue has a policy, and the caller belongs to another account."""
+    """How requests are checked. With `policy`, the queue has a policy, and the caller belongs to another account."""
 
     name: str
     settings: Mapping[str, str]
@@ -39,13 +40,13 @@ class Variant:
 
 
 def sigv4() -> dict[str, str]:
-    """The settings of a service that verifies signatures."""
+    """Returns the settings of a service that verifies signatures."""
     key = base64.b64encode(secrets.token_bytes(32)).decode()
     return {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": key}
 
 
 def variants() -> list[Variant]:
-    """The study compares all others with the first one."""
+    """The study compares all other variants with the first one."""
     return [
         Variant("unsigned", {}),
         Variant("signed", sigv4()),
@@ -55,7 +56,7 @@ def variants() -> list[Variant]:
 
 
 def policy_for(account: str) -> str:
-    """A policy of STATEMENTS statements, of which the last one lets this account in."""
+    """Returns a policy of STATEMENTS statements. The last statement allows this account."""
     others = [
         {
             "Effect": "Allow",
@@ -72,7 +73,7 @@ def policy_for(account: str) -> str:
 
 
 def start(variant: Variant, bench: Bench) -> Penstock:
-    """A running service, whose load is signed if the variant wants it."""
+    """A running service. Its load is signed if the variant requires signatures."""
     service = bench.another_penstock(variant.settings)
     if variant.settings:
         owner = service.make_key(ACCOUNT)
@@ -85,7 +86,7 @@ def start(variant: Variant, bench: Bench) -> Penstock:
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs all variants in turn; the rows have medians of the rounds."""
+    """Runs all variants in turn, and returns rows with medians of the rounds."""
     known = variants()
     services = [start(variant, bench) for variant in known]
     plan, rounds = Plan(CONNECTIONS, bench.scaled(MESSAGES, 500), 100), bench.scaled(ROUNDS, 2)
@@ -100,7 +101,7 @@ def measure(bench: Bench) -> Findings:
 
 
 def rows_of(scenario: str, known: Sequence[Variant], rounds: Sequence[list[Cost]]) -> list[Row]:
-    """A row for each variant, with the median and the quartiles of its quotients with the first one."""
+    """Returns a row for each variant, with the median and the quartiles of its quotients with the first variant."""
     return [
         row_of(scenario, variant.name, [costs[0] for costs in rounds], [costs[place] for costs in rounds])
         for place, variant in enumerate(known)

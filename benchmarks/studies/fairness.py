@@ -1,14 +1,14 @@
-"""Measures how long messages of quiet tenants wait while a noisy tenant sends a hundred times as much.
+"""Measures the wait of quiet tenants' messages while a noisy tenant sends a hundred times as much.
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
-A fixed number of consumers receive one message at a time, work on it for a while and delete it. The number of consumers
-is chosen for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends as much as
-all the others together, so a backlog grows. (With very many consumers the queue would not be the bottleneck: with 200
-of them and 800 messages a second, the processors of a small machine are.) Phases: `quiet` (without the noisy tenant),
-`fair` (with it, MessageGroupId set), `unfair` (with it, without MessageGroupId). A wait is the time from when a message
-was due to be sent (open loop: a late send counts) until a consumer has it. Each phase has a separate queue; all waits
-count, also those at the beginning of the noise.
+A fixed number of consumers receive one message at a time, work on it for a while and delete it. The number of
+consumers is chosen for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends
+as much as all the others together, so a backlog grows. (With very many consumers the queue would not be the
+bottleneck: with 200 of them and 800 messages a second, the processors of a small machine are.) Phases: `quiet`
+(without the noisy tenant), `fair` (with it, MessageGroupId set), `unfair` (with it, without MessageGroupId). A wait
+is the time from the due time of a message's send (open loop: a late send counts) until a consumer has the message.
+Each phase has a separate queue. All waits count, including waits at the beginning of the noise.
 """
 
 import argparse
@@ -41,7 +41,7 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load. Rates are messages a second; the noisy tenant sends `noise` times as many as a quiet one."""
+    """The load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet one."""
 
     tenants: int = 100
     tenant_rate: float = 2.0
@@ -83,7 +83,9 @@ class Phase:
 
 
 async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
-    """Runs one consumer until it is cancelled: it receives a message, works on it, and deletes it."""
+    """Runs one consumer until it is cancelled. The consumer receives a message, works on the message, and
+    deletes it.
+    """
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:
@@ -110,7 +112,7 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """The times (seconds from the start) at which a tenant sends, and the tenant.
+    """Returns the times (seconds from the start) at which a tenant sends, and the tenant.
 
     Arrivals are independent of each other, like those of many customers.
     """
@@ -124,7 +126,7 @@ def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
 
 
 async def produce(phase: Phase, connections: list[Connection]) -> None:
-    """Sends every message when it is due, or as soon as a connection is free."""
+    """Sends every message at its due time, or as soon as a connection is free."""
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for connection in connections:
         free.put_nowait(connection)
@@ -174,7 +176,7 @@ async def run(phase: Phase) -> None:
 
 
 def figures_of_phase(phase: Phase) -> dict[str, object]:
-    """Figures of a phase; waits in ms."""
+    """Returns the figures of a phase, with waits in ms."""
     quiet = statistics.quantiles(phase.quiet_waits, n=1000)
     return {
         "phase": phase.name,
@@ -211,7 +213,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints each phase and the ratio fair : quiet of the quiet tenants' p99. Returns 1 when it is more than 2."""
+    """Prints each phase and the ratio fair : quiet of the quiet tenants' p99. Returns 1 if the ratio is more than 2."""
     options = arguments(argv)
     workload = Workload(**{name: getattr(options, name) for name in asdict(Workload())})
     load, fleet = host_load(), Fleet(1)

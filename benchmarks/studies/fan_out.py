@@ -1,4 +1,4 @@
-"""Measures what a Publish costs: time, and CPU of service and PostgreSQL, for topics with 10 to 10,000 queues.
+"""Measures the costs of a Publish to topics with 10 to 10,000 queues: time, and CPU of service and PostgreSQL.
 
 python -m benchmarks.run --scenario fan_out
 """
@@ -17,7 +17,7 @@ from .hostile import count
 from .study import Bench, Findings, Study
 
 QUEUES = (10, 100, 1_000, 10_000)
-COUNTED_QUEUES = 100  # queues of a topic whose messages are counted
+COUNTED_QUEUES = 100  # the number of a topic's queues whose messages are counted
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'
@@ -54,7 +54,7 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Time and CPU of one Publish. The row is invalid if a queue does not hold every published message."""
+    """Returns the time and CPU of one Publish. The row is invalid if a queue does not hold every published message."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds

@@ -1,7 +1,7 @@
-"""Measures how costs grow: throughput, CPU and p99 of one workload while one of its sizes grows.
+"""Measures the growth of costs: throughput, CPU and p99 of one workload while one of its sizes grows.
 
-The sizes are backlog, queues, groups, subscriptions, connections and body size: a row for each value, verified as every
-run is.
+The sizes are backlog, queues, groups, subscriptions, connections and body size. Each value gives a row, which is
+verified like every run.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ SIZES = {
     "connections": (1, 4, 16, 64, 256, 1_000, 2_000),
     "body_bytes": (100, 1_000, 10_000, 100_000, 1_048_576),
 }
-# Makes many standard queues with the SQL interface; no client uses them.
+# Creates many standard queues with the SQL interface. Clients do not use these queues.
 MAKE_QUEUES = """
 select queue.create_queue('000000000000', 'us-east-1', format('growth-%%s', n), '{}',
     queue.default_attributes(false), null, 1, 0)
@@ -50,7 +50,9 @@ Measured = Callable[[Bench, Penstock, int], Row]
 
 
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs `warski` on a queue with this many waiting messages. The rest is counted at the end, not compared by id."""
+    """Runs `warski` on a queue with this many waiting messages. The study counts the rest at the end, and does not
+    compare it by id.
+    """
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
@@ -109,7 +111,7 @@ def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def send_in_groups(groups: int, phase: Phase) -> Flow:
-    """Batches of ten, each message in a random group."""
+    """Sends batches of ten, with each message in a random group."""
     dice, writer = Random(), uuid4().hex
     for batch_number in count():
         taken = phase.progress.claim(flows.BATCH_LIMIT)
@@ -131,13 +133,15 @@ def send_in_groups(groups: int, phase: Phase) -> Flow:
 
 
 def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """`warski` with so many connections."""
+    """Runs `warski` with this many connections."""
     messages = bench.scaled(MESSAGES, 500)
     return row_of("connections", size, penstock.run(SCENARIOS["warski"], Plan(max(2, size), messages, 100)))
 
 
 def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """SendMessage, then `receive_delete_1`, of bodies of this size; the longer they are, the fewer."""
+    """Runs SendMessage and then `receive_delete_1` with bodies of this size. The number of messages falls with their
+    size.
+    """
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [
         run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")
@@ -155,7 +159,7 @@ def run(penstock: Penstock, scenario: str, plan: Plan) -> Outcome:
 
 
 def measure_subscriptions(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Publish to a topic with so many queues."""
+    """Publishes to a topic with this many queues."""
     topic = prepare(penstock.dsn, size)
     figures = publish_figures(penstock, topic, size, bench.scaled(20, 3), "x" * 100)
     return {"subscriptions": size, **figures}

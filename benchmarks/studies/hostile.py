@@ -1,8 +1,8 @@
 """Compares a queue under pressure with a quiet one: millions of messages wait, many are in flight, and another
 session's old snapshot keeps PostgreSQL from removing deleted rows.
 
-Both services are alike and are measured in turn. The ids of the waiting messages are not stored: the number of messages
-that are left shows losses, the received ids show duplicates.
+The study measures two equal services in turn. The study does not store the ids of the waiting messages. The number of
+remaining messages shows losses, and the received ids show duplicates.
 """
 
 from contextlib import closing
@@ -83,14 +83,14 @@ class LoadedQueue:
 
 
 def count(address: Address) -> int:
-    """The number of all messages of a queue, in any state."""
+    """Returns the number of all messages of a queue, in any state."""
     arguments: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
     found = cast("dict[str, str]", call(address, "GetQueueAttributes", arguments)["Attributes"])
     return sum(int(found[name]) for name in COUNTS)
 
 
 def measure(bench: Bench) -> Findings:
-    """Runs each scenario on both queues in turn; the goals are ratios of their medians."""
+    """Runs each scenario on both queues in turn. The goals are ratios of their medians."""
     quiet, other = bench.penstock, bench.another_penstock()
     bench.measure_insert(other)
     with closing(psycopg.connect(other.dsn)) as foreign:

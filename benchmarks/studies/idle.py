@@ -1,6 +1,6 @@
-"""Measures the latency of an idle queue: a consumer long polls; a producer sends when the consumer waits again.
+"""Measures the latency of an idle queue: a consumer long polls, and a producer sends when the consumer waits again.
 
-A sample is the time from writing the send request until the whole receive response has arrived, by one clock.
+A sample is the time from the send request until the arrival of the whole receive response, by one clock.
 """
 
 import asyncio

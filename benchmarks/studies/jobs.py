@@ -1,8 +1,10 @@
-"""The four scenarios of bullmq-bench, which ChasquiMQ took over: add, add in bulk, one worker, one with 100 at once.
+"""Runs the four scenarios of bullmq-bench, which ChasquiMQ took over: add, add in bulk, one worker, and one worker
+with 100 jobs at once.
 
 A job is a message. A call of SQS has at most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with
-100 jobs at once is ten consumers that each receive 10, do no work, and delete 10. The original divides the jobs of the
-warm-up and of the benchmark by the time of the benchmark only; "jobs/s" is the true rate, "as stated there" theirs.
+100 jobs at once is ten consumers that each receive 10, do no work, and delete 10. The original divides the jobs of
+the warm-up and of the benchmark by the time of the benchmark only. "jobs/s" is the true rate, and "as stated there"
+is the original's rate.
 """
 
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """A scenario, the number of jobs in the original, our number of connections, and the payload."""
+    """A scenario, the number of jobs in the original, the number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int
@@ -55,7 +57,7 @@ JOBS = [
 
 
 def measure(job: JobScenario, bench: Bench) -> Findings:
-    """Runs each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
+    """Runs each system in turn, `--jobs-repeat` times after a warm-up, and leaves out the slowest runs."""
     options = bench.options
     able = bench.supporting(job.scenario)
     jobs = bench.scaled(job.jobs * options.jobs_scale, 50)
@@ -77,13 +79,13 @@ def plan_of(job: JobScenario, jobs: int) -> Plan:
 
 
 def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
-    """The runs without the `count` slowest, at least one."""
+    """Returns the runs without the `count` slowest, but at least one run."""
     ordered = sorted(runs, key=lambda run: run.messages_per_second, reverse=True)
     return ordered[: max(1, len(ordered) - count)]
 
 
 def row_of(name: str, runs: list[Outcome], warm_up: int) -> Row:
-    """Distribution of the rates over the runs, CPU of the server side, and latencies of single calls."""
+    """Returns the distribution of the rates over the runs, the server side's CPU, and latencies of single calls."""
     rates = [run.messages_per_second for run in runs]
     used = [sum(run.server_cpu_seconds.values()) for run in runs]
     return {

@@ -1,6 +1,6 @@
-"""Measures what waiting connections cost: long polls on empty queues, then one message for each queue.
+"""Measures the costs of waiting connections: long polls on empty queues, then one message for each queue.
 
-The goals: 1,000 of them take at most 1 % of a core and 10 connections to the database.
+The goal is that 1,000 long polls take at most 1 % of a core and 10 connections to the database.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class WaitingConsumers:
         }
 
     def send(self) -> float:
-        """Sends one message to each queue; returns when the first was sent."""
+        """Sends one message to each queue, and returns the time of the first send."""
         began = perf_counter()
         for address in self.addresses:
             call(address, "SendMessage", {"QueueUrl": address.queue_url, "MessageBody": address.queue})
@@ -98,7 +98,7 @@ class WaitingConsumers:
 
 
 def client_connections(dsn: str) -> int:
-    """The number of client connections to the whole server, without the one of this query."""
+    """Returns the number of client connections to the whole server, without this query's connection."""
     query = "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()

@@ -1,9 +1,9 @@
-"""RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, then they are drained.
+"""Runs RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, and are then drained.
 
-Measured are memory (PSS) and disk of each part of the system when it is empty, with the million, and drained; and
-whether receiving slows down: the rate of the first messages of the million is compared with the rate of as many
-messages on a queue without others. The machine's speed changes within the minute that filling takes, so that the other
-queue is measured just before and just after, while the million waits. The row also has its rate without the million.
+The study measures memory (PSS) and disk of each part of the system when it is empty, with the million, and drained.
+It also compares the receive rate of the million's first messages with the rate of as many messages on an otherwise
+empty queue. The machine's speed changes within the minute of filling, so the study measures the other queue just
+before and just after, while the million waits. The row also has the other queue's rate without the million.
 """
 
 from statistics import median
@@ -25,7 +25,9 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
-    """Measures Penstock on a new service and database, so that no other study influences memory; peers as they are."""
+    """Measures Penstock on a new service and database, because other studies would influence its memory, and peers as
+    they are.
+    """
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
     peers = [
         system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)
@@ -42,7 +44,7 @@ def measure(bench: Bench) -> Findings:
 
 
 def is_fast_enough(system: System) -> bool:
-    """Whether the system can store and deliver a million messages within minutes."""
+    """Returns whether the system can store and deliver a million messages within minutes."""
     return system.name not in SLOW_PEERS
 
 
@@ -73,7 +75,7 @@ def measure_system(system: System, bench: Bench) -> tuple[Document, bool]:
 
 
 def stage_of(system: System, stage: str) -> Row:
-    """Memory and disk in MiB at one stage of a run."""
+    """Returns memory and disk in MiB at one stage of a run."""
     parts = {
         f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1)
         for part, size in system.pss_bytes().items()
@@ -88,7 +90,7 @@ def stage_of(system: System, stage: str) -> Row:
 
 
 def growth_of(stages: list[Row]) -> Row:
-    """Returns by how many MiB each part of the system has grown with the million messages."""
+    """Returns the growth of each part of the system in MiB with the million messages."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {
@@ -106,7 +108,9 @@ def difference(after: Row, before: Row, name: str) -> float | None:
 
 
 def reaches_goals(row: Row) -> bool:
-    """The goals: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
+    """Checks the goals: the service grows by at most 5 MiB and the database by 60 MiB, and receives reach 0.95 of the
+    empty queue's rate.
+    """
     service, database, ratio = (
         row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")
     )
@@ -119,7 +123,9 @@ def reaches_goals(row: Row) -> bool:
 
 
 def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
-    """Rates in messages a second. `beside`: runs on an empty queue while the million waits; `alone`: without it."""
+    """Rates are in messages a second. `beside` has runs on an empty queue while the million waits, and `alone` has
+    runs without the million.
+    """
     empty = median(run.received_per_second for run in beside)
     return {
         "system": system.name,

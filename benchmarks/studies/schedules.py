@@ -1,10 +1,10 @@
-"""Measures how late schedules fire, and what the worker costs when no schedule is due.
+"""Measures the lag of schedules, and the worker's costs while no schedule is due.
 
     python -m benchmarks.studies.schedules                    # starts PostgreSQL and worker processes
 
 Fire lag: `rate` schedules fire at each full second (60 times as many fire once a minute), so they come in bursts. The
-lag is the time from when an occurrence was due until its message was committed, by PostgreSQL's own commit timestamps.
-Idle: the processor time of one worker process and of its connections, with as many schedules that are not due.
+lag is the time from an occurrence's due time until the commit of its message, by PostgreSQL's commit timestamps. The
+idle cost is the processor time of one worker process and of its connections, with as many schedules that are not due.
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Plan:
 
 @contextmanager
 def workers(dsn: str, count: int) -> Iterator[list[int]]:
-    """Runs so many worker processes, and yields their ids."""
+    """Runs this many worker processes, and yields their ids."""
     with ExitStack() as stack:
         processes = []
         for _ in range(count):
@@ -79,7 +79,7 @@ def workers(dsn: str, count: int) -> Iterator[list[int]]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[Postgres]:
-    """A PostgreSQL with our normal settings and commit timestamps."""
+    """Yields a PostgreSQL with Penstock's normal settings and commit timestamps."""
     settings = {"track_commit_timestamp": "on"}
     with running_postgres(folder, SystemAccount.choose(), settings=settings) as postgres:
         migrate(postgres.service_dsn(), role=ROLE)
@@ -144,7 +144,7 @@ def now(db: "psycopg.Connection[tuple[object, ...]]") -> datetime:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the figures. Returns 1 when a goal was missed."""
+    """Prints the figures. Returns 1 if a goal was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     for name, value in asdict(Plan()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
@@ -163,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def flat_row(figures: dict[str, object]) -> dict[str, object]:
-    """One row; a figure by part becomes a column for each part."""
+    """Returns one row. A figure by part becomes a column for each part."""
     row: dict[str, object] = {}
     for name, value in figures.items():
         row |= (

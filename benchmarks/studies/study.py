@@ -1,4 +1,6 @@
-"""The study, a named measurement of one or more systems, and the systems and options that all studies share."""
+"""Defines the study (a named measurement of one or more systems), and the systems and options that all
+studies share.
+"""
 
 import argparse
 import sys
@@ -22,7 +24,9 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`systems`: the results to store. `valid`: no message was lost, duplicated, out of order or refused."""
+    """`systems` are the results to store. `valid` means that no message was lost, duplicated, out of order or
+    refused.
+    """
 
     systems: list[Document]
     valid: bool
@@ -39,11 +43,13 @@ class Bench:
     insert_cpu_seconds: list[float] = field(default_factory=list)
     """CPU of 1,000 bare INSERTs, as measured around the present study."""
     reasons: set[str] = field(default_factory=set)
-    """Why there were no such figures; each is printed once."""
+    """The reasons for missing figures. Each reason is printed once."""
 
     @cached_property
     def systems(self) -> list[System]:
-        """Penstock, and the peers that can be started. Penstock is first, since peers copy its database's settings."""
+        """Returns Penstock, and the peers that can be started. Penstock is first, because peers copy its database's
+        settings.
+        """
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
             try:
@@ -58,7 +64,7 @@ class Bench:
 
     @cached_property
     def penstock(self) -> Penstock:
-        """Penstock, started unless --no-penstock is given. Raises UnavailableError."""
+        """Returns Penstock, and starts it unless --no-penstock is given. Raises UnavailableError."""
         options = self.options
         penstock = Penstock(self.fleet, options.endpoint, tuple(options.pid), options.database)
         self.stack.callback(penstock.stop)
@@ -67,16 +73,19 @@ class Bench:
         return penstock
 
     def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
-        """A second service with a separate database, for a study that would disturb the others, or has `settings`."""
+        """Yields a second service with a separate database, for a study with `settings` or a study that would disturb
+        the others.
+        """
         penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
         penstock.start()
         return penstock
 
     def measure_insert(self, penstock: Penstock) -> None:
-        """Measures a bare INSERT on that service's PostgreSQL, or prints why there will be no multiples of one.
+        """Measures a bare INSERT on that service's PostgreSQL, or prints the reason for missing multiples.
 
-        A study that shows CPU a message calls it just before and just after, since machines change their speed.
+        A study that shows CPU a message calls this function just before and just after, because machines change their
+        speed.
         """
         try:
             self.insert_cpu_seconds += measure_bare_insert(penstock.dsn, self.scaled(INSERTS, 5_000))
@@ -89,15 +98,16 @@ class Bench:
         return [system for system in self.systems if system.supports(scenario)]
 
     def scaled(self, count: int, least: int = 1) -> int:
-        """A size of a study times --scale."""
+        """Returns a study's size multiplied by --scale."""
         return max(least, round(count * float(self.options.scale)))
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study. `measure` prints its table and returns the results to store; none if it has stored them itself.
+    """A study. `measure` prints its table and returns the results to store, or no results if it has stored them
+    itself.
 
-    `alone`: the study has no peers, and starts a separate service even beside a running one.
+    With `alone`, the study has no peers, and starts a separate service even beside a running one.
     """
 
     name: str

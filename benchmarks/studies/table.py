@@ -1,4 +1,4 @@
-"""Measures the table of goals: every system in turn, repeated, a line for each number of connections."""
+"""Measures the table of goals: every system in turn, with repeats, and a line for each number of connections."""
 
 from functools import partial
 
@@ -38,7 +38,7 @@ def facts_of(system: System) -> Document:
 
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
-    """Runs each system in turn, in reversed order every second time, after a small run of each."""
+    """Runs each system in turn after a small run of each, with the order reversed every second time."""
     small = Plan(
         plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10)
     )

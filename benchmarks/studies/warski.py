@@ -1,8 +1,9 @@
-"""Adam Warski's benchmark of SQS (2014): senders of batches of 1 to 10 messages of 100 bytes, receivers of 10.
+"""Runs Adam Warski's benchmark of SQS (2014): senders of batches of 1 to 10 messages of 100 bytes, and receivers of
+10 messages.
 
 A node of the article is a machine that sends or one that receives. Here a node is a load process with equally many
 sending and receiving threads, and a thread is a connection with one request in flight. The article's receivers
-prefetched and deleted in the background; ours receive and delete in turn.
+prefetched and deleted in the background. The study's receivers receive and delete in turn.
 """
 
 from functools import partial
@@ -37,7 +38,7 @@ MESSAGES_A_THREAD = 10_000  # the article: 10,000 to 50,000
 
 
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
-    """Measures the table of the article for each system, and prints the article's figures beside ours."""
+    """Measures the article's table for each system, and prints the article's figures beside the measured ones."""
     documents, valid = [], True
     able = bench.supporting(SCENARIOS["warski"])
     bench.measure_insert(bench.penstock)

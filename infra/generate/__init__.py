@@ -1,6 +1,6 @@
 """Generates the files that repeat the table of actions (penstock/actions.py): entry points, parts of templates, pages.
 
-Also the files that repeat the definition of the settings (`settings/`).
+Also generates the files that repeat the definition of the settings (`settings/`).
 
 The module generates a whole file, or the lines between two markers of a file whose other lines are written by hand:
 
@@ -8,5 +8,5 @@ The module generates a whole file, or the lines between two markers of a file wh
     …
     # --- end ---
 
-`make generate` writes them, `make check` compares.
+`make generate` writes the files, and `make check` compares them.
 """

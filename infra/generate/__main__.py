@@ -1,4 +1,4 @@
-"""python -m infra.generate [--check]: write the generated files, or say which of them differ."""
+"""Writes the generated files, or names the files that differ: python -m infra.generate [--check]."""
 
 import sys
 from argparse import ArgumentParser

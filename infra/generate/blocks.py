@@ -9,11 +9,11 @@ WIDTH = 120
 
 
 class MarkerError(Exception):
-    """A file has no block of a name, or more than one, or a block that does not end."""
+    """A file does not have exactly one block of a name, or the block does not end."""
 
 
 def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> str:
-    """The text with new lines in its blocks, by their names. Raises MarkerError."""
+    """Returns the text with new lines in its blocks, by their names. Raises MarkerError."""
     lines = text.splitlines()
     for name, content in blocks.items():
         first, last = _find_block(lines, file, name)
@@ -22,7 +22,7 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
 
 
 def read_block(text: str, file: str, name: str) -> list[str]:
-    """The present lines of a block. Raises MarkerError."""
+    """Returns the present lines of a block. Raises MarkerError."""
     lines = text.splitlines()
     first, last = _find_block(lines, file, name)
     return lines[first:last]
@@ -44,7 +44,7 @@ def _find_block(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
 
 
 def wrap_list(names: Sequence[str], indent: int) -> list[str]:
-    """[A, B, …] in lines of at most WIDTH characters."""
+    """Returns [A, B, …] in lines of at most WIDTH characters."""
     space = " " * indent
     text = f"[{', '.join(names)}]"
     return wrap(text, WIDTH, initial_indent=space, subsequent_indent=f"{space} ")

@@ -1,4 +1,4 @@
-"""functions/<service>/<action>.py: the entry point of each action's own function, a file of five lines."""
+"""Generates functions/<service>/<action>.py: the entry point of each action's function, a file of five lines."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def name_module(action: str) -> str:
 
 
 def render_entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:
-    """The text of each file, by its path in the repository."""
+    """Returns the text of each file, by its path in the repository."""
     return {
         f"functions/{action.service}/{name_module(action.name)}.py": TEXT.format(
             title=TITLES[action.service], service=action.service, action=action.name

@@ -16,13 +16,12 @@ from .settings.files import render_setting_texts
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/reference/compatibility.md"
 
-# Functions for requests of clients that belong to no action. These functions have the same alarms as the functions of
-# actions.
+# Functions for clients' requests without an action. These functions have the same alarms as the functions of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
 def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
-    """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
+    """Returns the text of every generated file, by its path. Raises MarkerError and PriorityError."""
     return {
         **render_entry_points(actions),
         TEMPLATE: _render_template(root, actions),
@@ -36,7 +35,7 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
 
 
 def find_differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """One line for each file that is missing, stale or not as generated."""
+    """Returns one line for each file that is missing, stale or not as generated."""
     found = []
     for name, text in generate_texts(root, actions).items():
         file = root / name
@@ -63,14 +62,16 @@ def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
 
 
 def _find_stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Entry points without an action. Files beside the services' folders, such as gateway.py, are written by hand."""
+    """Returns the entry points without an action. Files beside the services' folders, such as gateway.py, are written
+    by hand.
+    """
     expected = render_entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]
 
 
 def list_services(actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """The services of these actions, in the order of the table."""
+    """Returns the services of these actions, in the order of the table."""
     return list(dict.fromkeys(action.service for action in actions))
 
 

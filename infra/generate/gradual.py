@@ -14,7 +14,7 @@ from pathlib import Path
 from .blocks import MarkerError
 
 ALIAS = "live"
-# Line of the template -> the text before it.
+# Maps a line of the template to the text before the line.
 PARAMETERS = (
     "\nConditions:\n",
     """\
@@ -53,11 +53,11 @@ VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEAS
 
 
 def add_gradual_deployment(template: str, release: str) -> str:
-    """The template in which an alias moves to new versions gradually.
+    """Returns the template in which an alias moves to new versions gradually.
 
     Raises MarkerError if a line is missing or repeated.
 
-    release: a text that differs in each deployment, the variable PENSTOCK_RELEASE of every function.
+    `release` is a text that differs in each deployment, and becomes every function's variable PENSTOCK_RELEASE.
     """
     for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
         if template.count(line) != 1:

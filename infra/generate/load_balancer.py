@@ -1,8 +1,8 @@
 """Generates priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
 
-A rule keeps the priority that it has in the template, wherever its action is in the table: CloudFormation cannot give
-a rule the priority that another rule loses later in the same update. No two rules match the same request, so their
-order has no other effect. A new action gets the number after the highest one of its service.
+A rule keeps its priority in the template, even if its action moves in the table: CloudFormation cannot give a rule
+the priority that another rule loses later in the same update. Each request matches at most one rule, so the order has
+no other effect. A new action gets the number after the highest one of its service.
 """
 
 import re
@@ -26,7 +26,7 @@ class PriorityError(Exception):
 
 
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
-    """The mapping of a service's actions; `present`: the template's present lines. Raises PriorityError."""
+    """Returns the mapping of a service's actions. `present` has the template's present lines. Raises PriorityError."""
     numbers = assign_priorities(service, [action.name for action in actions], present)
     return [
         f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions
@@ -34,7 +34,9 @@ def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Ite
 
 
 def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """The number of each action. A number out of range, or one that an earlier action has, is replaced."""
+    """Returns the number of each action. The function replaces a number that is out of range or belongs to an earlier
+    action.
+    """
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}
@@ -56,7 +58,7 @@ def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]
 
 
 def _render_route(action: Action[Any, Any]) -> str:
-    """Method and path of a REST-JSON action; a variable of the path becomes a pattern."""
+    """Returns method and path of a REST-JSON action. A variable of the path becomes a pattern."""
     if not action.route:
         return ""
     method, path = action.route.split()

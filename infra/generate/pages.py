@@ -1,5 +1,6 @@
-"""Generates the table of SQS's actions in docs/reference/compatibility.md: the implemented ones, then AWS's other
-ones."""
+"""Generates the table of SQS's actions in docs/reference/compatibility.md: the implemented actions, then AWS's other
+actions.
+"""
 
 from collections.abc import Iterable
 from typing import Any

@@ -29,17 +29,18 @@ ROUTE = """\
           Type: HttpApi
           Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
 """
-# API Gateway's form of a variable in a route. An ARN contains slashes, so its variable matches the rest of the path.
+# Returns API Gateway's form of a variable in a route. An ARN contains slashes, so its variable matches the rest of
+# the path.
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 
 def name_resource(action: Action[Any, Any]) -> str:
-    """The function's name in template.yaml and in the names of alarms and rules, such as SqsSendMessage."""
+    """Returns the function's name in template.yaml and in the names of alarms and rules, such as SqsSendMessage."""
     return f"{action.service.capitalize()}{action.name}"
 
 
 def render_functions(actions: Iterable[Action[Any, Any]]) -> list[str]:
-    """The lines of all functions, with an empty line between two of them."""
+    """Returns the lines of all functions, with an empty line between two functions."""
     return "\n".join(map(_render_function, actions)).splitlines()
 
 

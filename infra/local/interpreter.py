@@ -2,8 +2,8 @@
 
     python3 infra/local/interpreter.py         # prints `optimised` or `plain`, and the interpreter's path
 
-The program exits with 1, and prints nothing, when the interpreter is too old or in a virtual environment. An
-interpreter that cannot even read this file ends with an error, which means the same.
+The program exits with 1 and prints nothing if the interpreter is too old or in a virtual environment. An interpreter
+that cannot even read this file ends with an error, which means the same.
 """
 
 import shlex
@@ -14,12 +14,14 @@ OLDEST = (3, 11)
 
 
 def is_suitable() -> bool:
-    """Whether it is new enough and outside virtual environments, which may vanish and often lack pip."""
+    """Returns whether the interpreter is new enough and outside virtual environments, which may vanish and often lack
+    pip.
+    """
     return sys.version_info >= OLDEST and sys.prefix == sys.base_prefix
 
 
 def is_optimised() -> bool:
-    """Whether it was built with profile-guided optimisation.
+    """Returns whether the interpreter was built with profile-guided optimisation.
 
     `--enable-optimizations` asks for that (https://docs.python.org/3/using/configure.html). Debian and Ubuntu run
     `make profile-opt` without that option (Debian's changelog, python3.8 3.8.0~b2-4), and sysconfig shows nothing of

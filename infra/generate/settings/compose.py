@@ -9,7 +9,9 @@ from penstock.settings import Setting
 
 
 def render_compose(text: str, settings: Iterable[Setting[Any]]) -> list[str]:
-    """The lines of the block `settings`. Variables that the file names by hand, with other defaults, are left out."""
+    """Returns the lines of the block `settings`. The block leaves out variables that the file has by hand, with other
+    defaults.
+    """
     by_hand = _find_names_by_hand(text)
     return [f"  {s.name}: ${{{s.name}:-}}" for s in settings if s.name not in by_hand]
 

@@ -1,4 +1,4 @@
-"""The files that repeat the definition of the settings, by their paths."""
+"""Generates the files that repeat the definition of the settings."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ TERRAFORM = "infra/terraform/modules/settings/known_settings.tf"
 
 
 def render_setting_texts(root: Path) -> dict[str, str]:
-    """The text of each, by its path. Raises MarkerError."""
+    """Returns the text of each file by its path. Raises MarkerError."""
     compose = (root / COMPOSE).read_text()
     return {
         PAGE: render_page(SETTINGS),

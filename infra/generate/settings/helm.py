@@ -17,7 +17,7 @@ _DEFAULTS = """\
 
 
 def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
-    """The text of values.schema.json with other schemas of `settings` and `secretSettings`, a line each."""
+    """Returns the text of values.schema.json with new schemas of `settings` and `secretSettings`, each on one line."""
     schema = json.loads(text)
     schemas: dict[str, str] = {}
     for key, members in _split(settings).items():
@@ -35,7 +35,7 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
 
 
 def _format(value: object, indent: str = "") -> str:
-    """JSON in which each object and array has one line if it fits, else a line for each member."""
+    """Returns JSON in which each object and array has one line if it fits, or else a line for each member."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(line) <= _LONGEST or not isinstance(value, dict | list):
         return line

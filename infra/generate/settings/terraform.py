@@ -14,7 +14,7 @@ locals {
 
 
 def render_terraform(settings: Iterable[Setting[Any]]) -> str:
-    """The text of the file: one line per setting, in the form of `terraform fmt`."""
+    """Returns the text of the file: one line per setting, in the form of `terraform fmt`."""
     names = {setting.name: _render_object(setting) for setting in settings}
     width = max(map(len, names))
     return "\n".join(
@@ -31,7 +31,7 @@ def render_terraform(settings: Iterable[Setting[Any]]) -> str:
 
 
 def _render_object(setting: Setting[Any]) -> str:
-    """Only the bounds that the setting has: expressions ask for others with `try`."""
+    """Returns only the bounds that the setting has, because expressions read missing bounds with `try`."""
     bounds = {
         "minimum": setting.minimum,
         "maximum": setting.maximum,
