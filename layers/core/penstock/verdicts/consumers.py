@@ -28,18 +28,28 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
     """Returns the number of consumers, and the number that would keep the wait of a message within the target lag.
 
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
-    messages wait, since idle consumers are invisible. The calculation uses the mean time of all deliveries for a
-    message, because more consumers would not finish the work of repeated deliveries. Arrivals that become dead
-    letters do not count.
+    messages wait, since idle consumers are invisible. A message that failed stays in flight until its visibility
+    timeout ends, and no consumer works on it. Minutes with such messages therefore do not count, and without other
+    minutes both numbers are unknown. Arrivals that become dead letters do not count.
     """
-    in_flight = series.in_flight[-rates.minutes :]
-    done = sum(series.left[-rates.minutes :])
-    if done < LEAST_DONE or not any(in_flight):
+    minutes = find_minutes_without_failures(series, rates.minutes)
+    done = sum(series.left[index] for index in minutes)
+    in_flight = sum(series.in_flight[index] for index in minutes)
+    if done < LEAST_DONE or not in_flight:
         return Consumers()
-    busy = sum(in_flight) / len(in_flight)
-    delivered = max(done, sum(series.received[-rates.minutes :]))
-    poisoned = rates.drain * sum(series.dead_lettered[-rates.minutes :]) / done
-    each_seconds = busy / (rates.drain * delivered / done)
+    each_seconds = 60 * in_flight / done
+    left = sum(series.left[-rates.minutes :])
+    poisoned = rates.drain * sum(series.dead_lettered[-rates.minutes :]) / left
     needed = each_seconds * (max(0.0, rates.arrivals - poisoned) + backlog / target_lag_seconds)
     waits = all(series.visible[-rates.minutes :])
+    busy = in_flight / len(minutes)
     return Consumers(max(1, round(busy)) if waits else None, max(1, ceil(needed - 1e-9)))
+
+
+def find_minutes_without_failures(series: Series, minutes: int) -> list[int]:
+    """Returns the indices of those of the last minutes in which no message was delivered again or became a dead letter,
+    nor in the minute after them: such a message had waited for the end of its visibility timeout.
+    """
+    failed = [again + dead > 0 for again, dead in zip(series.redelivered, series.dead_lettered, strict=True)]
+    first = max(0, len(failed) - minutes)
+    return [index for index in range(first, len(failed)) if not any(failed[index : index + 2])]
