@@ -292,7 +292,8 @@ def test_consumers_needed() -> None:
     """
     found = judge(growing(20, 200, sent=500), Facts(), NOW, target_lag_seconds=100)
     assert (found.consumers_now, found.consumers_needed) == (5, 49)  # 500 / 60 + 4,000 / 100 = 48.3
-    for failures in ({"received": 301, "redelivered": 1}, {"deleted": 299, "dead_lettered": 1}):
+    failed: list[dict[str, Any]] = [{"received": 301, "redelivered": 1}, {"deleted": 299, "dead_lettered": 1}]
+    for failures in failed:
         poisoned = growing(20, 200, **{"sent": 500, "in_flight": 35, **failures})
         unknown = judge(poisoned, Facts(), NOW, target_lag_seconds=100)
         assert (unknown.consumers_now, unknown.consumers_needed) == (None, None)
