@@ -25,7 +25,7 @@ from penstock.management.messages.types import FoundMessage
 from penstock.management.metrics.operations import read_lag, read_minutes
 from penstock.management.metrics.types import QueueLag
 from penstock.management.queues import describe_queue
-from penstock.management.rights import Right, require, require_on_queue
+from penstock.management.rights import Right, require, require_on_queue, right_of
 from penstock.search.failures import Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
@@ -133,7 +133,7 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
     grouping = Grouping(
         build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
-    found = yield from find_failures(grouping, context)
+    found = yield from find_failures(wanted.queue, grouping, context)
     return _join(
         f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
         *(_group(show_group(group, grouping)) for group in found.groups),
@@ -152,11 +152,11 @@ TOOLS: Final[dict[str, ReadTool]] = {
     ),
     "search_messages": ReadTool(
         "Finds messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
-        SearchMessages, require_on_queue("sqs:ReceiveMessage"), search,
+        SearchMessages, right_of(find_messages), search,
     ),
     "failure_groups": ReadTool(
         "Groups the dead letters of a queue by equal failures, with samples and the filter for each group.",
-        FailureGroups, require_on_queue("sqs:ReceiveMessage"), failure_groups,
+        FailureGroups, right_of(find_failures), failure_groups,
     ),
 }  # fmt: skip
 

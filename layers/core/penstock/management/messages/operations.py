@@ -185,6 +185,7 @@ def change_visibility(name: str, message_id: int, seconds: int, context: Context
     return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
 
 
+@needs("queue", "sqs:ReceiveMessage")
 def peek(
     name: str, state: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:
@@ -212,6 +213,7 @@ def peek(
     return fit_page(page, context)
 
 
+@needs("queue", "penstock:ReadArchive")
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:

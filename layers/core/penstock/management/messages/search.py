@@ -11,6 +11,7 @@ from penstock.documents.decoding import decode_document
 from penstock.documents.times import format_timestamp
 from penstock.effects import Operation
 from penstock.management.messages import pages
+from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
 from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter
@@ -89,6 +90,7 @@ def read_search(body: bytes) -> SearchRequest:
     return decode_document(_search, body)
 
 
+@needs("queue", "sqs:ReceiveMessage")
 def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
     """Returns one page of a search, which fits into the answer."""
     wanted = Search(
@@ -104,8 +106,9 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
     return SearchAnswer(fitted, found.looked_at, found.of, following)
 
 
-def find_failures(wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
-    """Groups messages. Raises QueueDoesNotExist."""
+@needs("queue", "sqs:ReceiveMessage")
+def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
+    """Groups messages of a queue, which `wanted` names, too. Raises QueueDoesNotExist."""
     found = yield from grouping.group_failures(wanted)
     yield from note_reading(wanted.arn, context)
     return found

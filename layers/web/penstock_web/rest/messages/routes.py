@@ -22,7 +22,7 @@ from penstock.management.messages.types import (
     State,
     StoredMessage,
 )
-from penstock.management.rights import require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock.management.transactions import QueuedMessage, Transaction
 from penstock_web.routing.routes import Routes, Runner
 
@@ -130,7 +130,7 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
 
 @routes.get(
     "/messages/peek",
-    right=require_on_queue("sqs:ReceiveMessage"),
+    right=right_of(messages.peek),
     answer=list[StoredMessage],
     raises=UNKNOWN,
 )
@@ -168,9 +168,7 @@ async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden: 
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
 
 
-@routes.get(
-    "/archive", right=require_on_queue("penstock:ReadArchive"), answer=list[StoredMessage], raises=UNKNOWN
-)
+@routes.get("/archive", right=right_of(messages.read_archive), answer=list[StoredMessage], raises=UNKNOWN)
 async def read_archive(
     name: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> list[StoredMessage]:

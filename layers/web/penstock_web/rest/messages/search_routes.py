@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages import search as searching
 from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest, ShownGroup
-from penstock.management.rights import require_on_queue
+from penstock.management.rights import right_of
 from penstock.search import failures as grouping
 from penstock.search.messages import MOST_SCANNED
 from penstock_web.routing.routes import Routes, Runner
@@ -28,10 +28,15 @@ class FailureAnswer(msgspec.Struct):
 routes = Routes("messages", prefix="/queues/{name}")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
-LOOK: Final = require_on_queue("sqs:ReceiveMessage")
 
 
-@routes.post("/messages/search", right=LOOK, body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN)
+@routes.post(
+    "/messages/search",
+    right=right_of(searching.find_messages),
+    body=SearchRequest,
+    answer=SearchAnswer,
+    raises=UNKNOWN,
+)
 async def search(name: str, runner: Runner) -> SearchAnswer:
     """Find messages that pass a filter without receiving them. A search examines a limited number of messages, as
     `looked_at` and `next` show.
@@ -40,7 +45,7 @@ async def search(name: str, runner: Runner) -> SearchAnswer:
     return await runner.run(searching.find_messages(name, request, runner.context))
 
 
-@routes.get("/failures", right=LOOK, answer=FailureAnswer, raises=UNKNOWN)
+@routes.get("/failures", right=right_of(searching.find_failures), answer=FailureAnswer, raises=UNKNOWN)
 async def failures(
     name: str,
     runner: Runner,
@@ -54,6 +59,6 @@ async def failures(
     body)."""
     arn = build_queue_arn(name, runner.context)
     wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
-    found = await runner.run(searching.find_failures(wanted, runner.context))
+    found = await runner.run(searching.find_failures(name, wanted, runner.context))
     shown = [searching.show_group(group, wanted) for group in found.groups]
     return FailureAnswer(shown, found.group_count, found.looked_at, found.of, found.next)
