@@ -10,7 +10,6 @@ import pytest
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
-from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
@@ -28,12 +27,10 @@ from tests.support.sql.calls import (
     maintain,
     queue_id,
     receive,
-    redrive,
     rows_of,
     send,
     value,
 )
-from tests.support.sql.move_tasks import start, step
 
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
@@ -385,166 +382,3 @@ def test_a_standard_queue_and_an_unknown_one(db: Connection) -> None:
     assert attempt(db, arn, "x") == []
     (header,) = call(db, RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x", None)
     assert header.error == "QueueDoesNotExist"
-
-
-# --- retention: no message past its retention is shown, although no worker has ended it yet ---------------------------
-STATES = ["fresh", "delayed", "expired lease", "slow path"]
-
-
-def prepare(
-    db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str
-) -> str:
-    """Returns a queue with these messages in this state. The old message is past its retention.
-
-    The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All
-    messages except delayed ones can be received.
-    """
-    arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
-    for body in sent.split(", "):
-        send(
-            db, arn, body, delay=900 if state == "delayed" else 0, group=f"of {body}" if group(name) else None
-        )
-    if state in {"expired lease", "slow path"}:
-        messages = receive(db, arn, visibility=0 if state == "expired lease" else 100)
-        if state == "slow path":
-            change(db, messages, 0)
-    for table in ("log", "side", "fifo_message"):
-        query = f"update queue.{table} set sent_at = sent_at - interval '61 seconds' where body = 'old'"
-        db.execute(query.encode())
-    return arn
-
-
-def peek(db: Connection, arn: str) -> list[str]:
-    return [row.body for row in call(db, PEEK_MESSAGES, arn, "all", None, 10, None)]
-
-
-def scan(db: Connection, arn: str) -> list[str]:
-    query = "select body from queue.scan_messages(%s, null, 10)"
-    return [row[0] for row in db.execute(query, [queue_id(db, arn)])]
-
-
-def pick(db: Connection, arn: str) -> list[str]:
-    """Picks from the ids of all stored messages of the queue."""
-    query = (
-        "select body from queue.pick_messages(%(queue)s, array(select queue.public_id(shard, id) from queue.log"
-        " union all select queue.public_id(shard, id) from queue.side"
-        " union all select queue.public_id(-2, id) from queue.fifo_message))"
-    )
-    return [row[0] for row in db.execute(query, {"queue": queue_id(db, arn)})]
-
-
-@pytest.mark.parametrize("door", [peek, scan, pick], ids=lambda door: door.__name__)
-@pytest.mark.parametrize("state", STATES)
-@BOTH
-def test_no_reader_sees_a_message_past_its_retention(
-    db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
-) -> None:
-    arn = prepare(db, name, state)
-    assert sorted(door(db, arn)) == ["young 1", "young 2"]
-
-
-@pytest.mark.parametrize("state", STATES)
-@BOTH
-def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, state: str) -> None:
-    delayed = state == "delayed" and not group(name)
-    arn = prepare(db, name, state, sent="old, young 1, young 2")
-    assert counts(db, arn) == (Counts(0, 0, 2) if delayed else Counts(2, 0, 0))
-    oldest = value(db, "select oldest_msg_age_sec from queue.metrics(%s)", arn)
-    assert oldest < 60
-
-
-def by_receive(db: Connection, arn: str) -> list[str]:
-    return bodies(receive(db, arn))
-
-
-def by_one_at_a_time(db: Connection, arn: str) -> list[str]:
-    received = []
-    while messages := receive(db, arn, 1):
-        received += bodies(messages)
-        delete(db, messages)
-    return received
-
-
-def by_sql(db: Connection, arn: str) -> list[str]:
-    return [
-        row[0]
-        for row in db.execute(
-            "select message from queue.receive(%s, 30, 10)", [arn.rsplit(":", maxsplit=1)[-1]]
-        )
-    ]
-
-
-def by_pop(db: Connection, arn: str) -> list[str]:
-    return [
-        row[0]
-        for row in db.execute("select message from queue.pop(%s, 10)", [arn.rsplit(":", maxsplit=1)[-1]])
-    ]
-
-
-def by_move(db: Connection, arn: str) -> list[str]:
-    """Moves all messages to another queue, and returns the messages that arrive."""
-    other = create(db, "other" + (".fifo" if group(arn) else ""))
-    task = start(db, arn, other)
-    while step(db, task) not in (None, (0, "COMPLETED")):
-        pass
-    return bodies(receive(db, other))
-
-
-RECEIVES = [by_receive, by_one_at_a_time, by_sql, by_pop, by_move]
-
-
-@pytest.mark.parametrize("door", RECEIVES, ids=lambda door: door.__name__)
-@pytest.mark.parametrize("state", [state for state in STATES if state != "delayed"])
-@BOTH
-def test_no_receive_hands_out_a_message_past_its_retention(
-    db: Connection, name: str, state: str, door: Callable[[Connection, str], list[str]]
-) -> None:
-    """The receive that meets such a message ends it, and the queue's history and counts show the end."""
-    arn = prepare(db, name, state)
-    if door is by_move:
-        create(db, "source" + name[1:], RedrivePolicy=redrive(arn))
-    assert sorted(door(db, arn)) == ["young 1", "young 2"]
-    maintain(db, arn)
-    assert history(db, arn)["expired"] == 1
-    assert value(db, "select sum(expired) from queue.activity") == 1
-    assert receive(db, arn) == []
-
-
-@pytest.mark.parametrize("state", [state for state in STATES if state != "delayed"])
-@BOTH
-def test_a_message_past_its_retention_becomes_no_dead_letter(db: Connection, name: str, state: str) -> None:
-    dead = create(db, "dead" + name[1:])
-    arn = prepare(db, name, state, RedrivePolicy=redrive(dead))
-    if state == "fresh":
-        receive(db, arn, visibility=0)
-    receive(db, arn)
-    assert sorted(bodies(receive(db, dead))) == ["young 1", "young 2"]
-    maintain(db, arn)
-    assert value(db, "select sum(expired) from queue.activity") == 1
-
-
-@BOTH
-def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, name: str) -> None:
-    """More messages are past their retention than a receive examines by itself."""
-    arn = create(db, name, MessageRetentionPeriod="60")
-    for batch in range(12):
-        send(db, arn, *["old"] * 1000, group=f"g{batch}" if group(name) else None)
-    db.execute("update queue.log set sent_at = sent_at - interval '1 day'")
-    db.execute("update queue.fifo_message set sent_at = sent_at - interval '1 day'")
-    assert counts(db, arn) == Counts(0, 0, 0)
-    send(db, arn, "young", group="young" if group(name) else None)
-    assert counts(db, arn) == Counts(1, 0, 0)
-    assert bodies(receive(db, arn)) == ["young"]
-    assert counts(db, arn) == Counts(0, 1, 0)
-
-
-def test_an_attempt_past_its_retention_is_over(db: Connection) -> None:
-    """A receive with the ReceiveRequestAttemptId of an earlier receive does not repeat messages past their
-    retention.
-    """
-    arn = create(db, "q.fifo", MessageRetentionPeriod="60")
-    send(db, arn, "old", group="g")
-    attempt = (arn, 10, 10, None, None, False, "attempt", None)
-    assert len(call(db, RECEIVE_MESSAGES, *attempt)) == 2
-    db.execute("update queue.fifo_message set sent_at = sent_at - interval '61 seconds'")
-    assert [row.error for row in call(db, RECEIVE_MESSAGES, *attempt)] == ["ReceiveAttemptOver"]
