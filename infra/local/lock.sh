@@ -18,6 +18,10 @@ mv $locks/iceberg.lock.new $locks/iceberg.lock
 for group in uv build tools ha lambda clients clients-old clients-frameworks clients-airflow; do
   "${compile[@]}" --group $group --output-file $locks/$group.lock
 done
+# Only developers install the clients, so these locks lack the hashes for other platforms. They are a fifth as long.
+for group in clients clients-old clients-frameworks clients-airflow; do
+  .venv/bin/python infra/local/narrow_lock.py "$UV" $locks/$group.lock "$@"
+done
 "${compile[@]}" --constraints $locks/dev.lock --group browser --output-file $locks/browser.lock
 
 # Each Lambda layer names the packages it imports; the versions are those of the service. pip, as `sam build` calls it,
