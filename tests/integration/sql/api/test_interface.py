@@ -236,6 +236,31 @@ def test_a_transaction_without_notifications_can_be_prepared(db: Connection, nam
     db.execute(f"commit prepared '{db.info.dbname}'".encode())
 
 
+def test_the_check_of_each_second_finds_what_was_sent_without_a_notification(
+    db: Connection, database: Database
+) -> None:
+    """A process makes this check every second while a receive waits (tests/unit/web/long_poll/test_dispatcher.py)."""
+    for name in ("q", "f.fifo"):
+        value(db, "select queue.create(%s)", name)
+    wait(db)
+    check = "select arn, snapshot from queue.poll_queues(array[%s, %s], %s)"
+    arns = [arn_of("q"), arn_of("f.fifo")]
+    with psycopg.connect(database.dsn, autocommit=True) as process:
+        process.execute("listen penstock")
+        ((nothing, seen),) = process.execute(check, [*arns, None]).fetchall()
+        assert nothing is None
+        for send_it, found in {"send": arns[:1], "send_fifo": arns}.items():
+            db.execute("begin")
+            db.execute("set local penstock.notify = 'off'")
+            db.execute(f"select {CALLS[send_it]}".encode())
+            db.execute("commit")
+            *ready, (_, seen) = process.execute(check, [*arns, seen]).fetchall()
+            assert sorted(arn for arn, _ in ready) == sorted(found)
+        assert not list(process.notifies(timeout=0))
+        value(db, "select queue.send('q', '1')")
+        assert list(process.notifies(timeout=10, stop_after=1))
+
+
 @pytest.mark.parametrize("prepare", ["prepare transaction 'x'", "/* XA */ PREPARE\n TRANSACTION 'x'"])
 @pytest.mark.parametrize("name", SENDS)
 def test_a_prepare_after_a_send_names_the_setting_although_no_process_waits(
