@@ -1,4 +1,4 @@
-"""Holds what tests of whole programs share."""
+"""Holds fixtures that tests of whole programs share."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}
 
 
 def block(language: str, words: str) -> str:
-    """Returns the one block of the page in this language with these words."""
+    """Returns the page's only block in this language with these words."""
     (found,) = [
         text
         for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -51,7 +51,7 @@ def block(language: str, words: str) -> str:
 
 
 class Cells(NamedTuple):
-    """The addresses of HAProxy and of the two services, and of their databases by region."""
+    """The addresses of HAProxy, of the two services, and of their databases by region."""
 
     url: str
     services: dict[str, str]
@@ -59,7 +59,7 @@ class Cells(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Holds what a client held when the installation was split."""
+    """Holds a client's resources at the time of the split."""
 
     url: str
     handle: str
@@ -107,7 +107,7 @@ def run(*command: object, **variables: str) -> None:
 
 
 def split(server: Postgres, old: str, new: str, folder: Path) -> None:
-    """Dumps, restores and prunes, as the page says."""
+    """Dumps, restores and prunes the databases, as the page says."""
     program, dump, script = server.binaries.path, folder / "queue.dump", folder / "split.sql"
     run(
         program("pg_dump"),
@@ -161,7 +161,7 @@ def find_haproxy() -> tuple[Path, dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def split_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cells, dict[str, Held]]]:
-    """Yields two cells that were one, and what clients held."""
+    """Yields two cells of a split installation, and the clients' resources."""
     folder = tmp_path_factory.mktemp("cells")
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
@@ -214,7 +214,7 @@ def test_each_side_keeps_its_own(cells: Cells) -> None:
 def test_a_handle_from_before_the_split_still_deletes(
     split_installation: tuple[Cells, dict[str, Held]], region: str
 ) -> None:
-    """The waiting message is there. The earlier handle deletes only the other message."""
+    """The waiting message is there. The earlier handle deletes only its own message."""
     cells, held = split_installation
     sqs = client(cells.url, region)
     url = sqs.get_queue_url(QueueName="orders")["QueueUrl"]

@@ -47,7 +47,8 @@ def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
         case ("lambda" | "http-api") as deployment:
             build = ROOT / ".aws-sam/build"
             assert build.is_dir(), "the functions are not built: run `make clients DEPLOYMENT=lambda`"
-            # No test waits a minute for a delivery. All functions stay warm, except for an occasional new environment.
+            # A test must not wait a minute for a delivery. All functions stay warm, except for an occasional new
+            # environment.
             options = ("--ephemeral", "--most", "40", "--recycle", "100", "--schedules-pause", "0.2")
             with running_gateway(build, *options, DATABASE_URL="") as gateway:
                 yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)
@@ -68,6 +69,6 @@ def sqs(up: Deployment) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def changed(made: Terraform) -> Terraform:
-    """Returns the resources of the module's fixture `made` after every possible change."""
+    """Returns the resources of the module's fixture `made`, after every possible change."""
     made.apply(changed=True)
     return made

@@ -84,7 +84,7 @@ def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Deployment, tmp_
 
 @pytest.mark.clients
 def test_the_actor_of_a_killed_worker_is_run_by_another(up: Deployment, tmp_path: Path) -> None:
-    """The second worker has enough time that its message does not come back while it runs, on any machine."""
+    """The second worker has enough time on any machine, so its message does not come back during the run."""
     results = tmp_path / "results"
     variables = environment(up, results, "killed", 2)
     with worker(COMMAND, variables, tmp_path / "killed") as process:

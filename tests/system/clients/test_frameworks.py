@@ -1,7 +1,7 @@
 """Runs workers and extended clients in Python: loafer-ng, taskiq-aio-sqs, django-eb-sqs, sqs-extended-client, and
 the hooks, the operator and the sensor of Airflow.
 
-Each takes its messages, retries failed ones, and leaves its queues empty by the service's counts.
+Each worker takes its messages, retries failed ones, and leaves its queues empty by the service's counts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def module(name: str, variables: dict[str, str]) -> str:
 
 
 def create(up: Deployment, queue: str, **attributes: str) -> tuple[str, str]:
-    """Creates a queue. Returns its URL and ARN."""
+    """Creates a queue. Returns the queue's URL and ARN."""
     with sqs_client(up) as sqs:
         url = sqs.create_queue(QueueName=queue, Attributes=attributes)["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -148,7 +148,7 @@ def test_sqs_extended_client(up: Deployment, tmp_path: Path) -> None:
 
 
 def test_airflow(up: Deployment, tmp_path: Path) -> None:
-    """The sensor takes what a hook, a topic's hook and an operator sent, and deletes it."""
+    """The sensor takes and deletes the messages of a hook, a topic's hook and an operator."""
     python = ROOT / ".tools/clients/clients-airflow/bin/python"
     assert python.exists(), f"{python} is missing: run `make clients`"
     extra = {"region_name": "us-east-1", "endpoint_url": up.address}

@@ -86,7 +86,7 @@ def test_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> 
 
 @pytest.mark.clients
 def test_pubsub(up: Deployment, tmp_path: Path) -> None:
-    """gocloud.dev/pubsub over SQS and over SNS. Its bodies are not UTF-8, so that it encodes them."""
+    """gocloud.dev/pubsub over SQS and over SNS. The test's bodies are not UTF-8, so gocloud.dev encodes the bodies."""
     with client("sns", up) as sns, sqs_client(up) as sqs:
         direct, subscribed = (
             sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed")

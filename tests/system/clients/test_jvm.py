@@ -55,7 +55,7 @@ def subscribed_topic(up: Deployment, name: str, queue: str, **attributes: str) -
 
 
 def received(up: Deployment, queue: str) -> dict[str, Any]:
-    """Returns the one message of a queue."""
+    """Returns the only message of a queue."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
@@ -78,7 +78,7 @@ def queue_url(up: Deployment, queue: str) -> str:
 
 
 def test_jms(up: Deployment) -> None:
-    """Tests a listener that fails once, bytes, recover(), and the messages that closing gives back."""
+    """Tests a listener that fails once, bytes, recover(), and the messages that a closed session gives back."""
     create(up, "jms", "jms.fifo", VisibilityTimeout="600")
     text = ["grüße, 世界", "jms", 7, True]
     assert printed(java_command("jms", "Jms", up.address)) == {

@@ -34,7 +34,7 @@ ERRORS = {
 }
 CLASSES = {what: of_version_3 for what, (of_version_3, _) in ERRORS.items()}
 CODES = {what: of_version_2 for what, (_, of_version_2) in ERRORS.items()}
-# The model of that time names fewer errors.
+# The older model names fewer errors.
 CLASSES_OF_QUERY = CLASSES | {
     "deletedQueue": f"without a class: {_LONG}NonExistentQueue",
     "attributeValue": "without a class: InvalidAttributeValue",
@@ -87,7 +87,7 @@ def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
     refused: dict[str, Any] = {"countsWhenPurged": [0, 0], **errors}
     if os.environ.get("PENSTOCK_DEPLOYMENT") == "lambda":
         # The load balancer refuses bodies of more than 1 MB by itself (AWS: "Use Lambda functions as targets of an
-        # Application Load Balancer"). Each SDK has another name for its 413.
+        # Application Load Balancer"). Each SDK has a different name for the load balancer's 413.
         assert found["errors"].pop("longBatch") != refused.pop("longBatch")
     assert found == {**SCENARIO, "errors": refused}
 

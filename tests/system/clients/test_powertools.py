@@ -1,8 +1,9 @@
 """Tests batch processing of Powertools for AWS Lambda with messages from ReceiveMessage, as Lambda's poller passes
 them.
 
-The poller deletes messages that the function does not report as failed. The others stay until the visibility timeout,
-which is set to 0 here. Events have the form in the Lambda developer guide, "Using Lambda with Amazon SQS".
+The poller deletes messages that the function does not report as failed. The others stay until the end of the
+visibility timeout, which is 0 in these tests. Events have the form in the Lambda developer guide, "Using Lambda with
+Amazon SQS".
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from tests.support.clients.service_client import Deployment, counts
 
-# A receive may return fewer messages than there are, so there may be as many polls as receives of messages.
+# A receive may return only some of the messages, so a message may need as many polls as receives.
 _POLLS = 20
 
 
@@ -111,7 +112,7 @@ def test_records_that_failed_come_back_and_the_others_do_not(up: Deployment, sqs
         assert data
         handled.append((n, attempt, half.string_value or "", base64.b64decode(data.binary_value or "")))
 
-    # Only a batch in which every message failed is an error of the function. Then the whole batch comes back.
+    # Only a batch in which every message failed is an error of the function. The whole batch then comes back.
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
     for _ in range(_POLLS):
         poller.poll(processor, handle)

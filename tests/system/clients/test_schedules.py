@@ -28,7 +28,7 @@ def scheduler(up: Deployment) -> Iterator[Any]:
 
 
 def arrived(sqs: Any, url: str) -> dict[str, Any]:
-    """Returns the one message that arrives in a queue, however long that takes."""
+    """Waits for the only message that arrives in a queue, and returns the message."""
     found: list[dict[str, Any]] = []
 
     def came() -> bool:
@@ -85,7 +85,7 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
 
 
 def test_a_message_that_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
-    """Without retries the message goes there at once ("Configuring a dead-letter queue")."""
+    """Without retries, the message goes to the dead-letter queue at once ("Configuring a dead-letter queue")."""
     url = sqs.create_queue(QueueName="not-sent")["QueueUrl"]
     target = {
         "Arn": "arn:aws:sqs:us-east-1:000000000000:nowhere",

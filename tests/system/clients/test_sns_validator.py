@@ -29,11 +29,11 @@ from tests.support.wait import wait_until
 
 MESSAGES = 10_000
 BATCH = 10
-ALTERED = 8  # There are four of each version, with and without a subject.
+ALTERED = 8  # Each version has four messages, with and without a subject.
 OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 
-# Publish accepts these characters. The characters are from all planes, and include those that JSON and the string to
-# sign treat differently.
+# Publish accepts these characters. The characters come from all planes, and include characters that JSON and the
+# string to sign treat differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
 _PLANES = (
     (0x20, 0x7E),
@@ -138,7 +138,9 @@ def test_ten_thousand_messages_are_valid_and_none_that_was_changed(tmp_path: Pat
 
 @pytest.mark.clients
 def test_a_host_of_ones_own(tmp_path: Path) -> None:
-    """With `hostPattern` the host is accepted like AWS's. Without it, the host is refused."""
+    """With `hostPattern`, the validator accepts the host like AWS's hosts. Without `hostPattern`, the validator
+    refuses the host.
+    """
     with running("--ephemeral", SNS_CERT_HOST=OF_OURS) as up:
         messages = list(published(up, 2 * BATCH))
         told = verdicts(up, tmp_path, messages, 0, r"^queues\.example\.com$")

@@ -16,7 +16,7 @@ from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Te
 
 pytestmark = pytest.mark.clients
 
-# From queue to attribute to value. None means that the attribute is missing.
+# Maps queues to attributes to values. None means that the attribute is missing.
 Attributes = dict[str, dict[str, str | None]]
 
 KEYS = "SqsManagedSseEnabled", "KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds"
@@ -27,8 +27,8 @@ NUMBERS = (
     "ReceiveMessageWaitTimeSeconds",
     "VisibilityTimeout",
 )
-# The values of queues.tf in the names of SQS. A plan cannot show all: the provider drops a change of the reuse period
-# if it believes that SQS encrypts the queue.
+# The values of queues.tf in the names of SQS. A plan cannot show all values, because the provider drops a change of
+# the reuse period if it believes that SQS encrypts the queue.
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),
     "apart.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
@@ -60,7 +60,7 @@ IMPORTED = {
 
 
 def attributes(sqs: Any, expected: Attributes) -> Attributes:
-    """Returns the attributes that are named there, of the queues that are named there."""
+    """Returns the named attributes of the named queues."""
     found: Attributes = {}
     for queue, names in expected.items():
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -91,7 +91,7 @@ def made(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
 def changed(made: Terraform) -> Terraform:
     """Makes every possible change. A queue is replaced under its name.
 
-    For that, the provider retries until SQS allows it, 60 seconds later.
+    The provider retries until SQS allows the name again, 60 seconds later.
     """
     made.apply("-replace=aws_sqs_queue.plain", changed=True)
     return made

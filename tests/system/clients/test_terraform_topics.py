@@ -62,7 +62,9 @@ def test_changed_resources_read_back_as_configured(changed: Terraform, sns: Any)
 
 
 def test_imported_resources_are_as_configured(changed: Terraform) -> None:
-    """A subscription differs: the provider keeps two of its arguments to itself, and sets them after an import."""
+    """A subscription differs, because the provider does not read two arguments back, and sets these arguments after
+    an import.
+    """
     ids = {
         "aws_sns_topic.orders": f"{TOPIC}orders",
         "aws_sns_topic.ordered": f"{TOPIC}ordered.fifo",

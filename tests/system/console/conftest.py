@@ -20,7 +20,7 @@ HOSTILE = hostile_texts(1_000)
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args() -> dict[str, Any]:
-    """Starts without its sandbox, which root cannot use."""
+    """Starts the browser without its sandbox, which root cannot use."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     return {"executable_path": path, "args": ["--no-sandbox"], "headless": True}
 

@@ -54,7 +54,7 @@ HIDE = """value => {
 
 @contextmanager
 def opened(browser: Any, **options: Any) -> Iterator[Any]:
-    """Yields a page in a new context. At its end there was no script error, no dialog and no report of the CSP."""
+    """Yields a page in a new context. Fails at the end after a script error, a dialog or a report of the CSP."""
     context = browser.new_context(**options)
     page = context.new_page()
     seen: list[str] = []
@@ -198,8 +198,9 @@ def test_keys(browser: Any, console: Service) -> None:
 
 
 def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> None:
-    """By the browser's clock it polls every three seconds, never while the page is hidden, and at once when the page is
-    seen again."""
+    """The page polls every three seconds by the browser's clock, never while it is hidden, and at once when it is
+    visible again.
+    """
     with opened(browser) as page:
         page.clock.install()
         polls: list[str] = []

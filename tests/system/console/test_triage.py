@@ -34,8 +34,9 @@ BODIES: dict[str, Callable[[int], object]] = {
 }
 LONGEST_MS = 120_000
 A_MILLION = 2_422
-"""There are this many times as many dead letters, 1,000,286, which takes two minutes: `make test-browser
-ARGS="-m slow"`."""
+"""The slow test has this many times as many dead letters, 1,000,286, and takes two minutes: `make test-browser
+ARGS="-m slow"`.
+"""
 
 
 @pytest.fixture
@@ -71,8 +72,9 @@ def fill(service: Service) -> None:
 
 
 def fill_by_sql(dsn: str, times: int) -> None:
-    """Does the same as `fill` with `times` as many. Groups take turns, because only the first of so many are
-    grouped."""
+    """Does the same as `fill` with `times` as many messages. Groups take turns, because only the first of many
+    messages are grouped.
+    """
     bodies = [json.dumps(BODIES[kind](n)) for kind, number in GROUPS.items() for n in range(number)]
     random.Random(413).shuffle(bodies)
     with psycopg.connect(dsn, autocommit=True) as db:
@@ -89,7 +91,7 @@ def visible(sqs: Any, url: str) -> int:
 
 
 class Triage:
-    """A user at the keyboard, and how long each step took."""
+    """A user at the keyboard, and the time of each step."""
 
     def __init__(self, page: Any, service: Service, times: int) -> None:
         self.page = page
@@ -114,7 +116,7 @@ class Triage:
         self.began = time.monotonic()
 
     def look(self) -> None:
-        """Shows the groups, three samples of the largest side by side, and those as Markdown."""
+        """Shows the groups, three samples of the largest group side by side, and the samples as Markdown."""
         self.press("j", "Enter")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/failures"))
         groups = [text.split()[0] for text in self.page.locator(".failure h2").all_inner_texts()]
@@ -135,7 +137,7 @@ class Triage:
         self.mark("copied as Markdown")
 
     def redrive_the_group(self) -> None:
-        """Redrives one message first, and the others when it is back."""
+        """Moves one message back first, and the others after its return."""
         self.press("r")
         self.page.wait_for_url(re.compile("/console/queues/jobs-dead/redrive"))
         assert self.focused() == "Redrive one first"
@@ -145,7 +147,7 @@ class Triage:
         self.press("j")
         assert self.focused() == "Continue"
         self.press("Enter")
-        if self.times > 1:  # At 50 a second all of them would take hours.
+        if self.times > 1:  # All messages would take hours at 50 a second.
             self.page.locator("td[data-label=Moved]", has_text=re.compile(r"^\s*\d{3,}")).first.wait_for()
             self.mark("a hundred are back")
             return

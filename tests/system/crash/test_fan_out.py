@@ -1,4 +1,6 @@
-"""Tests that one Publish is one transaction: all queues have the message or none, whatever process is killed."""
+"""Tests that one Publish is one transaction: all queues have the message or no queue has it, after a kill of any
+process.
+"""
 
 from __future__ import annotations
 
@@ -94,13 +96,15 @@ class Newspaper:
         self.outcomes[f"{victim}: {self.check()[text]} copies, {text in self.acknowledged}"] += 1
 
     def works(self) -> bool:
-        """Returns whether a publish succeeds. The text of the publish is checked like the others."""
+        """Returns whether a publish succeeds. The check includes the text of this publish."""
         text = f"after {time.monotonic_ns()}"
         self.publish(text)
         return text in self.acknowledged
 
     def check(self) -> Counter[str]:
-        """Checks that each text has all copies or none, and each acknowledged one all. Returns the copies by text."""
+        """Checks that each text has all copies or no copy, and that each acknowledged text has all copies. Returns
+        the copies by text.
+        """
         with self.database() as db:
             copies: Counter[str] = Counter(dict(db.execute(COPIES).fetchall()))
         assert set(copies.values()) <= {self.queues}
@@ -141,7 +145,7 @@ def test_1000_queues_or_none_200_times(state: Path, capsys: pytest.CaptureFixtur
 
 
 # --- storage ---------------------------------------------------------------------------------------------------------
-# An acknowledged message survives kill -9 of the whole server; a deleted one stays deleted.
+# An acknowledged message survives kill -9 of the whole server, and a deleted message stays deleted.
 
 
 ROUNDS = 3

@@ -75,7 +75,7 @@ select count(*) from (select name, at from public.expected except select name, a
 
 
 class Workers:
-    """Runs a worker process for each clock. A killed one is replaced."""
+    """Runs a worker process for each clock. The function replaces a killed worker."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -105,7 +105,7 @@ class Workers:
 def test_every_occurrence_fires_once(
     server: Postgres, state: Path, schedules: int, reach: int, kills: int
 ) -> None:
-    """Every second kill is one of PostgreSQL. A fixed part of the work is done between two kills."""
+    """Every second kill hits PostgreSQL. A fixed part of the work is done between two kills."""
     expected = set_up(server.superuser_dsn("penstock"), schedules, reach)
     workers = Workers(server.service_dsn())
     rnd = random.Random(5)
@@ -185,7 +185,7 @@ def check(db: Connection) -> None:
     assert number(db, _LEFT_OUT) == 0
     assert number(db, "select count(*) from public.fired") == expected
     assert number(db, "select count(*) from (table public.recurring except table public.fired) d") == 0
-    # One-shots are gone, and no run is to be retried.
+    # One-time schedules are gone, and no run is left to retry.
     assert number(db, "select count(*) from queue.schedule where expression_kind = 'fire_at'") == 0
     assert number(db, "select count(*) from queue.schedule_retry") == 0
     recurring = number(db, "select count(*) from public.expected where kind > 0")

@@ -1,6 +1,6 @@
 """Runs every command of docs/operate/deployment.md from a clone in an empty folder with an empty home.
 
-HOW says for each command how far it runs here, and why not further. A command without an entry fails.
+HOW names the part of each command that this test runs, and the reason for the rest. A command without an entry fails.
 
     Run         it runs, and succeeds; `more`: arguments for this machine; `instead`: its places in place of others
     Refused     it runs until AWS's CLI, or SAM's, finds no credentials; `instead`: arguments in place of questions
@@ -61,7 +61,7 @@ class Parsed:
 
 
 How = Run | Refused | Elsewhere | Parsed
-# `sudo` is left out here. Folders of the machine are below the test's folder.
+# The test leaves out `sudo`. Folders of the machine are below the test's folder.
 MACHINE = {"sudo ": "", "/opt/": "opt/", "/etc/": "etc/"}
 NO_REGISTRY = Parsed("images come from a registry")
 NO_CLUSTER = Parsed("there is no cluster")
@@ -107,7 +107,7 @@ def page_commands() -> list[str]:
 
 
 def entry_of(command: str) -> str | None:
-    """Returns the longest beginning that has an entry."""
+    """Returns the command's longest beginning that has an entry."""
     return max((start for start in HOW if command.startswith(start)), key=len, default=None)
 
 
@@ -134,7 +134,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home.mkdir()
     (programs / "sam").symlink_to(ROOT / ".tools/python/bin/sam")
     (programs / "aws").symlink_to(ROOT / ".venv/bin/aws")
-    (folder / ".venv").symlink_to(ROOT / ".venv")  # `make setup` makes it the same way.
+    # `make setup` creates this folder in the same way.
+    (folder / ".venv").symlink_to(ROOT / ".venv")
     return folder
 
 

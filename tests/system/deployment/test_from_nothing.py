@@ -53,7 +53,9 @@ def environment(clone: Path) -> dict[str, str]:
 
 @contextmanager
 def running(clone: Path, command: str, ready: str) -> Iterator[str]:
-    """Yields the output of a command when it is ready, by a pattern. Ctrl-C then ends it and all its processes."""
+    """Yields the output of a command when a pattern shows that the command is ready. Ctrl-C then ends the command and
+    all its processes.
+    """
     with subprocess.Popen(
         ["bash", "-c", command], cwd=clone, env=environment(clone), text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,

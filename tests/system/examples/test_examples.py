@@ -52,7 +52,7 @@ def run(up: Up, name: str) -> Program:
 
 
 def printed(program: Program) -> list[str]:
-    """Returns its output lines. The program must have succeeded without warnings."""
+    """Returns its output lines. The program must succeed without warnings."""
     assert (program.returncode, program.stderr) == (0, "")
     return program.stdout.splitlines()
 

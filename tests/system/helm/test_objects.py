@@ -146,7 +146,8 @@ def test_long_names_are_names_of_dns() -> None:
 # --- running ---------------------------------------------------------------------------------------------------------
 # The chart's containers as processes: their commands and variables, on a real PostgreSQL behind the image's PgBouncer.
 #
-# Helm renders, this module starts what it rendered, without a cluster: hosts and ports are values.
+# Helm renders the chart, and this module starts the rendered containers without a cluster, because hosts and ports
+# are values.
 
 
 KEY = base64.b64encode(secrets.token_bytes(32)).decode()

@@ -203,7 +203,7 @@ def test_without_pgbouncer(address: str, url: str) -> None:
 
 
 def test_the_configuration_of_pgbouncer_stands_in_one_place(rendered: Rendered) -> None:
-    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl. The chart repeats none of its lines."""
+    """The image fills in infra/pgbouncer/pgbouncer.ini.tmpl. The chart does not repeat the template's lines."""
     template = (ROOT / "infra/pgbouncer/pgbouncer.ini.tmpl").read_text()
     names = re.findall(r"^(\w+) =", template, re.MULTILINE)
     assert "query_wait_timeout" in names

@@ -42,7 +42,7 @@ OF_PROCESSES = {
 
 
 class Arena(NamedTuple):
-    """A new installation, with something to attack in each deployment."""
+    """A new installation, with resources to attack in each deployment."""
 
     deployments: Deployments
     clock: Clock
@@ -106,7 +106,7 @@ def test_hostile_requests_are_refused(arena: Arena) -> None:
 
 
 def test_functions_refuse_them_too(arena: Arena) -> None:
-    """The requests are those that API Gateway would pass to a function."""
+    """API Gateway would pass these requests to a function."""
     tried = attacks(seed=2, number=800, target=arena.target())
     assert_refused(arena, "lambda", (attack for attack in tried if attack.http and len(attack.data) < 2**20))
 
@@ -116,12 +116,12 @@ LONGEST_MS = 50.0
 # A slower request is tried again, and its best time counts, because other programs share the machine.
 SUSPICIOUS_MS = 20.0
 TRIES = 8
-# On a machine that is never quiet the CPU time of the service counts. Then this limits the wall time.
+# On a machine that is never quiet, the service's CPU time counts. Then this limits the wall time.
 BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """Milliseconds until the answer, and of the service's CPU."""
+    """The milliseconds until the answer, and the service's CPU in milliseconds."""
 
     wall: float
     cpu: float

@@ -24,14 +24,14 @@ PATIENCE_SECONDS = 20
 
 
 class Answers(NamedTuple):
-    """The answers until the service closed the connection: the statuses except 100."""
+    """The statuses of the answers until the service closed the connection, except 100."""
 
     name: str
     statuses: tuple[int, ...]
 
 
 class Target(NamedTuple):
-    """A service that checks no signature, and whether the prize was won."""
+    """A service without checks of signatures, and the check whether the prize was won."""
 
     address: tuple[str, int]
     http: httpx.Client
@@ -106,7 +106,7 @@ def test_a_body_is_a_body(target: Target, head: bytes) -> None:
 
 @protocols
 def test_a_valid_request_and_the_next_one_are_answered(target: Target, head: bytes) -> None:
-    """Without this the tests above would prove nothing."""
+    """Without this test, the tests above would prove nothing."""
     for case in cases.twins():
         answers = target.tell(case, head, PRIZE, NEXT)
         assert answers.statuses[1:] == (200, 200), answers

@@ -46,7 +46,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass
 class Container:
-    """A started container. `output` is its output until it was ready."""
+    """A started container. `output` is the container's output until its readiness."""
 
     process: subprocess.Popen[str]
     port: int

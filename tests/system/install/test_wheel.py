@@ -93,7 +93,7 @@ def run(*command: str | Path, **options: object) -> str:
 
 @contextmanager
 def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Iterator[str]:
-    """Starts `penstock up` by this command. Yields its standard error until it was ready."""
+    """Starts `penstock up` by this command. Yields the command's standard error until its readiness."""
     port = free_port()
     arguments = [*map(str, command), "up", "--ephemeral", "--port", str(port)]
     with (
@@ -124,7 +124,7 @@ def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Ite
 
 
 def install(folder: Path, python: str, user: list[str]) -> Path:
-    """Runs `pip install penstock` in a new environment. Returns its folder of programs."""
+    """Runs `pip install penstock` in a new environment. Returns the environment's folder of programs."""
     env = environment(folder)
     run(*user, python, "-m", "venv", folder / "an environment", cwd=folder, env=env)
     programs = folder / "an environment/bin"

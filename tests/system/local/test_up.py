@@ -49,7 +49,7 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no problem found"), done.stdout
         assert "password" not in conninfo_to_dict(
             up.dsn
-        )  # libpq reads it from a file that others cannot read.
+        )  # libpq reads the password from a file that others cannot read.
         assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
         assert (up.end(number), answers(up.dsn)) == (0, False)
 
@@ -159,7 +159,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
 
 
 def refused(*arguments: str, **variables: str) -> str:
-    """Returns the one line that a command writes instead of doing its work."""
+    """Returns the only line that a command writes instead of doing its work."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     command = [*COMMAND, *arguments]
     done = subprocess.run(

@@ -76,7 +76,7 @@ def test_paths_of_queues(address: str) -> None:
 
 
 def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
-    """The gateway invokes it without a request."""
+    """The gateway invokes the function without a request."""
     sqs, scheduler = client("sqs", gateway.balancer), client("scheduler", gateway.balancer)
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     at = datetime.now(UTC) + timedelta(seconds=3)
@@ -97,7 +97,8 @@ def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
 
 
 # --- side by side ----------------------------------------------------------------------------------------------------
-# The container and the functions serve the same queues at once; clients go from one to the other with every call.
+# The container and the functions serve the same queues at once, and clients change from one to the other with every
+# call.
 
 
 WAITING = "select 1 from queue.watcher w join queue.queues q using (queue_id) where q.arn = '{}'"

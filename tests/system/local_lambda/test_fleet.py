@@ -86,7 +86,7 @@ async def test_an_environment_answers_again_and_again(code: Path) -> None:
 
 
 async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
-    """A terminal sends it to its whole session, and each function would print where it was interrupted."""
+    """A terminal sends the signal to its whole session, and each function would print the place of the interrupt."""
     async with running(function(code, "echo")) as fleet:
         answer = await call(fleet, "echo", {})
     assert answer["session"] == answer["pid"]
@@ -118,7 +118,7 @@ async def test_these_failures_end_an_environment(
 
 
 async def test_concurrency(code: Path) -> None:
-    """There are as many environments as concurrent requests, and idle ones are used again."""
+    """The number of environments equals the number of concurrent requests, and idle environments are used again."""
     async with running(function(code, "waits"), most=3) as fleet:
         waited = [
             pid

@@ -158,7 +158,7 @@ async def test_a_function_whose_connection_is_forgotten(
 ) -> None:
     """The client finds out in time, and the next invocation has a new connection.
 
-    By the function's clock the connection was just used. Otherwise the function would replace it.
+    By the function's clock, the connection was used a moment ago. Otherwise the function would replace it.
     """
     clock = Clock()
     target = address_of(database.pooled_dsn)

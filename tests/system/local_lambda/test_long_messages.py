@@ -122,7 +122,8 @@ def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> N
 def test_just_below_the_limit_it_comes_and_just_above_it_stays(
     deployments: dict[str, Any], deployment: str, limit: int
 ) -> None:
-    """The messages have one length of escapes. As many as fit come together, and with some more characters one fewer.
+    """The messages have one length of escapes. A receive returns as many messages as fit, and one fewer if the
+    messages have some more characters.
 
     A quote has four bytes in the answer. 3,500 bytes are for the text around each message and around all of them.
     """

@@ -131,7 +131,7 @@ async def run_documented(folder: Path, endpoint: str) -> subprocess.CompletedPro
 
 @pytest.mark.slow  # The test needs two builds, and AWS's CLI.
 async def test_the_documented_command(cluster: Postgres, tmp_path: Path) -> None:
-    """The command succeeds if the migration does, and fails if it fails. AWS's CLI itself succeeds in both cases."""
+    """The command succeeds or fails like the migration. AWS's CLI itself succeeds in both cases."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(b"create database tuned owner migrating template template0")
     for role, succeeds in (("migrating", True), ("stranger", False)):

@@ -77,7 +77,9 @@ def invoke(fleet: Fleet) -> asyncio.Task[bytes]:
 
 
 async def test_one_invocation_polls_for_what_comes_meanwhile(database: Database, tmp_path: Path) -> None:
-    """At its beginning the queue had no message. Messages that the function reports as failed come again."""
+    """The queue had no message at the beginning of the invocation. Messages that the function reports as failed come
+    again.
+    """
     failed_once = threading.Event()
 
     def fails_once(event: Any) -> Any:
@@ -213,7 +215,7 @@ async def posted(receiver: Receiver, kind: str) -> None:
 
 
 async def test_one_invocation_confirms_and_delivers(database: Database, tmp_path: Path) -> None:
-    """At its beginning there was no topic. A second invocation would come a minute later."""
+    """No topic existed at the beginning of the invocation. A second invocation would come a minute later."""
     version = {"Version": "2010-03-31"}
     with running_receiver() as receiver:
         async with invoked_once(database, tmp_path, "Deliver", "Gateway") as (fleet, invocation):
@@ -279,7 +281,7 @@ async def test_one_invocation_fires_what_is_written_meanwhile(database: Database
 
 async def test_one_invocation_works_on_tasks_that_begin_meanwhile(database: Database, tmp_path: Path) -> None:
     async with invoked_once(database, tmp_path, "Move", "Gateway") as (fleet, invocation):
-        for number in range(2):  # The second one begins when the first is over.
+        for number in range(2):  # The second invocation begins at the end of the first.
             with psycopg.connect(database.api_dsn, autocommit=True) as db:
                 dead, source = dead_queue(db, f"-{number}", "jobs")
                 poison(db, source, dead, "letter")

@@ -1,6 +1,6 @@
 """Tests an application's open transaction, which keeps its locks while the service continues with all other work.
 
-A request that waits for such a lock gets 503 and Retry-After. Requests that do not need it are not delayed for long.
+A request that waits for such a lock gets 503 and Retry-After. Requests without this lock are not delayed for long.
 """
 
 from __future__ import annotations
@@ -134,8 +134,9 @@ def test_an_open_send_holds_up_only_its_message_group(
 def test_many_locked_queues_leave_connections_for_the_others(
     call: Caller, application: psycopg.Connection[Any]
 ) -> None:
-    """There are more queues than the service has connections. Each has a locked group and a shard that is being
-    read."""
+    """The number of queues exceeds the number of the service's connections. Each has a locked group and a shard that
+    is being read.
+    """
     names = [f"queue-{number}" for number in range(12)]
     for name in names:
         call("CreateQueue", QueueName=name)
@@ -146,7 +147,8 @@ def test_many_locked_queues_leave_connections_for_the_others(
         application.execute("select queue.send_fifo(%s, '1', 'locked')", (f"{name}.fifo",))
         application.execute("select * from queue.receive(%s)", (name,))
     with ThreadPoolExecutor(40) as threads:
-        for known in (False, True):  # The second time it is known who waits for locks.
+        # The second time, the process knows which calls wait for locks.
+        for known in (False, True):
             sends = [
                 threads.submit(
                     call, "SendMessage", f"{name}.fifo", MessageBody="x", MessageGroupId="locked",

@@ -110,7 +110,7 @@ def test_a_function_asks_a_connection_that_was_idle(
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
-    """The idle connections are not tried one after the other: one call finds out for all."""
+    """The service does not try the idle connections one after the other, because one call finds the fault for all."""
     pool = Pool(lied_to, 4, 5, call_seconds=CALL_SECONDS)
     await pool.open()
     both = await asyncio.gather(pool.fetch("select pg_sleep(0.01)"), pool.fetch("select pg_sleep(0.01)"))
@@ -275,7 +275,7 @@ def test_connections_that_end_in_the_middle(service: Service, proxy: LyingProxy,
 
 
 def test_a_database_that_accepts_connections_and_says_nothing(service: Service, proxy: LyingProxy) -> None:
-    """/readyz reports it and /livez does not, because a restart would not help."""
+    """/readyz reports the fault and /livez does not, because a restart would not help."""
     sqs: Any = service.sqs()
     sqs.create_queue(QueueName="orders")
     with service.http() as http:

@@ -77,7 +77,7 @@ def new_key(dsn: str) -> tuple[str, str]:
 
 
 def block(words: str) -> str:
-    """Returns the one block of the page that contains these words."""
+    """Returns the page's only block that contains these words."""
     (found,) = [text for text in BLOCKS if words in text]
     return str(found)
 
@@ -100,7 +100,7 @@ def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> 
 
 
 def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) -> None:
-    """Does the same as the user of the server, which root is not."""
+    """Runs a block as the server's user, which is not root."""
     environment = {name: str(value) for name, value in variables.items()}
     command = ["bash", "-euo", "pipefail", "-c", block(words)]
     done = ACCOUNT.run(command, log=log, environment=environment)
@@ -190,7 +190,7 @@ def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
 
 
 def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
-    """The old cluster is at epoch 3 of its transaction ids. The new one begins at about 700."""
+    """The old cluster is at epoch 3 of its transaction ids. The new cluster begins at about 700."""
     with ExitStack() as stack:
         old = stack.enter_context(new_cluster("system"))
         ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])
@@ -252,7 +252,7 @@ def test_to_a_point_in_time() -> None:
             with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
                 connection.execute("select pg_switch_wal()")
             stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
-            ACCOUNT.run([*stop, old.data])  # Stopping archives the rest of the log.
+            ACCOUNT.run([*stop, old.data])  # A stop of the server archives the rest of the log.
             ACCOUNT.make_private_folder(state)
             run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
             try:

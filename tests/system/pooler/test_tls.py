@@ -82,7 +82,7 @@ def test_without_certificates_there_is_no_tls(server: Postgres, driver: str) -> 
 
 @pytest.fixture(scope="module")
 def server_with_tls(server: Postgres) -> Iterator[Postgres]:
-    """Yields the same as infra/terraform: connections without TLS are refused. Skipped if PostgreSQL has no TLS."""
+    """Yields a server that refuses connections without TLS, as in infra/terraform. Skipped if PostgreSQL has no TLS."""
     with psycopg.connect(server.superuser_dsn()) as connection:
         if connection.execute("show ssl_library").fetchone() == ("",):
             pytest.skip("this PostgreSQL was built without TLS")

@@ -83,7 +83,9 @@ def test_every_function_has_its_stack_in_its_name(stack: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("template", ["functions", "load balancer"], indirect=True)
 def test_only_this_stack_and_account_may_call_a_function(template: dict[str, Any]) -> None:
-    """The API of this stack and load balancers of this account may. A service for any user of it may never."""
+    """The API of this stack and load balancers of this account may invoke a function. A service may never invoke a
+    function for all of its users.
+    """
     permissions = of_type(template, PERMISSION)
     assert permissions
     for permission in permissions.values():

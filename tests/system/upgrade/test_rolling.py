@@ -1,7 +1,7 @@
 """Tests a rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
 
-The old processes run the code of the previous release (tests/support/upgrade/release.py). Clients see nothing of it
-except repeats of their SDK. Every acknowledged message arrives, and messages of a FIFO queue arrive once and in order.
+The old processes run the code of the previous release (tests/support/upgrade/release.py). Clients see only repeats of
+their SDK. Every acknowledged message arrives, and messages of a FIFO queue arrive once and in order.
 """
 
 from __future__ import annotations

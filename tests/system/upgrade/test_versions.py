@@ -20,7 +20,7 @@ from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.upgrade.customers import called_by, results
 from tests.support.upgrade.release import environment_of, make_next, name_version, unpack, unpack_next
 
-# The releases differ in this.
+# The releases differ in this function.
 FUNCTION = """\
 -- queue.told_release(): which release it is of. SQL interface.
 create or replace function queue.told_release() returns text language sql as $$ select '{}' $$;

@@ -123,7 +123,7 @@ FUNCTION = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function"
 
 @pytest.fixture(scope="module")
 def up() -> Iterator[Deployment]:
-    """Runs a container, the only deployment that polls. Nothing answers at its functions' address."""
+    """Runs a container, the only deployment that polls. No server answers at its functions' address."""
     with running("--ephemeral", QUEUE_LAMBDA_ENDPOINT="http://127.0.0.1:1") as up:
         yield up
 
