@@ -54,7 +54,8 @@ def receive_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the call that receives `count` messages for requests, each of which asks for at most `most`.
 
-    `most` messages, but at least SMALLEST_LEASE, expire together. Each merged receive on a FIFO queue gets a lease:
+    Each lease holds `most` messages, or SMALLEST_LEASE if that is more, and all messages of a lease expire together.
+    Each merged receive on a FIFO queue gets a lease:
     no two receives get messages of one group, and all receives ask for the same number. `own_transaction`: the
     receive
     runs alone in a transaction, which does not wait for the disk. A crash may then lose the record of the receive, and

@@ -47,13 +47,13 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # They are created here, so that no entry point can forget them. Raises SettingError.
+        # These objects are created here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
 
     def cache(self, kind: type[T]) -> T:
-        """Returns this process's only instance of the class `kind`. The first call creates it."""
+        """Returns this process's only instance of the class `kind`. The first call creates the instance."""
         instance = self._caches.get(kind)
         if instance is None:
             instance = self._caches.setdefault(kind, kind())

@@ -79,7 +79,7 @@ class AwsError(Exception):
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replaces lone surrogates, which a message may quote from JSON. No answer can carry them."""
+    """Replaces lone surrogates, which a message may quote from JSON. No answer can carry lone surrogates."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

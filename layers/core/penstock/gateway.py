@@ -108,7 +108,7 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns the action's operation for this request; a driver runs it. The operation then owns the request."""
+        """Returns the action's operation for this request, which a driver runs. The operation then owns the request."""
         request, self.request = self.request, None  # the operation does not hold it while it waits
         return self.action.operation(request, self.context)
 

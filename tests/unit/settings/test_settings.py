@@ -179,7 +179,7 @@ def test_an_address_that_is_no_mail_server(url: str) -> None:
     "sender", ["nobody", "a@b", "a@example.com\r\nBcc: b@example.com", "A <a@example.com> b"]
 )
 def test_a_sender_that_is_no_address(sender: str) -> None:
-    with pytest.raises(SettingError, match="SNS_MAIL_FROM must be an address"):
+    with pytest.raises(SettingError, match="SNS_MAIL_FROM must be an e-mail address"):
         Settings.read({"SNS_MAIL_FROM": sender})
 
 

@@ -206,8 +206,8 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
-        """Returns the key, or None if it is unknown, expired or revoked. Does not look up a text that cannot be a key
-        id.
+        """Returns the key, or None if it is unknown, expired or revoked. The method does not look up a text that
+        cannot be a key id.
 
         Raises RequestThrottled for an unknown key if its address has sent too many unknown keys.
         """

@@ -65,7 +65,7 @@ def check_deliveries(
 ) -> Operation[str | None]:
     """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if policies do not decide.
 
-    Raises AccessDenied for a queue whose policy does not allow it. A missing queue has no policy.
+    Raises AccessDenied for a queue whose policy does not let the topic send. A missing queue has no policy.
     """
     if not do_policies_decide(context):
         return None

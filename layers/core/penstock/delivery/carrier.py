@@ -15,7 +15,7 @@ from .delivery import Delivery
 from .outcome import NOT_ATTEMPTED, SHOWS_NOTHING, Outcome
 
 ATTEMPT_SECONDS: Final = 15.0
-"""The longest time of an attempt, including the connection. It is half of the lease of a delivery.
+"""The longest time of an attempt, including the connection. This time is half of a delivery's lease.
 
 AWS gives an endpoint of a topic the same time ("the connection will time out in 15 seconds").
 """

@@ -60,7 +60,7 @@ class DeliveryRun:
         self._claim_after = float("-inf")
 
     def wake(self) -> None:
-        """Ends a pause, since a delivery may be due. Only the run's thread may call it."""
+        """Ends a pause, since a delivery may be due. Only the run's thread may call this method."""
         self._claim_after = float("-inf")
         self._signal.set()
 

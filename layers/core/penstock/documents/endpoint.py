@@ -84,7 +84,7 @@ def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
 
 
 def split_password(url: str) -> tuple[str, str | None]:
-    """Returns the URL with `****` in place of its password, as AWS shows it, and the password as the URL has it."""
+    """Returns the URL with `****` in place of its password, as on AWS, and the password with the URL's escapes."""
     match = _USER(url)
     if match is None:
         return url, None
@@ -92,7 +92,7 @@ def split_password(url: str) -> tuple[str, str | None]:
 
 
 def mask_password(url: str) -> str:
-    """Returns the URL as it is stored and shown."""
+    """Returns the URL in the form in which Penstock stores and shows it."""
     return split_password(url)[0]
 
 

@@ -1,4 +1,4 @@
-"""FilterCriteria. The engine of filter policies compiles the filters, and SQL compares them.
+"""FilterCriteria. The engine of filter policies compiles the filters, and SQL compares messages with them.
 
 A pattern applies to the record that the function would get. The body of a record is JSON if it is a JSON object, and
 text otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches.

@@ -1,4 +1,5 @@
-"""The settings that the service's sessions need, whatever the server's defaults are, and how a session gets them.
+"""The settings that the service's sessions need, whatever the server's defaults are, and the way in which a session
+gets these settings.
 
 PINNED_SETTINGS decide what a text or a time means, and whether calls see each other's rows. Every connection of
 Penstock has these values, whatever the role, the database, the server or libpq's environment says:
@@ -18,7 +19,8 @@ connection stay unchanged:
                          of applications
 
 A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
-each new connection to the pooler, and again after CHECK_SECONDS, before the next call on it. A check sees only one
+each new connection to the pooler, and again after CHECK_SECONDS, before the connection's next call. A check sees only
+one
 server connection. If only some server connections have a wrong value, a check finds it when it meets such a
 connection.
 

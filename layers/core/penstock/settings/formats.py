@@ -23,12 +23,14 @@ _ENCRYPTION_KEY_BYTES: Final = 32
 
 
 class Format(NamedTuple):
-    """Accepts a text if the whole text matches `pattern` and `accepts` accepts it."""
+    """Accepts a text if the whole text matches `pattern` and `accepts` returns a true value."""
 
     wanted: str
     """The description, for errors, of the allowed values."""
     pattern: str = ""
-    """A pattern in the syntax that Python, ECMA 262 and RE2 share: the Helm chart and Terraform also check it."""
+    """A pattern in the syntax that Python, ECMA 262 and RE2 share, since the Helm chart and Terraform also check the
+    pattern.
+    """
     accepts: Callable[[str], object] | None = None
     """A function that returns a false value, or raises ValueError, for a text that is not allowed."""
     is_shown: bool = True

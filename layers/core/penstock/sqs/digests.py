@@ -1,4 +1,4 @@
-"""MD5 digests and sizes of messages. SDKs compute the digests, too, and compare them.
+"""MD5 digests and sizes of messages. SDKs compute the digests, too, and compare both results.
 
 Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted by
 name. Each attribute adds its name, its data type and its value. Each of these parts follows its length in four bytes,

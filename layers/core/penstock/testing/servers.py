@@ -48,13 +48,13 @@ _FIRST_ACCOUNT: Final = 100_000
 
 
 class TestServerError(Exception):
-    """The test server did not start. The text contains the last line of its log."""
+    """The test server did not start. The error's text contains the last line of the server's log."""
 
     __test__ = False
 
 
 class TestServer:
-    """A server that runs while this object is open or another process uses it."""
+    """A server that runs while this object is open or another process uses the server."""
 
     __test__ = False
 

@@ -2,7 +2,7 @@
 
 A request is decoded along the shape of its type. A value of a wrong type raises SerializationException at once; one
 ValidationException collects all violations of limits, as on AWS: `2 validation errors detected: Value '' at 'name'
-failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an unknown
+failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, and an unknown
 member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues (aws-sdk-net 2495,
 aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class FunctionCarrier:
-    """Invokes functions asynchronously, as AWS does (InvocationType Event). The owner of `client` closes it."""
+    """Invokes functions asynchronously, as AWS does (InvocationType Event). The owner of `client` closes the client."""
 
     def __init__(self, settings: Settings, client: FunctionClient) -> None:
         self._settings = settings

@@ -89,7 +89,7 @@ class AddressGuard:
 
 
 def extract_ipv4(address: Address) -> IPv4Address | None:
-    """Returns the IPv4 address within an IPv4-mapped or NAT64 address."""
+    """Returns the IPv4 address that an IPv4-mapped or NAT64 address contains."""
     if isinstance(address, IPv4Address):
         return None
     return _last_four_bytes(address) if address in _NAT64 else address.ipv4_mapped

@@ -39,8 +39,9 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
-    Peeking also shows `receive_count`, the receives in all queues, which led a dead letter to its queue, and when and
-    how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter entered its queue
+    A peek also shows `receive_count`, which counts the receives in all queues that led a dead letter to its queue. It
+    also shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter
+    entered its queue
     later than it was sent (`enqueued_at`).
     """
 

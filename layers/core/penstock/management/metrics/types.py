@@ -45,8 +45,8 @@ class Latencies(Struct):
 class Flow(Struct):
     """Counts and latencies of the messages in [`starts_at`, `ends_at`).
 
-    `wait` lasts from sending to the first receive, `processing` from the first receive to deletion, `lag` from sending
-    to deletion. A latency is null if no message has this latency.
+    `wait` lasts from sending to the first receive, `processing` lasts from the first receive to deletion, and `lag`
+    lasts from sending to deletion. A latency is null if no message has this latency.
     """
 
     starts_at: datetime

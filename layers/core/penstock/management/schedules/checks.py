@@ -63,7 +63,9 @@ def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
 
 
 def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
-    """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler may write them."""
+    """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler may write the
+    fields.
+    """
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.api == "aws" and given - {"status"}:

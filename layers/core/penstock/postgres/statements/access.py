@@ -170,7 +170,9 @@ SET_ROLE_ACCOUNT = Statement("queue.set_role_account", ("text", "text", "text"),
 
 
 class RoleAccountRow(NamedTuple):
-    """A database role, and its account and region in the SQL interface. `problem` is as in RoleProblemRow."""
+    """A database role, and its account and region in the SQL interface. `problem` has the same meaning as in
+    RoleProblemRow.
+    """
 
     role_name: str
     account_id: str

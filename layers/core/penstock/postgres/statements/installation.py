@@ -122,7 +122,7 @@ READ_SERVER = Statement("queue.read_server", (), ServerRow)
 
 
 class DeletedQueueRow(NamedTuple):
-    """One of the given ARNs, whose queue is gone."""
+    """A given ARN whose queue no longer exists."""
 
     arn: str
 
@@ -140,7 +140,7 @@ NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"), DueQueueR
 
 
 class LeftoverQueueRow(NamedTuple):
-    """One of the given queues, which still has rows."""
+    """A given queue that still has rows."""
 
     queue_id: int
 

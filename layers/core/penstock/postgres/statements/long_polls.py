@@ -29,7 +29,7 @@ POLL_QUEUES = Statement("queue.poll_queues", ("text[]", "text"), PolledQueueRow)
 
 
 class ReadyQueueRow(NamedTuple):
-    """One of the given queues that may have a message."""
+    """A given queue that may have a message."""
 
     arn: str
 

@@ -179,7 +179,8 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 class VerdictFactsRow(NamedTuple):
     """Facts about the n-th given queue at `read_at`.
 
-    `measured_at` and the columns after it: None if the queue was never measured; `oldest_at` also for an empty queue.
+    `measured_at` and the columns after this column: None if the queue was never measured; `oldest_at` also for an
+    empty queue.
     `retention_at`, `never_catches_up`: forecasts of the metrics job. `stopped_mapping`: why an event source mapping was
     stopped. `failing_since`, `failing_result`: of a failing mapping.
     """

@@ -7,7 +7,7 @@ from penstock.postgres.statement import Statement
 
 
 class StartedTaskRow(NamedTuple):
-    """The task, or the error that prevented it, with the parameter concerned in `detail`."""
+    """The task, or the error that prevented the task. The error's `detail` is the parameter concerned."""
 
     task_id: str | None
     error: str | None
@@ -44,7 +44,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTas
 
 
 class CancelledTaskRow(NamedTuple):
-    """The number of messages that the task had moved, or an error, with the parameter concerned in `detail`."""
+    """The number of messages that the task had moved, or an error whose `detail` is the parameter concerned."""
 
     moved: int | None
     error: str | None

@@ -69,7 +69,7 @@ def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
 
 
 def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """Returns the message, a JSON object or None. The first member of the object is the trace header."""
+    """Returns the message, which is a JSON object or None. The first member of the object is the trace header."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))

@@ -1,4 +1,5 @@
 """Filter policies of subscriptions.
 
-The package compiles policies when they are set; queue.policy_matches compares messages with them.
+The package compiles policies when clients set them; queue.policy_matches compares messages with the compiled
+policies.
 """

@@ -1,5 +1,5 @@
-r"""Checks and compiles filter policies of subscriptions once, when they are set. SQL compares messages with them at
-each publish.
+r"""Checks and compiles filter policies of subscriptions once, when they are set. SQL compares messages with the
+compiled policies at each publish.
 
     policy     {"store": ["example_corp"], "price": [{"numeric": [">=", 100]}]}
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]

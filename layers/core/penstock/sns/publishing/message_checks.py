@@ -152,7 +152,9 @@ def check_subject(text: str) -> None:
 
 
 def check_ids(entry: Entry, topic: TopicArn) -> None:
-    """Checks the form of the group and deduplication ids, and that the topic allows them. Raises InvalidParameter."""
+    """Checks the form of the group and deduplication ids, and whether the topic allows these ids. Raises
+    InvalidParameter.
+    """
     group, deduplication = entry.message_group_id, entry.message_deduplication_id
     if topic.fifo and not group:
         raise group_required()

@@ -144,7 +144,7 @@ class Poller:
             )
 
     async def _store_counts(self) -> None:
-        """Stores the numbers of invocations. If the call fails, the next call stores the numbers."""
+        """Stores the numbers of invocations. If the database call fails, the next database call stores the numbers."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
             for poller in (*self._pollers.values(), *self._ended)

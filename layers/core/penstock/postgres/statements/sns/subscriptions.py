@@ -76,7 +76,7 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if it has one.
+    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if the topic has a policy.
 
     `principal` is the ARN of the subscribing user. `principal` is unknown for subscriptions from before 0.1.0.
     """
