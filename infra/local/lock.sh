@@ -20,7 +20,7 @@ for group in uv build tools ha lambda clients clients-old clients-frameworks cli
 done
 # Only developers install the clients, so these locks lack the hashes for other platforms. They are a fifth as long.
 for group in clients clients-old clients-frameworks clients-airflow; do
-  .venv/bin/python infra/local/narrow_lock.py "$UV" $locks/$group.lock "$@"
+  "$UV" run --quiet --no-project --python '>=3.11' infra/local/narrow_lock.py "$UV" $locks/$group.lock "$@"
 done
 "${compile[@]}" --constraints $locks/dev.lock --group browser --output-file $locks/browser.lock
 

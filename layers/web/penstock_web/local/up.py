@@ -84,11 +84,8 @@ def up(
     settings = with_console(settings, options)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
-        if options.ephemeral or options.state:  # Options of the command override the environment.
-            if settings.database_url:
-                option = "--ephemeral" if options.ephemeral else "--data-dir"
-                warn(f"{option} starts a new database and ignores DATABASE_URL")
-            settings = settings.replace(database_url="", database_direct_url="")
+        if options.ephemeral or options.state:
+            settings = _without_database(settings, options)
         is_own = not settings.database_url
         settings, displayed_dsn, folder = with_database(settings, options, stack)
         version = look_at_database(settings, is_own=is_own)
@@ -111,6 +108,14 @@ def up(
     if failures:
         raise failures[0]
     return 0
+
+
+def _without_database(settings: Settings, options: UpOptions) -> Settings:
+    """Returns the settings for a new database. The command's options override the environment."""
+    if settings.database_url:
+        option = "--ephemeral" if options.ephemeral else "--data-dir"
+        warn(f"{option} starts a new database and ignores DATABASE_URL")
+    return settings.replace(database_url="", database_direct_url="")
 
 
 def _prepare_then(
