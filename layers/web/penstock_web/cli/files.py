@@ -19,7 +19,7 @@ def alerts() -> None:
 
 @app.command("dashboards", help="list the dashboards for Grafana, or print one")
 def dashboards(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="of the dashboard to print")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the dashboard to print")] = None,
 ) -> None:
     """Raises LocalError for an unknown name."""
     folder = find_file("infra/container/grafana", "dashboards")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXPIRES_HELP = "when it expires: 2027-01-31, optionally with a time (UTC), days from now (90d), or never"
 
-app = typer.Typer(name="keys", help="keys for QUEUE_ACCESS=sigv4, and the key that signs SNS messages")
+app = typer.Typer(name="keys", help="manage keys for QUEUE_ACCESS=sigv4, and the key that signs SNS messages")
 
 
 @app.command("create", help="create a key; its secret is shown only this once")
@@ -31,9 +31,11 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
         str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
     ] = None,
     description: Annotated[
-        str, typer.Option(metavar="TEXT", show_default=False, help="what the key is for")
+        str, typer.Option(metavar="TEXT", show_default=False, help="purpose of the key")
     ] = "",
-    bearer: Annotated[bool, typer.Option("--bearer", help="for the REST API instead of the SQS API")] = False,
+    bearer: Annotated[
+        bool, typer.Option("--bearer", help="create a bearer key for the REST API instead of the SQS API")
+    ] = False,
     user: Annotated[
         str | None, typer.Option(metavar="NAME", help="user of the key (default: the account itself)")
     ] = None,

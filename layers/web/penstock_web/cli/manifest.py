@@ -46,8 +46,8 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     prune: Annotated[
         bool, typer.Option("--prune", help="also delete objects that the file does not name")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only show the plan")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="show the plan and change nothing")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="print the file's JSON Schema, and change nothing")
     ] = False,
@@ -104,7 +104,7 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
 
 @app.command("import", help="write the queues and topics of any endpoint of SQS and SNS to a file")
 def import_(
-    source: Annotated[str, typer.Option("--from", metavar="URL", help="its address, or aws")],
+    source: Annotated[str, typer.Option("--from", metavar="URL", help="address of the endpoint, or aws")],
     output: Output = None,
     region: SourceRegion = None,
 ) -> None:

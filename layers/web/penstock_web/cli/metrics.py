@@ -16,7 +16,7 @@ from .commands.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 
-app = typer.Typer(name="metrics", help="state of the queues, and a report of the metrics job's results")
+app = typer.Typer(name="metrics", help="show the state of queues, and report the results of the metrics job")
 
 
 def runs_here() -> bool:
@@ -92,7 +92,8 @@ def report(
 
 
 @app.command(
-    "lag", help="show the state of each queue, the worst first: since when, why, and when it will be empty"
+    "lag",
+    help="show the state of each queue, the worst first: its beginning, its cause, and when the queue will be empty",
 )
 def lag(
     limit: Annotated[
@@ -107,11 +108,11 @@ def lag(
             "--target-lag",
             metavar="SECONDS",
             parser=whole_number(1, 86_400),
-            help="longest wait that the number of needed consumers allows",
+            help="longest wait that the number of needed consumers assumes",
         ),
     ] = 300,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON with one queue in each line, instead of a table")
+        bool, typer.Option("--json", help="print one JSON document for each queue instead of a table")
     ] = False,
     endpoint: Endpoint = None,
 ) -> None:

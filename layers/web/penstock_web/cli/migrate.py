@@ -20,17 +20,18 @@ app = typer.Typer()
 def migrate(
     database: DatabaseAddress = None,
     dump: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=Path, help="then write the schema to FILE")
+        Path | None,
+        typer.Option(metavar="FILE", parser=Path, help="write the schema to FILE after the migration"),
     ] = None,
     ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="in a new database, removed at the end")
+        bool, typer.Option("--ephemeral", help="migrate a new database, and remove it at the end")
     ] = False,
     tune_role: Annotated[
-        str | None, typer.Option(metavar="NAME", help="settings for the service's role")
+        str | None, typer.Option(metavar="NAME", help="apply the settings of the service to this role")
     ] = None,
     first_key: Annotated[
         bool,
-        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: then make and show the first key"),
+        typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4"),
     ] = False,
 ) -> None:
     from penstock.postgres.migrating import describe_applied

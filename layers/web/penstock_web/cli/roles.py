@@ -15,7 +15,7 @@ from penstock.settings import Settings
 if TYPE_CHECKING:
     from penstock.postgres.database import Database
 
-app = typer.Typer(name="roles", help="accounts of the database roles that use the SQL interface")
+app = typer.Typer(name="roles", help="assign accounts to the database roles that use the SQL interface")
 
 Role = Annotated[str, typer.Argument(metavar="ROLE")]
 
@@ -27,7 +27,8 @@ def set_(
         str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
     ] = None,
     region: Annotated[
-        str | None, typer.Option(metavar="NAME", help="region of names without one (default: QUEUE_REGION)")
+        str | None,
+        typer.Option(metavar="NAME", help="region of names that do not contain one (default: QUEUE_REGION)"),
     ] = None,
 ) -> None:
     from .database import service_database

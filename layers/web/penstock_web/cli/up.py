@@ -39,10 +39,10 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         ),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=Path, help="where the database lives")
+        Path | None, typer.Option(metavar="DIR", parser=Path, help="folder of the database")
     ] = None,
     ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="a new database, removed at the end")
+        bool, typer.Option("--ephemeral", help="use a new database, and remove it at the end")
     ] = False,
     workers: Annotated[
         int,
@@ -55,7 +55,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     ] = 1,
     database: DatabaseAddress = None,
     no_migrate: Annotated[
-        bool, typer.Option("--no-migrate", help="with DATABASE_URL: leave its schema alone")
+        bool, typer.Option("--no-migrate", help="do not migrate the database of DATABASE_URL")
     ] = False,
     no_pooler: Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")] = False,
     file: Annotated[
@@ -66,7 +66,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     ] = None,
     first_key: Annotated[
         bool,
-        typer.Option("--first-key", help="with QUEUE_ACCESS=sigv4: make and show the first key"),
+        typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4"),
     ] = False,
 ) -> int:
     if ephemeral and data_dir is not None:

@@ -21,7 +21,7 @@ from .keys import refuse_account
 if TYPE_CHECKING:
     from .key_ring import KeyRing
 
-app = typer.Typer(name="users", help="users for QUEUE_ACCESS=sigv4, and their rights")
+app = typer.Typer(name="users", help="manage users for QUEUE_ACCESS=sigv4, and their rights")
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]

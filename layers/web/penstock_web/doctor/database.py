@@ -63,6 +63,6 @@ def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
         CLOCK,
         f"the database's clock is {abs(ahead):.1f} s {direction} this machine's",
         "delays, timeouts and schedules use the database's clock, signatures and log lines use this machine's: "
-        "signatures are refused from a difference of 15 minutes on",
+        "a difference of 15 minutes makes the service refuse signatures",
         "synchronise both: `chronyc tracking` or `timedatectl` shows the state",
     )

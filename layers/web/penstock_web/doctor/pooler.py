@@ -98,7 +98,7 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
                 SUBJECT,
                 "the pooler mixes up prepared statements of its clients (PgBouncer before 1.21, or "
                 "max_prepared_statements = 0)",
-                "Penstock prepares none; applications whose driver prepares some (psycopg 3, JDBC, asyncpg) fail",
+                "Penstock is not affected; applications whose driver prepares statements (psycopg, JDBC, asyncpg) fail",
                 "`max_prepared_statements = 200` with PgBouncer 1.21 or newer, or turn them off in the driver: "
                 "prepare_threshold=None for psycopg, prepareThreshold=0 for JDBC",
                 is_advice=True,

@@ -48,7 +48,7 @@ def _is_short(value: str) -> bool:
 
 
 _ENDS_CALLS: Final = (
-    "the server ends calls of the workers, which may take seconds, and they begin again without end"
+    "the server ends calls of the workers, which may take seconds, and the workers repeat these calls forever"
 )
 RULES: Final = (
     Rule("fsync", _is_off, "on", "a crash of the machine loses acknowledged messages, or the whole database"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .client import Document
 
 app = typer.Typer()
-moves = typer.Typer(name="moves", help="moves of messages out of a queue")
+moves = typer.Typer(name="moves", help="list, continue and cancel moves of messages out of a queue")
 app.add_typer(moves)
 
 _FIRST_LOOK_SECONDS: Final = 0.1
@@ -36,7 +36,10 @@ Filter = Annotated[
     ),
 ]
 Rate = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole_number(1, 500), help="most messages moved in a second")
+    int | None,
+    typer.Option(
+        metavar="N", parser=whole_number(1, 500), help="maximum number of messages moved per second"
+    ),
 ]
 
 
@@ -45,7 +48,8 @@ def search(
     name: Name,
     filter_: Filter = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="most messages to show")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show"),
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -75,7 +79,9 @@ def failures(
             help="source, shape (both by default), receive_count or attribute; repeatable",
         ),
     ] = None,
-    attribute: Annotated[str | None, typer.Option(metavar="NAME", help="with --by attribute")] = None,
+    attribute: Annotated[
+        str | None, typer.Option(metavar="NAME", help="name of the attribute, with --by attribute")
+    ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -96,7 +102,7 @@ def failures(
 @app.command("redrive", help="move messages of a dead-letter queue back to their source queues")
 def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
-    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="another queue to move them to")] = None,
+    to: Annotated[str | None, typer.Option(metavar="QUEUE", help="move the messages to this queue")] = None,
     ids: Annotated[
         list[int] | None,
         typer.Option(
@@ -110,7 +116,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000_000),
-            help="move this many, then wait for `moves continue`",
+            help="move this many messages, then wait for `moves continue`",
         ),
     ] = None,
     wait: Annotated[

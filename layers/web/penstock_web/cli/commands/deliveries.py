@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .client import Document
 
-app = typer.Typer(name="deliveries", help="deliveries to URLs by a running service")
+app = typer.Typer(name="deliveries", help="list and retry deliveries to URLs")
 
 _A_PAGE: Final = 1_000
 _COLUMNS: Final = ("id", "kind", "endpoint", "attempts", "next_attempt_at", "last_status", "last_error")
@@ -24,7 +24,9 @@ _COLUMNS: Final = ("id", "kind", "endpoint", "attempts", "next_attempt_at", "las
 
 @app.command("list", help="list pending and exhausted deliveries")
 def list_(
-    state: Annotated[str, typer.Option(metavar="STATE", help="pending or exhausted")] = "pending",
+    state: Annotated[
+        str, typer.Option(metavar="STATE", help="state of the deliveries: pending or exhausted")
+    ] = "pending",
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:

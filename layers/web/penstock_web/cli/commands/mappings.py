@@ -14,7 +14,7 @@ from .options import Endpoint, Json, complete_queue
 from .printing import print_described, print_table, say
 from .values import json_object, whole_number
 
-app = typer.Typer(name="mappings", help="functions that queues trigger, of a running service")
+app = typer.Typer(name="mappings", help="manage mappings, which let queues trigger functions")
 
 MappingId = Annotated[str, typer.Argument(metavar="ID", help="id from `mappings list`")]
 COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
@@ -22,9 +22,11 @@ COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 @app.command("list", help="list the mappings and the result of the last batch of each")
 def list_(
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="only the mappings of a queue")] = None,
+    queue: Annotated[
+        str | None, typer.Option(metavar="NAME", help="show only the mappings of a queue")
+    ] = None,
     function: Annotated[
-        str | None, typer.Option(metavar="NAME", help="only the mappings to a function")
+        str | None, typer.Option(metavar="NAME", help="show only the mappings to a function")
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -49,7 +51,10 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")
     ],
     batch_size: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="most messages in a batch")
+        int,
+        typer.Option(
+            metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch"
+        ),
     ] = 10,
     window: Annotated[
         int,
@@ -58,7 +63,9 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     max_concurrency: Annotated[
         int | None,
         typer.Option(
-            metavar="N", parser=whole_number(2, 1_000), help="most invocations at once (default: 5)"
+            metavar="N",
+            parser=whole_number(2, 1_000),
+            help="maximum number of concurrent invocations (default: 5)",
         ),
     ] = None,
     filter_: Annotated[
@@ -68,7 +75,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         ),
     ] = None,
     report_failures: Annotated[
-        bool, typer.Option("--report-failures", help="the answer names the failed messages")
+        bool, typer.Option("--report-failures", help="the function's answer names the failed messages")
     ] = False,
     disabled: Annotated[
         bool, typer.Option("--disabled", help="trigger nothing until the mapping is enabled")
@@ -95,13 +102,13 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     say(made, json, f"{made['id']}: {made['queue']} triggers {made['function']} ({made['state']})")
 
 
-@app.command("enable", help="let a mapping trigger its function (again)")
+@app.command("enable", help="enable a mapping, which then triggers its function again")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """Gives the mapping the caller's rights from now on."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
-@app.command("disable", help="trigger nothing more until the mapping is enabled")
+@app.command("disable", help="disable a mapping, which then triggers nothing until it is enabled")
 def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
     """Leaves the messages in the queue. Invocations under way end."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")

@@ -37,11 +37,11 @@ Remote = Annotated[
     typer.Option(
         "--endpoint",
         metavar="URL",
-        help="use a service instead of the database; PENSTOCK_TOKEN has a key",
+        help="use a service instead of the database; PENSTOCK_TOKEN contains the key",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")]
 
 
 def confirm(yes: bool, question: str) -> None:

@@ -53,7 +53,7 @@ def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     print_described(RestClient(endpoint).call("GET", queue_path(name)), json)
 
 
-@app.command("create", help="make a queue")
+@app.command("create", help="create a queue")
 def create(
     name: Name,
     attribute: Annotated[
@@ -70,7 +70,7 @@ def create(
         typer.Option(
             metavar="N",
             parser=whole_number(1, 1_000),
-            help="with --dead-letters: receives before it moves (default 10)",
+            help="receives before a message moves, with --dead-letters (default 10)",
         ),
     ] = None,
     endpoint: Endpoint = None,
@@ -97,7 +97,9 @@ def create(
     say(made, json, f"created {made['name']}")
 
 
-@app.command("send", help="send a message: a text, a JSON document, or - for each line of standard input")
+@app.command(
+    "send", help="send a text or a JSON document, or with - a message for each line of standard input"
+)
 def send(
     name: Name,
     message: Annotated[str, typer.Argument(metavar="MESSAGE")],
@@ -110,7 +112,7 @@ def send(
     group: Annotated[
         str | None, typer.Option(metavar="ID", help="group of a message in a FIFO queue")
     ] = None,
-    dedup: Annotated[str | None, typer.Option(metavar="ID", help="its deduplication id")] = None,
+    dedup: Annotated[str | None, typer.Option(metavar="ID", help="deduplication id of the message")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -147,7 +149,9 @@ def receive(
     name: Name,
     max_: Annotated[
         int,
-        typer.Option("--max", metavar="N", parser=whole_number(1, 1_000), help="most messages to receive"),
+        typer.Option(
+            "--max", metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to receive"
+        ),
     ] = 1,
     wait: Annotated[
         int,
@@ -157,9 +161,13 @@ def receive(
     ] = 0,
     hide: Annotated[
         int | None,
-        typer.Option(metavar="SECONDS", parser=whole_number(0, 43_200), help="replaces the queue's timeout"),
+        typer.Option(
+            metavar="SECONDS",
+            parser=whole_number(0, 43_200),
+            help="visibility timeout, in place of the queue's",
+        ),
     ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="delete them once they are printed")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="delete the messages after printing them")] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -172,7 +180,7 @@ def receive(
         client.call("DELETE", path, {"receipts": [message.receipt for message in found]})
 
 
-@app.command("peek", help="look at messages without receiving them, the oldest first")
+@app.command("peek", help="show messages without receiving them, the oldest first")
 def peek(
     name: Name,
     state: Annotated[
@@ -184,7 +192,8 @@ def peek(
         ),
     ] = "visible",
     limit: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="most messages to show")
+        int,
+        typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show"),
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -276,16 +285,14 @@ def delete(
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command(
-    "pause", help="let receives of a queue get nothing until it is resumed; it still accepts messages"
-)
+@app.command("pause", help="pause a queue: receives get nothing, and the queue still accepts messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Allows deletes of messages in flight."""
     RestClient(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
-@app.command("resume", help="let receives of a queue get messages again")
+@app.command("resume", help="resume a queue, so that receives get messages again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Succeeds also if the queue is not paused."""
     RestClient(endpoint).call("POST", queue_path(name, "/resume"))

@@ -17,22 +17,26 @@ from .values import json_or_text, whole_number
 if TYPE_CHECKING:
     from .client import Document
 
-app = typer.Typer(name="schedules", help="messages at set times, of a running service")
+app = typer.Typer(name="schedules", help="manage schedules, which send messages at set times")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the schedule")]
 Cron = Annotated[str | None, typer.Option(metavar="FIELDS", help="such as '0 9 * * 1-5'")]
 Every = Annotated[str | None, typer.Option(metavar="TIME", help="such as 5m or 1h")]
 When = Annotated[str | None, typer.Option(metavar="WORDS", help="such as 'every weekday at 9am'")]
-At = Annotated[str | None, typer.Option("--at", metavar="TIME", help="once, such as 2030-01-31T09:00:00Z")]
+At = Annotated[
+    str | None, typer.Option("--at", metavar="TIME", help="fire once, such as at 2030-01-31T09:00:00Z")
+]
 Timezone = Annotated[str, typer.Option(metavar="NAME", help="such as Europe/Berlin")]
 
 
 @app.command("list", help="list the schedules")
 def list_(
     status: Annotated[
-        str | None, typer.Option(metavar="STATUS", help="only active or only paused schedules")
+        str | None, typer.Option(metavar="STATUS", help="show only active or only paused schedules")
     ] = None,
-    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="only names with this beginning")] = None,
+    prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="show only names with this beginning")
+    ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -88,7 +92,7 @@ def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     say(RestClient(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
 
 
-@app.command("resume", help="fire a paused schedule again")
+@app.command("resume", help="resume a paused schedule")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Fires the schedule from now on."""
     resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
@@ -121,7 +125,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     at: At = None,
     timezone: Timezone = "UTC",
     count: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 20), help="how many times to show")
+        int, typer.Option(metavar="N", parser=whole_number(1, 20), help="number of times to show")
     ] = 5,
     endpoint: Endpoint = None,
     json: Json = False,

@@ -15,8 +15,10 @@ from .printing import print_described, print_table, say
 from .values import json_object, json_or_text
 
 app = typer.Typer()
-topics = typer.Typer(name="topics", help="topics of a running service")
-subscriptions = typer.Typer(name="subscriptions", help="subscribers of the topics of a running service")
+topics = typer.Typer(name="topics", help="manage the topics of a running service")
+subscriptions = typer.Typer(
+    name="subscriptions", help="manage the subscriptions of a running service's topics"
+)
 app.add_typer(topics)
 app.add_typer(subscriptions)
 
@@ -55,14 +57,14 @@ def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json
 def publish(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Topic,
     message: Annotated[str, typer.Argument(metavar="MESSAGE")],
-    subject: Annotated[str | None, typer.Option(metavar="TEXT", help="for e-mail")] = None,
+    subject: Annotated[str | None, typer.Option(metavar="TEXT", help="subject for e-mail")] = None,
     header: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="a message attribute; repeatable")
     ] = None,
     group: Annotated[
         str | None, typer.Option(metavar="ID", help="group of a message in a FIFO topic")
     ] = None,
-    dedup: Annotated[str | None, typer.Option(metavar="ID", help="its deduplication id")] = None,
+    dedup: Annotated[str | None, typer.Option(metavar="ID", help="deduplication id of the message")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:

@@ -25,12 +25,14 @@ _LOOK_SECONDS = 0.5
 _LONGEST_LOOK_SECONDS = 20
 """An endpoint may take 15 seconds to answer."""
 
-app = typer.Typer(name="webhooks", help="endpoints of a running service, and the outcome of each attempt")
+app = typer.Typer(name="webhooks", help="manage endpoints, and show the outcome of each attempt")
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="URL as it was subscribed")]
 
 
-@app.command("list", help="list endpoints: successful attempts, the last answer, and whether one is paused")
+@app.command(
+    "list", help="list endpoints with their successful attempts, the last answer, and whether they are paused"
+)
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
     """Counts the newest 10,000 attempts. The endpoints with most failures come first."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
@@ -49,8 +51,8 @@ def list_(endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("attempts", help="show the outcomes of attempts to deliver, the newest first")
 def attempts(
-    url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="only attempts without success")] = False,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="show only failed attempts")] = False,
     limit: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="default 20")] = 20,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -61,14 +63,14 @@ def attempts(
     print_table(rows, json, columns)
 
 
-@app.command("pause", help="deliver nothing to an endpoint until it is resumed; messages wait")
+@app.command("pause", help="pause an endpoint; its messages wait until it is resumed")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Does not stop attempts that are under way."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
 
-@app.command("resume", help="deliver to an endpoint again; waiting messages are due now")
+@app.command("resume", help="resume an endpoint; waiting messages are due now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """Also resumes an endpoint that was paused because it failed."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
@@ -92,7 +94,7 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("replay", help="deliver exhausted deliveries again")
 def replay(
-    url: Annotated[str | None, typer.Option(metavar="URL", help="only to this endpoint")] = None,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
     since: Annotated[
         str | None,
         typer.Option(
