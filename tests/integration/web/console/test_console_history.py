@@ -217,7 +217,7 @@ def test_ten_thousand_that_fire_together_are_one_line_a_day(calendar: Calendar) 
     calendar.schedule("s", "0 12 * * *", NOON, 10_050)
     page = calendar.page()
     assert "and 9,997 others" in days(page)[1]
-    assert "Only the 10,000 schedules that are due first are counted" in page
+    assert "covers only the 10,000 schedules that are due first" in page
 
 
 def test_more_times_of_a_day_than_it_has_room_for_are_counted(calendar: Calendar) -> None:
