@@ -154,7 +154,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     subscription |= {"filter": None, "raw": False}
     data["topics"]["placed"]["attributes"]["DisplayName"] = "Store"
     file.write_text(yaml.safe_dump(data))
-    printed = penstock(*apply, "--prune", error="say --yes to delete")
+    printed = penstock(*apply, "--prune", error="pass --yes to delete")
     changed = [
         "~ queue orders", "~ topic placed", "~ subscription placed to orders", "~ schedule nightly",
         "+ mapping orders to https://shop.example/more", "- mapping orders to https://shop.example/orders",
