@@ -1,9 +1,8 @@
 """The table of actions: every action of every service, its request and result types, and its operation.
 
-`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules
-and the alarms from ACTIONS. The gateway reads the table, and tests compare the documentation with the table. An
-action whose
-result type is None has an answer without a body.
+`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules and
+the alarms from ACTIONS. The gateway reads the table, and tests compare the documentation with the table. An action
+whose result type is None has an answer without a body.
 """
 
 from collections.abc import Callable

@@ -54,7 +54,7 @@ def receive_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the call that receives `count` messages for requests, each of which asks for at most `most`.
 
-    Each lease holds `most` messages, or SMALLEST_LEASE if that is more, and all messages of a lease expire together.
+    Each lease holds up to `most` messages, or SMALLEST_LEASE if that is more. All messages of a lease expire together.
     Each merged receive on a FIFO queue gets a lease:
     no two receives get messages of one group, and all receives ask for the same number. `own_transaction`: the
     receive

@@ -1,14 +1,14 @@
 """The effects that an operation may yield.
 
 An operation is a generator. It yields effects, its driver sends back the result of each effect, and the operation
-returns its result at the end.
-An operation never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
-and in the container (`penstock_web.runtime.driver`), where effects of concurrent requests are merged.
+returns its result at the end. An operation never touches a connection, a clock or a socket, so the same rules run in a
+Lambda function (`drivers.run`) and in the container (`penstock_web.runtime.driver`), where effects of concurrent
+requests are merged.
 
 `Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All these effects except
 `Call` may share one call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`),
-ask another server (`Ask`),
-wake receives of this process (`Wake`), or report what the operation has done (`penstock.observing.reports`).
+ask another server (`Ask`), wake receives of this process (`Wake`), or report what the operation has done
+(`penstock.observing.reports`).
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """

@@ -16,10 +16,9 @@
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
 JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
-Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, which is the last model
-that has codes and statuses. Errors that no model names belong to `com.amazon.coral.service`. RequestEntityTooLarge,
-ResponseTooLarge,
-MisdirectedRequest and the texts of Penstock's limits are our choice.
+Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, which is the last model that
+has codes and statuses. Errors that no model names belong to `com.amazon.coral.service`. RequestEntityTooLarge,
+ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors

@@ -10,8 +10,8 @@ request is `/` or the path of a queue, which is then the QueueUrl; such a path a
 a QueueUrl (recorded at AWS).
 
 A request that must be signed is not decoded here. The look-up of its key is an effect, so `call.operation()` first
-verifies the signature and then decodes the request. A client that cannot sign does not learn about other errors in
-its request.
+verifies the signature and then decodes the request. A client that cannot sign does not learn about other errors in its
+request.
 """
 
 import logging

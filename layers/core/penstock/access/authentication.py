@@ -60,8 +60,7 @@ GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 # These prefixes distinguish our keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
-# The time for which a missing key counts as unknown. The time is short because a user may create the key at any
-# moment.
+# The time for which a missing key counts as unknown. The time is short because a user may create the key at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = (
     "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."

@@ -1,11 +1,9 @@
 """Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller's account perform an action.
 
-An account may do everything with its queues and topics that their policies do not deny, and may always read and
-change these policies. Another account needs a policy with an Allow. For such an account a missing resource gives the
-same error as
-a
-resource without a policy. A schedule may send to a target if its account may do so when it sets the schedule; on AWS a
-role decides when the schedule fires.
+An account may do everything with its queues and topics that their policies do not deny, and may always read and change
+these policies. Another account needs a policy with an Allow. For such an account a missing resource gives the same
+error as a resource without a policy. A schedule may send to a target if its account may do so when it sets the
+schedule; on AWS a role decides when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,13 +1,11 @@
 """Decides which hosts a request may name, and which web pages may send requests.
 
-With QUEUE_ACCESS=off or presence every client that reaches the service may use any host. A page in a browser inside
-the network may also use the service if the page's name leads to the service (DNS rebinding). The request of such a
-page has the page's name in `Host`. Therefore the service accepts only names that an outsider cannot resolve to the
-service's address: IP
-addresses, names
-without a dot, names of private domains (RFC 6761, 6.3: localhost; ICANN, resolution 2024.07.29.06: internal; "DNS for
-Services and Pods", Kubernetes: svc, svc.cluster.local), and the names in the settings. With QUEUE_ACCESS=sigv4 the
-signature covers `Host`, so the service does not check it.
+With QUEUE_ACCESS=off or presence every client that reaches the service may use any host. A page in a browser inside the
+network may also use the service if the page's name leads to the service (DNS rebinding). The request of such a page has
+the page's name in `Host`. Therefore the service accepts only names that an outsider cannot resolve to the service's
+address: IP addresses, names without a dot, names of private domains (RFC 6761, 6.3: localhost; ICANN, resolution
+2024.07.29.06: internal; "DNS for Services and Pods", Kubernetes: svc, svc.cluster.local), and the names in the
+settings. With QUEUE_ACCESS=sigv4 the signature covers `Host`, so the service does not check it.
 
 Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight. The
 page cannot read the answer, but the request takes effect. The browser reports that another site has sent it, in

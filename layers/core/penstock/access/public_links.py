@@ -1,8 +1,7 @@
 """Links in SNS messages, which all recipients may open unsigned (ConfirmSubscription, Unsubscribe, API reference).
 
 A program that opens such a link gets AWS's answer. Browsers also open links without a user's intent, for example from
-other
-pages and mail, so they first get a page with a button.
+other pages and mail, so they first get a page with a button.
 """
 
 import re

@@ -16,8 +16,7 @@ from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
 """The error of SQL functions that publish. The functions raise the error if queue.find_delivery_excess finds too many
-deliveries of
-an account, or too many messages for the gateway or the mail server.
+deliveries of an account, or too many messages for the gateway or the mail server.
 """
 
 

@@ -1,11 +1,11 @@
 """Receipt handles: opaque, new on every receive, and impossible to forge.
 
-A handle is base64url of version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes),
-and 19 bytes of HMAC-SHA256 over the queue's ARN and these fields. The receive count makes the handle new on every
-receive. The ARN makes a handle of one queue invalid at another queue. Nonce and message id make the handle invalid
-for another message that gets the same id after a failover or a restore. 66 bytes are exactly 88 characters, without
-spare bits, so no two texts mean the same handle. The key is in the database, so all processes and functions of an
-installation accept each other's handles.
+A handle is base64url of version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes), and
+19 bytes of HMAC-SHA256 over the queue's ARN and these fields. The receive count makes the handle new on every receive.
+The ARN makes a handle of one queue invalid at another queue. Nonce and message id make the handle invalid for another
+message that gets the same id after a failover or a restore. 66 bytes are exactly 88 characters, without spare bits, so
+no two texts mean the same handle. The key is in the database, so all processes and functions of an installation accept
+each other's handles.
 """
 
 import hmac

@@ -1,9 +1,8 @@
 """Limits how many requests a second a caller may send to this process (QUOTA_REQUESTS_PER_SECOND).
 
 The caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the
-client's
-address. A request counts once for every 64 KiB of its body, rounded up, and once more for each further 64 KiB of the
-answer, as in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+client's address. A request counts once for every 64 KiB of its body, rounded up, and once more for each further 64 KiB
+of the answer, as in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock

@@ -1,7 +1,7 @@
 """Finds the resources that a request uses. Each row of `penstock.actions` names the function for its action.
 
-The user's policies decide about the account if a request names its resource by a text that is not an ARN. The
-operation then refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
+The user's policies decide about the account if a request names its resource by a text that is not an ARN. The operation
+then refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
 """
 
 from base64 import b64decode

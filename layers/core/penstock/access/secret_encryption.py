@@ -1,9 +1,8 @@
 """Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
 
 An encrypted secret consists of the version (1), 12 random bytes, and the ciphertext with its tag. The tag also
-authenticates key id and
-account, so an attacker cannot move a secret to another row. Only this module imports `cryptography`, when it makes a
-cipher.
+authenticates key id and account, so an attacker cannot move a secret to another row. Only this module imports
+`cryptography`, when it makes a cipher.
 """
 
 import os

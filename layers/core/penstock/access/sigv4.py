@@ -4,11 +4,10 @@
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
 The functions are pure: they read no clock and know no keys. Sources: "Create a signed AWS API request" and
-"Troubleshoot
-signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are stricter than AWS if
-a lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
-header must be signed (except those that CloudFront adds). The functions refuse UNSIGNED-PAYLOAD and chunked payloads,
-which are for S3 only.
+"Troubleshoot signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are
+stricter than AWS if a lenient reading could give one signature two meanings: a name may occur once in the query string,
+and every `x-amz-*` header must be signed (except those that CloudFront adds). The functions refuse UNSIGNED-PAYLOAD and
+chunked payloads, which are for S3 only.
 """
 
 import hmac
@@ -32,13 +31,11 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# The length of the longest header or part of a header, in characters; no client sends a longer header. The limit
-# bounds the memory of the
-# caches.
+# The length of the longest header or part of a header, in characters; no client sends a longer header. The limit bounds
+# the memory of the caches.
 LONGEST_CACHED = 2048
-# The only parameter that may be repeated; it belongs to EventBridge Scheduler's UntagResource. The order of its
-# values has no
-# meaning.
+# The only parameter that may be repeated; it belongs to EventBridge Scheduler's UntagResource. The order of its values
+# has no meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch

@@ -20,8 +20,8 @@ _BEYOND: Final = 10**400
 """Replaces numbers that no double can hold. msgspec and jsonb can write and compare the replacement."""
 _LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
 
-# A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash does not begin an
-# escape of a surrogate.
+# A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash does not begin an escape
+# of a surrogate.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,

@@ -1,16 +1,14 @@
 """QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` for regions other than the default
 region.
 
-The URLs of two regions therefore differ, as on AWS, where the host names the region. A URL leads to its region's
-queue, whatever region the signature of a request names. The place of the region is our choice, since the installation
-has its
+The URLs of two regions therefore differ, as on AWS, where the host names the region. A URL leads to its region's queue,
+whatever region the signature of a request names. The place of the region is our choice, since the installation has its
 own hosts.
 
-Penstock accepts URLs with any host, any path before these segments, and slashes at the end (as in the examples of
-AWS's API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, the
-hosts
-for FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas",
-AWS General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
+Penstock accepts URLs with any host, any path before these segments, and slashes at the end (as in the examples of AWS's
+API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, the hosts for
+FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
+General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
 caller's account and region.
 """
 
@@ -22,9 +20,8 @@ from penstock.aws.resolved_queue import ResolvedQueue
 from .arn import is_account_id, resolve_queue
 
 LONGEST_URL = 2_048
-"""The most characters of a QueueUrl. A name has at most 80 characters, and the rest is host and path. The limit is
-our choice and keeps
-caches small.
+"""The most characters of a QueueUrl. A name has at most 80 characters, and the rest is host and path. The limit is our
+choice and keeps caches small.
 """
 
 _HOST = re.compile(

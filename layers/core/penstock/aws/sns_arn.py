@@ -1,7 +1,6 @@
 """Amazon Resource Names of SNS: topics, subscriptions, platform applications and their endpoints.
 
-arn:aws:sns:us-east-1:123456789012:name
-arn:aws:sns:us-east-1:123456789012:name:12345678-abcd-9012-efgh-345678901234
+arn:aws:sns:us-east-1:123456789012:name arn:aws:sns:us-east-1:123456789012:name:12345678-abcd-9012-efgh-345678901234
 arn:aws:sns:us-east-1:123456789012:app/GCM/name
 arn:aws:sns:us-east-1:123456789012:endpoint/GCM/name/12345678-abcd-9012-efgh-345678901234
 """

@@ -2,8 +2,7 @@
 
 The delivery policy determines the retries of a URL on SNS ("Amazon SNS message delivery retries"). Text messages,
 mobile push and e-mail (SMTP) have customer managed endpoints, for which SNS retries 50 times over 6 hours. Events of
-the
-REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
+the REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
 """
 
 from typing import Final, NamedTuple

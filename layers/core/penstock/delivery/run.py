@@ -1,5 +1,5 @@
-"""One run of the worker that delivers. The run claims deliveries, has carriers send them, and settles deliveries
-while endpoints answer.
+"""One run of the worker that delivers. The run claims deliveries, has carriers send them, and settles deliveries while
+endpoints answer.
 """
 
 import asyncio

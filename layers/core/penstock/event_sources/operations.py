@@ -1,8 +1,8 @@
 """Creates, gets, lists, updates, deletes and tags event source mappings.
 
-Source: "CreateEventSourceMapping" and the pages of the other actions (AWS Lambda API reference). A change takes
-effect at once, so a
-read shows a mapping as Enabled or Disabled. The answers to changes say Creating, Updating and Deleting, as on AWS.
+Source: "CreateEventSourceMapping" and the pages of the other actions (AWS Lambda API reference). A change takes effect
+at once, so a read shows a mapping as Enabled or Disabled. The answers to changes say Creating, Updating and Deleting,
+as on AWS.
 """
 
 from uuid import UUID

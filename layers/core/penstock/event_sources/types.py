@@ -1,7 +1,7 @@
 """Requests and results of event source mappings: the members of botocore's model `lambda/2015-03-31`.
 
-A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits,
-and answers violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
+A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits, and
+answers violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
 """
 
 from typing import Annotated, Literal

@@ -2,8 +2,7 @@
 
 A schedule invokes it every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. It then hands the
 mappings to the next invocation, and waits until its timeout for the functions that it invoked. Messages of unfinished
-functions or
-of a killed invocation become visible again after the visibility timeout of their queue.
+functions or of a killed invocation become visible again after the visibility timeout of their queue.
 
     receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │

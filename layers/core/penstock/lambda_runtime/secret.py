@@ -1,8 +1,8 @@
 """Reads settings of a function from a secret of AWS Secrets Manager instead of the function's environment.
 
 The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
-function reads the secret when it starts, and again when the database refuses a connection, since the password may
-have changed. A rotation therefore needs no deployment, and other requests do not wait for the secret.
+function reads the secret when it starts, and again when the database refuses a connection, since the password may have
+changed. A rotation therefore needs no deployment, and other requests do not wait for the secret.
 
 This module signs and sends the request, because the import of boto3 takes more CPU time than all other imports of a
 function. Sources:
@@ -28,8 +28,8 @@ from penstock.settings import SETTINGS, SettingError
 SECONDS_BETWEEN_READS: Final = 5.0
 """The shortest time between two reads. Otherwise each request would read the secret while the database is down."""
 _TIMEOUT_SECONDS: Final = 2
-"""The time limit for the connection and for the read. Two attempts take less than the 10 seconds that Lambda gives
-the start of a function.
+"""The time limit for the connection and for the read. Two attempts take less than the 10 seconds that Lambda gives the
+start of a function.
 """
 _TARGET: Final = "secretsmanager.GetSecretValue"
 _DOMAINS: Final = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}

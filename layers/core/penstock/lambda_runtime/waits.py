@@ -1,14 +1,13 @@
 """Limits how long a request to a function of many actions waits for messages, and how many requests wait at once.
 
 Behind the HTTP API the gateway answers all calls of SDKs, since each call is `POST /`, and `rest` answers the whole
-REST API. A request that waits there occupies an execution environment, which other requests, such as sends, then
-lack. A request therefore waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known
-(QUEUE_LAMBDA_CONCURRENCY), only
-a quarter of it may wait at once: each waiting request has a slot, a row of the database. A request without a slot is
-answered at once.
+REST API. A request that waits there occupies an execution environment, which other requests, such as sends, then lack.
+A request therefore waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known
+(QUEUE_LAMBDA_CONCURRENCY), only a quarter of it may wait at once: each waiting request has a slot, a row of the
+database. A request without a slot is answered at once.
 
-A load balancer routes ReceiveMessage to a separate function. This function delays no other requests, and waits as
-long as the request says.
+A load balancer routes ReceiveMessage to a separate function. This function delays no other requests, and waits as long
+as the request says.
 """
 
 from collections.abc import Iterator

@@ -8,8 +8,7 @@ receive.
 
 The estimate uses the messages that this process received last and the messages that it sent. A process assumes long
 messages in a queue that it has not used yet, so its first receive is for few callers. Even if the estimate is wrong,
-the database keeps
-answers within their limit (`penstock.limits.response_limit`).
+the database keeps answers within their limit (`penstock.limits.response_limit`).
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """The queues and endpoints that need attention, for `penstock status`, the console, the report, and the REST API.
 
-A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention because deliveries
-to it were given up, or because it is paused. Prometheus has an alert for each kind of concern.
+A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention because deliveries to
+it were given up, or because it is paused. Prometheus has an alert for each kind of concern.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,9 +2,9 @@
 
     yield Sent(arn, 1, (len(body),))
 
-A report is an effect without a result. Drivers pass a report to the metrics of the container, to CloudWatch's
-metrics, and to traces. Counters and traces read neither the arguments nor the rows of database calls. A failed
-operation reports only the changes that happened. An operation whose client has disconnected also reports its changes.
+A report is an effect without a result. Drivers pass a report to the metrics of the container, to CloudWatch's metrics,
+and to traces. Counters and traces read neither the arguments nor the rows of database calls. A failed operation reports
+only the changes that happened. An operation whose client has disconnected also reports its changes.
 """
 
 from collections.abc import Sequence

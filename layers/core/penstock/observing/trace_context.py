@@ -5,8 +5,8 @@
 
 Both headers contain the same facts. An X-Ray trace id is W3C's trace id with a version in front and a dash inside.
 Messages carry the form of X-Ray, since SQS has an attribute for this form. Sources: W3C Trace Context, level 1; X-Ray
-Developer Guide,
-"Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer` records spans.
+Developer Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer`
+records spans.
 """
 
 import re
@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, Protocol
 LONGEST_HEADER_BYTES: Final = 1_024
 """A longer X-Amzn-Trace-Id is not passed on (our choice; headers of X-Ray have about 100 characters)."""
 
-# The patterns are compiled at their first use, since every function imports this module, and few requests have a
-# trace. Headers of later versions may be longer ("Versioning of traceparent").
+# The patterns are compiled at their first use, since every function imports this module, and few requests have a trace.
+# Headers of later versions may be longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
 _PARENT = r"[0-9a-f]{16}"

@@ -1,6 +1,5 @@
 """Parses both forms of libpq's addresses for pg8000, which supports neither form. A test compares the result with
-libpq's
-result.
+libpq's result.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database

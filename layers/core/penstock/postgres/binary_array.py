@@ -1,7 +1,7 @@
 """Writes PostgreSQL's binary array format in one pass.
 
-The frequently used SQL functions take arrays of hundreds of elements. The list dumper of psycopg creates an object
-for each element, but this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The frequently used SQL functions take arrays of hundreds of elements. The list dumper of psycopg creates an object for
+each element, but this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence

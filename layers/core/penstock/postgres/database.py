@@ -1,5 +1,5 @@
-"""Keeps the one connection of a function's execution environment between invocations, and replaces the connection
-when it breaks.
+"""Keeps the one connection of a function's execution environment between invocations, and replaces the connection when
+it breaks.
 
     found closed before a call              the call is made on a new connection
     idle for over a minute, and a question  the same: a network or a pooler drops connections silently
@@ -15,8 +15,7 @@ when it breaks.
 
 Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. Penstock has two
 drivers (docs/decisions/0008-two-drivers.md). The process imports only the driver that it uses. `sqlstates` says what
-each error
-means.
+each error means.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """Attaches planner settings to the functions that clients call, so that every caller gets the same plans.
 
-The settings apply while the function and the functions that it calls run. The caller's session keeps its settings.
-Six settings cost a call 2 µs (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, since PostgreSQL
-could then no longer inline them.
+The settings apply while the function and the functions that it calls run. The caller's session keeps its settings. Six
+settings cost a call 2 µs (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, since PostgreSQL could
+then no longer inline them.
 """
 
 from importlib import import_module

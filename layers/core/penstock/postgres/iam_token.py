@@ -1,12 +1,10 @@
 """Uses tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
 The settings put IAM_TOKEN in place of the address's password, and this module replaces IAM_TOKEN for each new
-connection. A
-token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for 15 minutes,
-and Penstock can make a token without a request. An open connection stays open after the 15 minutes. The client sends
-the token
-unencrypted inside TLS,
-so an attacker who redirects the connection could use it unless the client verifies the server's certificate.
+connection. A token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for
+15 minutes, and Penstock can make a token without a request. An open connection stays open after the 15 minutes. The
+client sends the token unencrypted inside TLS, so an attacker who redirects the connection could use it unless the
+client verifies the server's certificate.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
 authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's client of RDS.

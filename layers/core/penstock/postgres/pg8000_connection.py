@@ -1,8 +1,8 @@
 """Connections of pg8000, a driver in pure Python whose import is smaller (docs/decisions/0008-two-drivers.md).
 
 pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
-transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it.
-A call takes no effect before COMMIT is sent, so a call that was lost before COMMIT may be repeated.
+transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it. A call
+takes no effect before COMMIT is sent, so a call that was lost before COMMIT may be repeated.
 """
 
 import select

@@ -1,11 +1,10 @@
 """The group roles to which sql/grants.sql gives rights. `penstock migrate` creates them if its role has the right.
 
 Roles belong to the whole cluster. A superuser may make roles, and so may a role with CREATEROLE, such as the master
-user of RDS.
-Since PostgreSQL 16 a role with CREATEROLE may only grant roles that it has created, or that it has received with the
-right to grant them (PostgreSQL's manual, "Role Attributes"). A role without this right, such as a plain owner of the
-database, gets the commands for an administrator. Only the SQL interface for applications with separate roles fails
-until an administrator runs these commands.
+user of RDS. Since PostgreSQL 16 a role with CREATEROLE may only grant roles that it has created, or that it has
+received with the right to grant them (PostgreSQL's manual, "Role Attributes"). A role without this right, such as a
+plain owner of the database, gets the commands for an administrator. Only the SQL interface for applications with
+separate roles fails until an administrator runs these commands.
 """
 
 from contextlib import suppress

@@ -1,5 +1,5 @@
-"""Checks whether Penstock can work on a server, and whether two addresses lead to one database. The server must be
-new enough and accept writes.
+"""Checks whether Penstock can work on a server, and whether two addresses lead to one database. The server must be new
+enough and accept writes.
 """
 
 from __future__ import annotations

@@ -20,12 +20,11 @@ connection stay unchanged:
 
 A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
 each new connection to the pooler, and again after CHECK_SECONDS, before the connection's next call. A check sees only
-one
-server connection. If only some server connections have a wrong value, a check finds it when it meets such a
+one server connection. If only some server connections have a wrong value, a check finds it when it meets such a
 connection.
 
-default_transaction_read_only is not pinned, because an operator, or a provider during a switch to another server,
-sets it to protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
+default_transaction_read_only is not pinned, because an operator, or a provider during a switch to another server, sets
+it to protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
 """
 
 from typing import Final, NamedTuple
@@ -53,9 +52,9 @@ TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conformi
 """The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" of its documentation."""
 
 # Measured on PostgreSQL 15 and 18 with their defaults and 250,000 waiting messages: a receive took 1.1 ms, mostly to
-# plan its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds,
-# and reads 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker
-# `measure` took 1.3 s. Statistics that are older than a queue's messages made receives ten times slower.
+# plan its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds, and
+# reads 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker `measure`
+# took 1.3 s. Statistics that are older than a queue's messages made receives ten times slower.
 PLANNER_SETTINGS: Final = {
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -97,9 +96,8 @@ _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
 # Whether the server may log bodies of messages, which are parameters of calls. A server may log bodies with slow,
-# sampled, all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions
-# do not
-# change it.
+# sampled, all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions do
+# not change it.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'
     or current_setting('log_parameter_max_length') <> '0' and (

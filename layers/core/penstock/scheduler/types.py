@@ -1,7 +1,7 @@
 """Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`.
 
-A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits,
-and answers violations as AWS does. Times are seconds since 1970, with fractions.
+A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits, and
+answers violations as AWS does. Times are seconds since 1970, with fractions.
 """
 
 from typing import Annotated, Literal

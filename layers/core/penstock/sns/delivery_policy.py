@@ -9,8 +9,7 @@ content type.
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
 in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. The
 pages show the curves between these ends only as a picture, so the formulas of the curves are ours. AWS adds jitter;
-Penstock
-does not.
+Penstock does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -133,8 +132,8 @@ def retry_delays(retry: Policy) -> list[float]:
     return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
 
 
-# The position of retry i (from 0 to last) between the shortest delay (0) and the longest delay (1). `ratio` is
-# longest / shortest.
+# The position of retry i (from 0 to last) between the shortest delay (0) and the longest delay (1). `ratio` is longest
+# / shortest.
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # The steps are equal.
     "linear": lambda i, last, _: i / last if last else 0.0,

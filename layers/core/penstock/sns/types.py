@@ -1,9 +1,8 @@
 """Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, with the model's names.
 
 A member without a default is required. The limits come from the model, and the gateway checks the limits. Lists and
-maps are
-wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values are
-base64 text in requests and in these types.
+maps are wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary
+values are base64 text in requests and in these types.
 """
 
 from typing import Annotated, Literal

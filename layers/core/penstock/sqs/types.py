@@ -1,9 +1,8 @@
 """Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, with the model's names.
 
-A member without a default is required. The answer omits a result member with its default value, as SQS does. The
-answer to an empty receive is `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the
-wire and in the
-process, which decodes them only if it needs their bytes (MD5, size).
+A member without a default is required. The answer omits a result member with its default value, as SQS does. The answer
+to an empty receive is `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the wire and
+in the process, which decodes them only if it needs their bytes (MD5, size).
 """
 
 from typing import Annotated

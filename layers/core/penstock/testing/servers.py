@@ -6,9 +6,8 @@
 
 The process that starts the server listens on the socket first, passes it to the server, and connects like every other
 process. New connections wait in the socket's queue until the server answers. The kernel closes the connection of a
-killed
-process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting from the
-environment.
+killed process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting from
+the environment.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ import penstock
 
 from .account import Account
 
-# The variables that a test server inherits. These variables locate programs and folders. None of the variables has
-# the address of a database.
+# The variables that a test server inherits. These variables locate programs and folders. None of the variables has the
+# address of a database.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",

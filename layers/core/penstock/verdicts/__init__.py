@@ -1,5 +1,5 @@
-"""Judges a queue by its minutes: whether the queue keeps up, when and why it began to fall behind, and when it will
-be empty.
+"""Judges a queue by its minutes: whether the queue keeps up, when and why it began to fall behind, and when it will be
+empty.
 
 The functions are pure functions of rows of queue.minute, and use neither a database nor a clock.
 docs/reference/verdicts.md lists the rules in order.

@@ -14,8 +14,7 @@ TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 BACK_MINUTES: Final = 2
 """If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures.
-"""
+"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
 """A constant backlog counts if consumers need this long to work it off."""
@@ -84,8 +83,8 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The lowest backlog may last for several minutes. Growth began where the backlog left the lowest value for the
-    # last time.
+    # The lowest backlog may last for several minutes. Growth began where the backlog left the lowest value for the last
+    # time.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 

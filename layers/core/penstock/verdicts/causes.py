@@ -12,8 +12,8 @@ ROSE: Final = 1.2
 FELL: Final = 0.85
 """Consumers count as slower at this fraction of the former rate."""
 SLOWER: Final = 1.3
-"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers
-have left.
+"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers have
+left.
 """
 TENANT_SHARE: Final = 0.5
 """If arrivals rose, a group that sends more than this fraction of all messages is the cause."""

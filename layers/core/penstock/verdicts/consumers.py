@@ -1,10 +1,10 @@
 """Estimates how many consumers are at work, and how many consumers a target lag needs.
 
 By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the number of
-messages in flight is the rate of completions times the time that each message takes. A consumer that takes one
-message at a time has one message in flight while it is busy. The mean number of messages in flight is therefore the
-number of busy consumers. Consumers that take ten messages at once have more in flight. The numbers then count
-messages that are handled at once, and only their ratio is meaningful.
+messages in flight is the rate of completions times the time that each message takes. A consumer that takes one message
+at a time has one message in flight while it is busy. The mean number of messages in flight is therefore the number of
+busy consumers. Consumers that take ten messages at once have more in flight. The numbers then count messages that are
+handled at once, and only their ratio is meaningful.
 """
 
 from math import ceil

@@ -9,8 +9,8 @@ from .types import Facts
 STALL: Final = timedelta(seconds=90)
 """The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The minimum wait if messages in flight may explain it. A FIFO queue holds back their group, and the handling time
-is unknown if no receive happened in the hour before.
+"""The minimum wait if messages in flight may explain it. A FIFO queue holds back their group, and the handling time is
+unknown if no receive happened in the hour before.
 """
 RECEIVES_MISSED: Final = 7
 """All consumers may be busy while messages are in flight.

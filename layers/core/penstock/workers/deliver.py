@@ -7,8 +7,8 @@ call.
 
 No transaction is open during a request. A lease outlasts the slowest attempt. Only the holder of the lease may write
 the outcome, so a late outcome of a slow worker changes nothing. If a worker dies, another worker delivers its
-deliveries
-after their leases end. The endpoint gets a message twice only if the first worker died before it wrote the outcome.
+deliveries after their leases end. The endpoint gets a message twice only if the first worker died before it wrote the
+outcome.
 """
 
 import asyncio
@@ -47,8 +47,7 @@ LONGEST_RUN_SECONDS = 20.0
 LOGGED_BYTES: Final = 256
 """The limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""The limit for an answer of Lambda, of which the worker reads only the headers. The value 0 would keep no headers.
-"""
+"""The limit for an answer of Lambda, of which the worker reads only the headers. The value 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
 """The maximum number of concurrent requests of one process to one host and port, for one account."""
 

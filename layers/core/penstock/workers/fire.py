@@ -2,8 +2,7 @@
 
 Only the database's clock counts. A worker asks the database how long to wait, and only measures this time. Any number
 of workers may run, since each worker skips schedules that another worker has locked. The next run fires the schedules
-that this
-run, or a dead worker, did not fire.
+that this run, or a dead worker, did not fire.
 """
 
 from collections import Counter

@@ -4,10 +4,9 @@ The worker removes acknowledged and expired messages, deleted queues, old dedupl
 schedules, old outgoing messages, and old windows of metrics. The worker finds accounts with too many deliveries,
 updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues. Each process or function takes the next few queues,
-and no two take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last
-round, in any process.
-The time of a run is limited, and the next run continues where the last run stopped.
+All processes and functions share one round through the queues. Each process or function takes the next few queues, and
+no two take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last round, in any
+process. The time of a run is limited, and the next run continues where the last run stopped.
 """
 
 import logging
@@ -39,18 +38,16 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# The interval at which a process cleans tables that belong to no queue. Each round cleans these tables while they
-# have rows to remove.
+# The interval at which a process cleans tables that belong to no queue. Each round cleans these tables while they have
+# rows to remove.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and
-# clean queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A
-# function has
-# 60 s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and clean
+# queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function has 60
+# s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
 # The interval at which a process checks whether the database has moved to another server. A process also checks each
-# new
-# connection.
+# new connection.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")

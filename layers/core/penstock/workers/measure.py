@@ -1,9 +1,8 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
 All processes share one round through the queues. Each process takes the next page, and no two processes take the same
-page. The next
-round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the same gauges
-for CloudWatch, in a separate round.
+page. The next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the
+same gauges for CloudWatch, in a separate round.
 """
 
 from time import monotonic

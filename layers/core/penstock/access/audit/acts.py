@@ -4,9 +4,8 @@
     def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
 
 The operation runs unchanged. The act's call of a function in ACTS becomes one statement that calls this function and
-`queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py`
-counts refused requests. Calls that send, receive or delete messages through the AWS and REST APIs do not count as
-acts.
+`queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py` counts
+refused requests. Calls that send, receive or delete messages through the AWS and REST APIs do not count as acts.
 """
 
 import re

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 WRITE_SECONDS: Final = 10.0
 MOST_CALLERS: Final = 200
-"""A process tells this many callers and errors apart between two writes. The process counts further callers and
-errors together.
+"""A process tells this many callers and errors apart between two writes. The process counts further callers and errors
+together.
 """
 LONGEST_TEXT: Final = 256
 REFUSING: Final = (

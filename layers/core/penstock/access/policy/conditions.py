@@ -3,8 +3,8 @@
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
 global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, each also with
 `IfExists`, with `ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value.
-Tests with other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with such a
-test applies as if the test held.
+Tests with other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with such a test
+applies as if the test held.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
 An explicit Deny wins over an Allow. The result is "no match" if no statement applies. Results are cached: a policy is
-evaluated once
-for each caller, action, resource and combination of values that it compares.
+evaluated once for each caller, action, resource and combination of values that it compares.
 """
 
 from enum import Enum

@@ -1,8 +1,7 @@
 """The statements of a policy: IAM's JSON, of a user, a queue or a topic.
 
-A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has
-an unknown element or a policy variable (`${…}`). In a Deny such an element counts as matching. Sources: "IAM JSON
-policy
+A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has an
+unknown element or a policy variable (`${…}`). In a Deny such an element counts as matching. Sources: "IAM JSON policy
 element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
 """
 

@@ -1,16 +1,14 @@
 """Decodes bodies of AWS JSON 1.0 to requests, and encodes results to bodies.
 
 msgspec decodes a body in one pass. If the decoder refuses a body, a second pass follows the shape of the type to find
-AWS's error: SerializationException for a text that is not JSON or a value of a wrong type, and MissingParameter for
-an absent required member. The second pass keeps surrogates without their other half, so that the check of a message's
-text
-names them and only this message fails. A member that is null counts as absent, and an unknown member is ignored.
-Source of
-the texts: recorded answers of the AWS JSON services.
+AWS's error: SerializationException for a text that is not JSON or a value of a wrong type, and MissingParameter for an
+absent required member. The second pass keeps surrogates without their other half, so that the check of a message's text
+names them and only this message fails. A member that is null counts as absent, and an unknown member is ignored. Source
+of the texts: recorded answers of the AWS JSON services.
 
 A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. The codec
-therefore checks the body's length without escapes and its quotes before the first pass. It checks brackets, braces
-and commas before the second pass.
+therefore checks the body's length without escapes and its quotes before the first pass. It checks brackets, braces and
+commas before the second pass.
 """
 
 from collections.abc import Callable

@@ -2,10 +2,9 @@
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-First the names are split at their dots into a tree, in time proportional to the text. An index is a key like any
-other (`Attribute.999999999` is one entry, not an array). The depth and the number of parameters are bounded. The tree
-is then decoded along the shape of the request type. Sources: the Query serializer's traits of the models (names), the
-SQS API
+First the names are split at their dots into a tree, in time proportional to the text. An index is a key like any other
+(`Attribute.999999999` is one entry, not an array). The depth and the number of parameters are bounded. The tree is then
+decoded along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
 reference's examples, which also leave the index out (`AttributeName=All`, `Attribute.Name=…`).
 """
 

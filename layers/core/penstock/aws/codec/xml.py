@@ -3,9 +3,8 @@
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
 Flattened lists and maps repeat their element. Other lists and maps are wrapped in one element (`names.Naming`). The
-writers omit a member
-that is None, or empty and flattened; an action without a result has no Result element. The writers join strings, which
-is five times faster than building a tree.
+writers omit a member that is None, or empty and flattened; an action without a result has no Result element. The
+writers join strings, which is five times faster than building a tree.
 """
 
 from collections.abc import Callable

@@ -16,8 +16,8 @@ from penstock.documents.endpoint import Endpoint, parse_endpoint
 from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
-"""An invocation of the first type waits for the function's answer. Lambda invokes the function later for an
-invocation of the second type.
+"""An invocation of the first type waits for the function's answer. Lambda invokes the function later for an invocation
+of the second type.
 """
 
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576

@@ -1,8 +1,7 @@
 """Builds a function's event from a delivery.
 
 The members have the values of the envelope that queues and URLs get. Two members have names that differ from the
-envelope's names. Source: the example
-in "Invoking Lambda functions with Amazon SNS notifications",
+envelope's names. Source: the example in "Invoking Lambda functions with Amazon SNS notifications",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. If a message has no subject or no attributes, the event has
 null or an empty object, so that a function finds each member (our choice).
 """

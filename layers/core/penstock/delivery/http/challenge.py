@@ -1,8 +1,8 @@
 """Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
 
 SNS sends the first request without user and password, and repeats the request after a 401 with a challenge ("Fanout
-Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The import of httpx takes 0.1 s, so the first
-such challenge imports it.
+Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The import of httpx takes 0.1 s, so the first such
+challenge imports it.
 """
 
 import base64

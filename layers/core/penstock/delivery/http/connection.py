@@ -1,9 +1,9 @@
 """One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the status of the answer.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request
-can use the connection. The connection keeps the first bytes of the body if the log shows answers. Redirects, cookies,
-proxies and content codings are not
-implemented, so no code has to switch them off. The parser is llhttp (httptools), in its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request can
+use the connection. The connection keeps the first bytes of the body if the log shows answers. Redirects, cookies,
+proxies and content codings are not implemented, so no code has to switch them off. The parser is llhttp (httptools), in
+its strict mode.
 """
 
 import asyncio

@@ -1,9 +1,8 @@
 """Interprets the answer to a POST, or the lack of an answer.
 
 SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). All other statuses except
-2xx are
-permanent failures. A missing answer is a failed attempt. Events of the REST API are retried for every status except
-2xx.
+2xx are permanent failures. A missing answer is a failed attempt. Events of the REST API are retried for every status
+except 2xx.
 """
 
 import os

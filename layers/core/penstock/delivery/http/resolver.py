@@ -2,10 +2,9 @@
 
 The system's resolver cannot be cancelled and may take half a minute. Therefore each look-up runs in a daemon thread,
 which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time, of which at most
-`MOST_OF_A_DOMAIN` are for one domain. Slow name servers of one domain therefore do not delay other domains. An
-account may have at most as many look-ups as there are free places, so that its slow domains do not delay other
-accounts. A look-up without a place is postponed and uses
-up no attempt.
+`MOST_OF_A_DOMAIN` are for one domain. Slow name servers of one domain therefore do not delay other domains. An account
+may have at most as many look-ups as there are free places, so that its slow domains do not delay other accounts. A
+look-up without a place is postponed and uses up no attempt.
 """
 
 import asyncio

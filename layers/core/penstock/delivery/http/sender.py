@@ -20,8 +20,7 @@ from .guard import AddressGuard, is_public
 from .resolver import resolve
 
 Resolver = Callable[[str, str], Awaitable[list[Address]]]
-"""Returns the addresses of a name (the first argument). The second argument is the account that needs the addresses.
-"""
+"""Returns the addresses of a name (the first argument). The second argument is the account that needs the addresses."""
 
 CONNECT_SECONDS: Final = 3.0
 """The time limit for the name's resolution, TCP and TLS together."""

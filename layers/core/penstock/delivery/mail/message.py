@@ -1,10 +1,10 @@
 """Builds the mail of a delivery.
 
-A notification has the message's subject, or SUBJECT. The link that ends the subscription follows the text. The
-sender's name is the topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link.
-Sources: "Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull
-request 102 of librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the
-headers for one click. `Auto-Submitted` keeps programs from answering (RFC 3834).
+A notification has the message's subject, or SUBJECT. The link that ends the subscription follows the text. The sender's
+name is the topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link. Sources:
+"Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull request 102 of
+librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for one
+click. `Auto-Submitted` keeps programs from answering (RFC 3834).
 
 Line breaks and other control characters of users' texts never reach a header.
 """

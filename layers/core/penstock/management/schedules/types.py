@@ -200,8 +200,7 @@ class ShownSchedule(Struct):
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
-    """A text about a problem of the schedule. Only the answer to a request that writes the schedule has this member.
-    """
+    """A text about a problem of the schedule. Only the answer to a request that writes the schedule has this member."""
 
 
 class SchedulePage(Struct):

@@ -7,8 +7,8 @@ fields with the year last.
 The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields. Croniter
 would also accept a seventh field, `R`, `H` and `@daily`.
 
-The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule,
-change it in both places; test_schedule_expressions compares the results.
+The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule, change
+it in both places; test_schedule_expressions compares the results.
 """
 
 from dataclasses import dataclass

@@ -6,10 +6,8 @@
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
 Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` but does not document
-them.
-If both fields are restricted, a day in either field counts (crontab, POSIX). AWS refuses such an expression. The
-counterparts in SQL
-are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
+them. If both fields are restricted, a day in either field counts (crontab, POSIX). AWS refuses such an expression. The
+counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
 from calendar import monthrange

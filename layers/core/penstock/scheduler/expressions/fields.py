@@ -1,8 +1,8 @@
 """Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
-Guide). This module replaces croniter's parser, because errors of that parser have no positions, and it reads `30-30`
-as the whole field. The counterpart in SQL is queue.cron_values.sql.
+Guide). This module replaces croniter's parser, because errors of that parser have no positions, and it reads `30-30` as
+the whole field. The counterpart in SQL is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """AWS's `rate(value unit)`: successive times are the same number of seconds apart, even if the zone's offset changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference has six units
-(ScheduleExpression), and does not require a singular unit with 1 or a plural unit with other numbers.
-The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
+(ScheduleExpression), and does not require a singular unit with 1 or a plural unit with other numbers. The counterparts
+in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 """
 
 import re

@@ -3,9 +3,7 @@
 A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
 back) means the first of the two instants. Source: the section on daylight saving in "Schedule types" (EventBridge
 Scheduler User Guide). AWS does not say which of the two instants counts, so the first instant is our choice. The rule
-holds
-for every change
-of a zone's offset.
+holds for every change of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo

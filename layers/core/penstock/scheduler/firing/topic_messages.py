@@ -1,6 +1,5 @@
-"""Builds messages from schedules to SNS topics, with signed envelopes like the envelopes of Publish. One SQL call
-sends the
-messages.
+"""Builds messages from schedules to SNS topics, with signed envelopes like the envelopes of Publish. One SQL call sends
+the messages.
 """
 
 from collections.abc import Sequence

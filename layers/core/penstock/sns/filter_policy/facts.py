@@ -24,8 +24,8 @@ MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message, since deep objects w
 MOST_ARRAY_LEVELS = (
     32  # the limit of nested arrays, since queue.keys_match_together calls itself once for each level
 )
-# The limit of objects and arrays, counted by their brackets. A message of 256 KiB may contain this many and takes 10
-# to 25 ms.
+# The limit of objects and arrays, counted by their brackets. A message of 256 KiB may contain this many and takes 10 to
+# 25 ms.
 MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 

@@ -1,8 +1,8 @@
 """Converts messages of a topic to the database's form, with their envelopes and the facts for filter policies.
 
 A process caches the database's last answer for each topic: the signature version, and whether any subscription needs
-envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call
-that publishes compares both facts with the database, so a stale entry only costs a second call.
+envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call that
+publishes compares both facts with the database, so a stale entry only costs a second call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

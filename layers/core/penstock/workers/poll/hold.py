@@ -23,8 +23,8 @@ from .service import PollService
 LONGEST_SECONDS: Final = 900.0
 """The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
-"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database
-is slow.
+"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database is
+slow.
 """
 
 

@@ -1,8 +1,8 @@
-"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, and no
-mapping and no account takes all slots.
+"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, and no mapping
+and no account takes all slots.
 
-A single user gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share names
-its source).
+A single user gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share names its
+source).
 """
 
 import asyncio

@@ -35,8 +35,8 @@ Report = Callable[[str, str | None], Awaitable[bool]]
 """Stores the result of the last batch, and why the mapping is disabled, or None. Returns whether that succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""The time for which a receive waits. The wait is long because it costs nothing. The poller checks rights again at
-the end of the wait.
+"""The time for which a receive waits. The wait is long because it costs nothing. The poller checks rights again at the
+end of the wait.
 """
 FRESH_SECONDS: Final = 1.0
 """The time for which a check of rights is valid."""
