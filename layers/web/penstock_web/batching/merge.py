@@ -60,7 +60,7 @@ def merge_calls(
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
-    """These transactions cannot be merged. Nothing was done."""
+    """The batcher cannot merge these transactions. Nothing was done."""
 
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:

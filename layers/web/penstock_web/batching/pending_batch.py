@@ -1,4 +1,4 @@
-"""Holds effects that wait for a shared call, and decides how many of them one call takes.
+"""Holds effects that wait for a shared call, and decides how many effects one call takes.
 
 The number of entries, messages and bytes limits a call, because sharing helps many short messages and does not help
 long ones.

@@ -31,7 +31,7 @@ A_TURN: Final = 16
 
 
 class Fires(NamedTuple):
-    """The schedules that fire at one time. `names` has the first three of them."""
+    """The schedules that fire at one time. `names` has the names of the first three schedules."""
 
     at: datetime
     schedules: int

@@ -1,4 +1,4 @@
-"""Represents a request of the console: its user, what the user may do, and the work that the request asks for."""
+"""Represents a request of the console, with its user, the user's rights, and the work that the request asks for."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final, TypeVar

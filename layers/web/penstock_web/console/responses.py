@@ -55,7 +55,7 @@ def show_page(page: Page, template: str, http_status: int = 200, **values: objec
 
 
 def make_frame(page: Page) -> dict[str, object]:
-    """Returns what the layout shows on every page."""
+    """Returns the values that the layout shows on every page."""
     url = page.request.url
     return {
         "page": page,

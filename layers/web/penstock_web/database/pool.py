@@ -9,8 +9,8 @@ errors.
 
 Merged effects, which are most calls, use separate connections (`pipeline_pool`) through `call_pipelined`.
 
-The pool's timeout bounds the wait for a connection. No call is wrapped in `wait_for`, because the server may still
-carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error and all 200 were stored).
+The pool's timeout bounds the wait for a connection. The pool does not wrap calls in `wait_for`, because the server may
+still carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error and all 200 were stored).
 """
 
 import asyncio

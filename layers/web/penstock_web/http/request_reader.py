@@ -1,4 +1,4 @@
-"""Reads the requests of one connection (RFC 9112) with llhttp, and decides which of them take the fast path.
+"""Reads the requests of one connection (RFC 9112) with llhttp, and decides which requests take the fast path.
 
 The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket; nearly all
 requests do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000

@@ -64,10 +64,10 @@ class LongPollDispatcher:
     def can_skip_receive(self, queue: ResolvedQueue) -> bool:
         """Returns whether a new request may wait without a receive, because the queue is known to be empty.
 
-        The queue is known to be empty while other requests wait. It also counts as empty for a moment after a request
-        waited until its time was over, or got everything that had been sent. On a FIFO queue only a recent empty
-        receive counts. A receive skips message groups that other transactions have locked, and nothing notifies this
-        process when another process unlocks the groups.
+        The queue is known to be empty while other requests wait. The queue also counts as empty for a moment after a
+        request waited until its time was over, or got everything that had been sent. On a FIFO queue only a recent
+        empty receive counts. A receive skips message groups that other transactions have locked, and nothing notifies
+        this process when another process unlocks the groups.
         """
         state = self._queues.get(queue.arn)
         if state is None:

@@ -51,7 +51,7 @@ class Registrations:
             self._request(queue)
 
     def replace(self, queue: WaitedQueue) -> None:
-        """Registers a queue again whose registration a notification has used up, or may have used up."""
+        """Registers a queue again after a notification has used up, or may have used up, its registration."""
         queue.registered = queue.previous_unused = False
         queue.assumed_empty_until = float("-inf")
         if queue.waiters:

@@ -117,7 +117,7 @@ class ManifestEndpoint:
 
     # --- topics ------------------------------------------------------------------------------------------------------
     def topic_arns(self) -> list[str]:
-        """Returns the ARNs of this account's topics, from all pages."""
+        """Returns the ARNs of this account's topics from all pages."""
         pages = self._sns.get_paginator("list_topics").paginate()
         return self._said(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),

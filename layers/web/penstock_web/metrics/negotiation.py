@@ -1,5 +1,6 @@
-"""Reads what a scraper accepts: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1 and
-12.5.3)."""
+"""Reads which formats a scraper accepts: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1
+and 12.5.3).
+"""
 
 from typing import Final, NamedTuple
 

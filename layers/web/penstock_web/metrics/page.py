@@ -1,4 +1,4 @@
-"""Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read it.
+"""Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read /metrics.
 
 The response contains the names of queues, but no data of messages. Each of several processes on one port answers with
 the metrics of all processes.

@@ -1,4 +1,4 @@
-"""Suggests to an operator what to do about a queue, in one sentence for each cause, with a page that explains more."""
+"""Suggests remedies for a queue to an operator: one sentence for each cause, with a page that explains more."""
 
 from typing import Final, NamedTuple
 

@@ -71,7 +71,7 @@ class Named(NamedTuple):
 
 @dataclass
 class ReportState:
-    """All queues. `measured_at` is the time when the service last measured one of them. None means never.
+    """All queues. `measured_at` is the time when the service last measured one of the queues. None means never.
 
     `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `endpoints` has
     the endpoints that need attention.

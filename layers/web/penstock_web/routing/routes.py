@@ -29,7 +29,7 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 
 class RouteOptions(TypedDict, total=False):
-    """Holds what a route declares. `raises` lists errors besides the errors of every route.
+    """Holds the declaration of a route. `raises` lists errors besides the errors of every route.
 
     `status` is the status of the answer, and `statuses` lists all statuses of a route that has several. `body` and
     `answer` are the types of the documents that the route reads and returns. An answer may have several types. `media`

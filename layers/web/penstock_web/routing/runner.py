@@ -103,7 +103,7 @@ class OperationRunner:
         return await self.run(iter(Compute(lambda: reader(body))))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result. Handlers in `errors` turn its typed errors into responses.
+        """Returns the operation's result. Handlers in `errors` turn typed errors of the operation into responses.
 
         With access control, the audit counts the errors that refuse the caller.
         """

@@ -2,7 +2,8 @@
 
 A request ends early, by cancellation, when it takes too long (408) or when its client disconnects during a wait. The
 wait of a long poll does not count, and neither does time in which the process was stopped. An ordinary request costs
-little: it has no timer and no task. It has only an entry in a dictionary, which the process checks four times a second.
+little: it has no timer and no task. The request has only an entry in a dictionary, which the process checks four times
+a second.
 """
 
 import asyncio

@@ -73,7 +73,7 @@ def read_place(text: str) -> str | None:
 
 @screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
 async def failures(name: str, page: CurrentPage) -> Response:
-    """Shows the groups of the first messages. `by` says what the messages of a group share."""
+    """Shows the groups of the first messages. `by` names the common properties of a group's messages."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
     attribute = page.query.get("attribute", "").strip()[:256]
     if "attribute" in chosen and not attribute:

@@ -45,7 +45,7 @@ def read_people(context: Context) -> Operation[People]:
 
 @screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
-    """Shows what users did in the console, the newest act first."""
+    """Shows the acts of users, the newest act first."""
     before = page.query.read_number("before", 0, LAST_ID)
     arguments = (page.context.account_id, before or None, PAGE + 1)
     rows = await page.run(iter(Call(LIST_AUDIT, arguments)))

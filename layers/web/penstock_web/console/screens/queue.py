@@ -106,7 +106,7 @@ def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
 
 
 def read_history(arn: str) -> Operation[History]:
-    """Returns what the metrics job stored of the last 30 days, at most 720 hours, in one statement."""
+    """Returns the values that the metrics job stored for the last 30 days, at most 720 hours, in one statement."""
     end = datetime.now(UTC)
     rows = yield from Call(READ_QUEUE_HISTORY, (arn, end - MONTH_LENGTH, end))
     return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
