@@ -212,7 +212,7 @@ def test_a_policy_for_callers(owner: Sns, partner: Sns) -> None:
 
 
 def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partner: Sns) -> None:
-    """An endpoint has no policy, so only its account may publish to it or subscribe it (our choice)."""
+    """An endpoint has no policy, so only its account may publish to it or subscribe it (Penstock's choice)."""
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
     )

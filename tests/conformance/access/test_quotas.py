@@ -1,6 +1,6 @@
 """Tests the quotas of an account. Sources: quotas of SNS and EventBridge Scheduler (AWS General Reference). OverLimit
-(SQS API reference) is our choice, because AWS has no quota of queues. Throttled (botocore's model of SNS) for webhooks
-is our choice, too.
+(SQS API reference) is Penstock's choice, because AWS has no quota of queues. Throttled (botocore's model of SNS) for
+webhooks is Penstock's choice, too.
 """
 
 from __future__ import annotations

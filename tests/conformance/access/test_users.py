@@ -167,7 +167,9 @@ PHONE = "+15550133333"
 
 
 def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> None:
-    """This rule is our choice: text messages cost money, and every publisher of topics has `sns:Publish` on `*`."""
+    """This rule is Penstock's choice: text messages cost money, and every publisher of topics has `sns:Publish` on
+    `*`.
+    """
     every_topic = {"Effect": "Allow", "Action": "sns:Publish", "Resource": "*"}
     phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
     message = {"PhoneNumber": PHONE, "Message": "m"}

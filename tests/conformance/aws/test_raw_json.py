@@ -222,7 +222,7 @@ def test_binary_that_is_not_base64(raw: Raw) -> None:
 
 
 def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
-    """The service answers 413 for more than 6.25 MiB (our choice). Every valid request is shorter."""
+    """The service answers 413 for more than 6.25 MiB (Penstock's choice). Every valid request is shorter."""
     body = b'{"QueueUrl":"' + b"x" * 7 * MIB + b'"}'
     answer = raw.json("SendMessage", body)
     assert is_lambdas_refusal(raw, answer) or error(answer) == refused("RequestEntityTooLarge", 413)

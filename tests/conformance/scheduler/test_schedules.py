@@ -385,7 +385,9 @@ def test_everything_that_is_wrong_is_told_at_once(scheduler: Scheduler) -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str, Any], text: str) -> None:
-    """The texts are AWS's, without an addition. The text about a constraint is our choice if the model has none."""
+    """The texts are AWS's, without an addition. The text about a constraint is Penstock's choice if the model has
+    none.
+    """
     given = scheduler.given(**members)
     refusal = scheduler.refusal("create_schedule", **given)
     assert (refusal.code, refusal.status) == INVALID

@@ -1,8 +1,8 @@
 """Tests text messages: Publish to a phone number, settings, numbers that are opted out, the SMS sandbox.
 
 Sources: the actions' pages of the SNS API reference; reports of users for the text of the error about a phone number
-(github.com/boto/boto3, issue 2195). It is our choice that no account is in the sandbox, and `/v1/outbox` exists only
-in Penstock.
+(github.com/boto/boto3, issue 2195). It is Penstock's choice that no account is in the sandbox, and `/v1/outbox`
+exists only in Penstock.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def password_of(sns: Sns, to: str) -> str:
 
 
 def test_five_wrong_passwords_end_it(mine: Sns) -> None:
-    """This limit is our choice, because a client could guess a password of six digits."""
+    """This limit is Penstock's choice, because a client could guess a password of six digits."""
     to = number()
     mine.client.create_sms_sandbox_phone_number(PhoneNumber=to)
     password = password_of(mine, to)

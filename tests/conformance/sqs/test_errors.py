@@ -202,7 +202,7 @@ def wrongly_signed(raw: Raw, protocol: str, key_id: str) -> httpx.Response:
     return ask(guarded(raw), protocol, headers=headers)
 
 
-# Common Errors of the SQS API reference, with the statuses of docs/reference/errors.md; 413 is our choice.
+# Common Errors of the SQS API reference, with the statuses of docs/reference/errors.md; 413 is Penstock's choice.
 REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
     "InvalidAction": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol, "NoSuchAction")),
     "SerializationException": (400, (JSON,), lambda raw, protocol, _: ask(raw, protocol, body=b"x")),

@@ -109,7 +109,7 @@ class Traffic:
             self.calls.setdefault(kind, deque(maxlen=20_000)).append((begun, time.time()))
 
     def works_since(self, kind: str, since: float) -> float | None:
-        """Takes the first call of this kind that began since then, and returns the time when it ended."""
+        """Returns the end of the first call of this kind that began since then."""
         with self._lock:
             return min((ended for begun, ended in self.calls.get(kind, ()) if begun >= since), default=None)
 

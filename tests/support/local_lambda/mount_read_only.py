@@ -73,5 +73,5 @@ if __name__ == "__main__":
     _, folders, *command = sys.argv
     directory = os.getcwd()  # noqa: PTH109 - as above
     make_read_only(folders.split(":"))
-    os.chdir(directory)  # the file system is mounted there now
+    os.chdir(directory)  # The file system is now mounted at this place.
     os.execv(command[0], command)

@@ -150,7 +150,9 @@ async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
 
 
 async def test_instead_of_a_rate_one_after_the_other() -> None:
-    """The schedule's rate is once a day. Here the pause is zero, and never two run at a time."""
+    """The schedule's rate is once a day. In this test the pause is zero, and two invocations never run at the same
+    time.
+    """
     running, seen = 0, asyncio.Semaphore(0)
 
     async def invoke(name: str, event: object) -> bytes:

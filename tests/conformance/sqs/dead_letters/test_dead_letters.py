@@ -130,7 +130,7 @@ def test_a_dead_letter_queue_must_be_of_the_same_region_and_account(sqs: Sqs) ->
 
 @pytest.mark.parametrize("permission", ["allowAll", "denyAll", "byQueue"])
 def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -> None:
-    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error code is our choice."""
+    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error code is Penstock's choice."""
     url, stranger = sqs.create(), sqs.create()
     arns = {"sourceQueueArns": [sqs.arn(url)]} if permission == "byQueue" else {}
     dead = sqs.create(RedriveAllowPolicy=json.dumps({"redrivePermission": permission, **arns}))

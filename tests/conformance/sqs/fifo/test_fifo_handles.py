@@ -240,7 +240,7 @@ def test_a_message_in_flight_holds_up_those_that_follow(sqs: Sqs) -> None:
 
 def test_a_redriven_message_is_a_new_one_of_its_group(sqs: Sqs) -> None:
     """ "All redriven messages are considered new messages with a new messageID". The guide does not mention the
-    deduplication id: Penstock keeps it from the dead-letter queue and does not deduplicate by it (our choice).
+    deduplication id: Penstock keeps it from the dead-letter queue and does not deduplicate by it (Penstock's choice).
     """
     url, dead = pair(sqs)
     sent = send(sqs, url, "poison", "g", "mine")

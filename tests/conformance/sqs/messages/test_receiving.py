@@ -167,7 +167,7 @@ def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
 )
 def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[str]) -> None:
     """MessageAttributeNames takes names, `All` or `.*`, and `bar.*` for "all message attributes starting with a
-    prefix". `*` also means all (recorded at AWS).
+    prefix". `*` also means all attributes (recorded at AWS).
 
     The MD5 covers the attributes in the answer, because SDKs check it this way.
     """

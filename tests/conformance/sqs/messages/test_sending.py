@@ -316,7 +316,7 @@ def test_the_attribute_overrides_the_header(sqs: Sqs) -> None:
 
 
 def test_a_header_that_names_no_span_is_left_out(sqs: Sqs) -> None:
-    """This behaviour is our choice, because load balancers add such a header to every request."""
+    """This behaviour is Penstock's choice, because load balancers add such a header to every request."""
     url = sqs.create()
     with header(sqs, "Root=1-67891233-abcdef012345678912345678"):
         sqs.send(url, "hello")

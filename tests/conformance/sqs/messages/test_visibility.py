@@ -220,7 +220,7 @@ def test_a_timeout_makes_room(limited: Sqs) -> None:
 
 
 def test_no_limit(sqs: Sqs) -> None:
-    """The setting 0 removes the limit (our choice)."""
+    """The setting 0 removes the limit (Penstock's choice)."""
     unlimited = sqs.with_settings({"QUEUE_IN_FLIGHT_LIMIT": "0"})
     url, _ = full(unlimited)
     assert len(unlimited.receive(url, 1)) == 1

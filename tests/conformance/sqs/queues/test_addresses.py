@@ -147,7 +147,7 @@ def test_the_url_names_the_account(sqs: Sqs) -> None:
 
 
 def test_the_sender_is_the_account(sqs: Sqs) -> None:
-    """SenderId of ReceiveMessage is the account if access control is off (our choice)."""
+    """SenderId of ReceiveMessage is the account if access control is off (Penstock's choice)."""
     url = sqs.create()
     sqs.send(url)
     assert sqs.receive_one(url, AttributeNames=["SenderId"])["Attributes"] == {"SenderId": "000000000000"}

@@ -3,7 +3,7 @@
 Attributes of server-side encryption exclude each other; the tests check which of them read back.
 
 Sources for these: SetQueueAttributes; AWS as recorded in the acceptance tests of Terraform's aws_sqs_queue and in
-community.aws issue 2433. A docstring says where the test shows our choice.
+community.aws issue 2433. A docstring says where the test shows Penstock's choice.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def test_as_terraform_goes_back(sqs: Sqs) -> None:
 
 
 def test_a_removed_key_leaves_no_encryption(sqs: Sqs) -> None:
-    """An empty text removes the key. SSE-SQS stays off afterwards (our choice)."""
+    """An empty text removes the key. SSE-SQS stays off afterwards (Penstock's choice)."""
     url = sqs.create(**KEY)
     assert change(sqs, url, KmsMasterKeyId="") == UNENCRYPTED
 

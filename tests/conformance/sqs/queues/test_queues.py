@@ -15,7 +15,7 @@ from tests.support.conformance.sqs import Sqs
 
 
 def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
-    """CreateQueue returns the URL of the existing queue if name and supplied attributes equal those of the queue."""
+    """CreateQueue returns the URL of the existing queue if name and supplied attributes equal the queue's."""
     name = sqs.name()
     url = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
     again = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]

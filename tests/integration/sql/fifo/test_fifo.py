@@ -207,7 +207,7 @@ def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
 
 
 def test_a_purge_leaves_what_is_not_committed(db: Connection, connect: Connect) -> None:
-    """An open transaction's message and deduplication id stay. Committed ones are forgotten."""
+    """Maintenance keeps the message and the deduplication id of an open transaction. Committed ones are forgotten."""
     arn = create(db, "q.fifo")
     send_one(db, arn, "committed", "a", deduplication="1")
     with connect() as sender:

@@ -1,5 +1,5 @@
-"""Tests publications without envelopes. They are possible only if no subscription needs an envelope, and a
-publisher's wrong assumption does not matter.
+"""Tests publications without envelopes. Such a publication is possible only if no subscription needs an envelope,
+even if a publisher assumes otherwise.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests the report's first screen with states that the tests build.
 
-Contrast: WCAG 2.2, success criteria 1.4.3 and 1.4.11.
+Contrast: The source is WCAG 2.2, success criteria 1.4.3 and 1.4.11.
 """
 
 from __future__ import annotations
