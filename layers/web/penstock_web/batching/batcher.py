@@ -271,6 +271,8 @@ class Batcher:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
         if lock_wait is LockWait.LONG:  # All of these entries need the lock.
+            for entry in entries:  # The lock stays known, so that no call of other entries meets it.
+                self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return
         if len(entries) > 1:

@@ -296,6 +296,18 @@ async def test_a_known_lock_delays_no_other_call() -> None:
     assert database.calls == [("normally", [3])]
 
 
+async def test_a_lock_that_lasts_is_not_met_again_by_the_calls_of_others() -> None:
+    """Otherwise the calls of all others would wait for it each time when the batcher has forgotten it."""
+    database = LockingDatabase(3)
+    batcher = batcher_on(database)
+    await outcomes(batcher, 3)
+    database.calls.clear()
+    for _ in range(5):
+        await asyncio.sleep(module.REMEMBER_SECONDS / 2)
+        assert await outcomes(batcher, 1, 3, 2) == ["deleted", "refused", "deleted"]
+    assert {way for way, leases in database.calls if 3 in leases} == {"waiting"}
+
+
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_queue_has_only_its_share() -> None:
     shares, busy, other = QueueShares(2), ResolvedQueue("busy"), ResolvedQueue("other")
