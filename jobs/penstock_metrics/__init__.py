@@ -12,5 +12,5 @@
                  forecasts/
     output/      results as Parquet files and Iceberg tables
 
-docs/reference/metrics.md explains the figures. docs/decisions/0009-spark-pipeline.md explains the design.
+docs/reference/metrics_tables.md explains the figures. docs/decisions/0009-spark-pipeline.md explains the design.
 """

@@ -1,4 +1,4 @@
-"""Writes the table of /metrics in docs/reference/metrics.md from the code.
+"""Writes the table of /metrics in docs/reference/prometheus.md from the code.
 
 The module also finds promtool, either the installed program or the program in Debian's package `prometheus`, which it
 unpacks without root.

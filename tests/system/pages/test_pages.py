@@ -19,7 +19,7 @@ ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]
 NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "not run"]
 # Such blocks take minutes with Spark, so `make test-slow` runs them.
-SLOW = ("docs/reference/metrics.md", "docs/operate/metrics_job.md", "docs/guides/export.md")
+SLOW = ("docs/operate/metrics_job.md", "docs/guides/export.md")
 
 
 def parameter(page: str) -> object:

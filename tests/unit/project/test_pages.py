@@ -67,9 +67,9 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
     assert found == []
 
 
-# --- docs/reference/metrics.md ----------------------------------------------------------------------------------------
+# --- docs/reference/prometheus.md -------------------------------------------------------------------------------------
 # The page describes /metrics as the code implements it, and the code has every metric of the specification.
-METRICS_PAGE = (DOCS / "reference" / "metrics.md").read_text()
+PROMETHEUS_PAGE = (DOCS / "reference" / "prometheus.md").read_text()
 
 # The specification's table has the name, type and labels, and for a histogram the smallest and the largest bucket.
 SPECIFIED = [
@@ -98,7 +98,7 @@ SPECIFIED = [
 
 
 def test_the_page_has_the_table_of_the_code() -> None:
-    rows = re.findall(r"^\| `\w+` \| (?:counter|gauge|histogram) \|.*$", METRICS_PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `\w+` \| (?:counter|gauge|histogram) \|.*$", PROMETHEUS_PAGE, re.MULTILINE)
     assert rows == table()
 
 

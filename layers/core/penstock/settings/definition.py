@@ -224,10 +224,10 @@ class Settings:
         "windows of a minute. It keeps windows of an hour 12 times as long, and windows of a day for ever.")
     queue_metrics_timezone = Setting("UTC", unit="time zone", format=formats.TIME_ZONE, help="The time zone whose "
         "calendar days the daily metrics cover, such as `Europe/Berlin`. After a change, run the metrics job with "
-        "`--from` to compute the days again; see [Metrics](metrics.md).")
+        "`--from` to compute the days again; see [its tables](metrics_tables.md#windows).")
     queue_metrics_token = Setting("", secret=True, format=formats.TOKEN, help="The token that a scrape of `/metrics` "
         "sends as `Authorization: Bearer …`. If it is empty, `QUEUE_ACCESS` decides who may read `/metrics`; see "
-        "[Metrics](metrics.md#metrics).")
+        "[Prometheus](prometheus.md#who-may-read).")
     queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help='How many queues '
         '`/metrics` names. It adds up the others as `queue="_other"`. Each queue costs up to 70 lines in each scrape.')
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two rounds that "
@@ -246,7 +246,8 @@ class Settings:
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
         "source mappings, since the function `PollMappings` polls for the mappings. The container always has this API.")
     queue_usage_metrics = Setting(False, help="Makes Lambda functions write a line of metrics for each request that "
-        "sends, receives or deletes messages. The metrics have the names of SQS; see [Metrics](metrics.md).")
+        "sends, receives or deletes messages. The metrics have the names of SQS; see "
+        "[Deployment](../operate/deployment.md).")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
         "way after SIGTERM or Ctrl-C.")
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "

@@ -1,4 +1,4 @@
-"""Lists the metrics. A test compares the list with docs/reference/metrics.md.
+"""Lists the metrics. A test compares the list with docs/reference/prometheus.md.
 
 After the prefix `penstock_`, names are those of the specification, or follow its style and Prometheus's conventions
 ("Metric and label naming", prometheus.io). A block is a group of families with the same labels. The families of a block

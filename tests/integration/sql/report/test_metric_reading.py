@@ -1,4 +1,4 @@
-"""Tests the functions that read the rows of the metrics job. Rows are as in docs/reference/metrics.md, and
+"""Tests the functions that read the rows of the metrics job. Rows are as in docs/reference/metrics_tables.md, and
 percentiles are nearest ranks.
 """
 

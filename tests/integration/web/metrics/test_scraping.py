@@ -1,4 +1,4 @@
-"""Tests the right to read /metrics, which names the queues of all accounts (docs/reference/metrics.md)."""
+"""Tests the right to read /metrics, which names the queues of all accounts (docs/reference/prometheus.md)."""
 
 from __future__ import annotations
 

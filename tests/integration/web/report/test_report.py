@@ -170,7 +170,7 @@ def test_a_failed_report_prints_one_line(
 
 @pytest.mark.usefixtures("settings")
 def test_the_short_option_names_the_file(tmp_path: Path) -> None:
-    """docs/reference/metrics.md has the option."""
+    """docs/reference/report.md has the option."""
     file = tmp_path / "short.html"
     assert main(["metrics", "report", "-o", str(file)]) == 0
     assert file.read_text().startswith("<!doctype html>")
