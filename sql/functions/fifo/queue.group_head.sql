@@ -1,12 +1,12 @@
 -- queue.group_head(group, first id, bytes, format): returns facts of the first message of a FIFO group: when it is
--- visible, how often it was received, and whether it fits into an answer (receive_messages; a message of unknown length
--- fits). No message of the group has an id below p_first_id. Returns no row if the group is empty. PostgreSQL inlines
--- the function into the calling statement. Index: fifo_message_of_group.
+-- visible, how often it was received, when it was sent, and whether it fits into an answer (receive_messages; a message
+-- of unknown length fits). No message of the group has an id below p_first_id. Returns no row if the group is empty.
+-- PostgreSQL inlines the function into the calling statement. Index: fifo_message_of_group.
 create or replace function queue.group_head(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text)
-returns table (visible_at timestamptz, receive_count int, fits boolean)
+returns table (visible_at timestamptz, receive_count int, sent_at timestamptz, fits boolean)
 language sql stable as $$
-select f.visible_at, f.receive_count, queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format)
+select f.visible_at, f.receive_count, f.sent_at, queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format)
 from queue.fifo_message f
 where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit 1
 $$;

@@ -3,14 +3,15 @@
 -- one in flight. The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. No
 -- two receivers get messages of one group because a call takes messages of a group once, for one receiver. p_before:
 -- messages that were sent earlier are not handed out, because their retention is over. Such messages of a group end
--- now. If the call finds only such messages, it tries once more (p_again). p_answer_bytes, p_answer_format: as
--- receive_messages. If the first message of a group is passed over, the group waits: it stays ready for other receives,
--- and this one reads that message but does not lock the group, unless the message has to become a dead letter. After a
--- receive that found nothing, the setting queue.passed_over says whether such a group exists. The function begins to
--- search where store_search says, because dead entries of the index by time make other searches long. The function is
--- long because its parts cost more as functions: the start of the search, as a query that PostgreSQL inlines, took 2 to
--- 6 % of a receive, for which the executor prepares two lateral joins. Locks: the groups' rows, skipped if locked.
--- Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
+-- now, even in flight: a group is ready when the retention of its first message ends. If the call finds only such
+-- messages, it tries once more (p_again). p_answer_bytes, p_answer_format: as receive_messages. If the first message of
+-- a group is passed over, the group waits: it stays ready for other receives, and this one reads that message but does
+-- not lock the group, unless the message has to become a dead letter. After a receive that found nothing, the setting
+-- queue.passed_over says whether such a group exists. The function begins to search where store_search says, because
+-- dead entries of the index by time make other searches long. The function is long because its parts cost more as
+-- functions: the start of the search, as a query that PostgreSQL inlines, took 2 to 6 % of a receive, for which the
+-- executor prepares two lateral joins. Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at,
+-- fifo_ready_pkey, fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
@@ -26,6 +27,7 @@ declare
     v_ctids tid[] := '{}';      -- Not ids: a plan by id that was made for a small table scans a whole index for each
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
+    v_sent_at timestamptz[] := '{}';
     v_ready record;
     v_capacity int;
     v_search queue.fifo_search;
@@ -54,13 +56,13 @@ begin
             where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id)
                 and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
                 and (p_answer_bytes is null or queue.group_fits(r.group_key, r.first_id, p_answer_bytes, p_answer_format,
-                    p_max_receive_count))
+                    p_max_receive_count, p_before))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         for v_ready in
-            select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count
+            select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count, h.sent_at
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
             cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now,
-                p_answer_bytes, p_answer_format) h
+                p_before, p_answer_bytes, p_answer_format) h
             order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
@@ -71,8 +73,8 @@ begin
                 if queue.dead_letter_group(
                     p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn, p_before)
                 then
-                    select h.ids, h.ctids into v_ready.ids, v_ready.ctids
-                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now,
+                    select h.ids, h.ctids, h.sent_at into v_ready.ids, v_ready.ctids, v_ready.sent_at
+                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now, p_before,
                         p_answer_bytes, p_answer_format) h;
                 else
                     v_ready.ids := null;
@@ -85,6 +87,7 @@ begin
                 v_ctids := v_ctids || v_ready.ctids[:v_capacity];
                 v_taken := v_taken || v_ready.group_key;
                 v_first_ids := v_first_ids || v_ready.ids[1];
+                v_sent_at := v_sent_at || v_ready.sent_at;
             end if;
         end loop;
         exit when cardinality(v_groups) < v_limit or cardinality(v_ids) >= p_max;
@@ -128,8 +131,8 @@ begin
                     where f.group_key = u.group_key order by f.version desc limit 1)
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
-    select u.group_key, p_queue_id, v_now + p_visibility, u.first_id
-    from unnest(v_taken, v_first_ids) u(group_key, first_id);
+    select u.group_key, p_queue_id, least(v_now + p_visibility, u.sent_at + (v_now - p_before)), u.first_id
+    from unnest(v_taken, v_first_ids, v_sent_at) u(group_key, first_id, sent_at);
     if v_rows < cardinality(v_ids) then
         perform queue.purge_group(p_queue_id, u.group_key, p_before) from unnest(v_taken) u(group_key);
         if v_rows = 0 and p_again then
@@ -204,33 +207,39 @@ begin
         then 'on' else 'off' end, true);
 end $$;
 
--- queue.group_fits(group, first id, bytes, format, greatest receive count): returns whether a receive with a limited
--- answer locks the group: its first message fits (group_head) or becomes a dead letter, or the group has no message.
+-- queue.group_fits(group, first id, bytes, format, greatest receive count, before): returns whether a receive with a
+-- limited answer locks the group: its first message fits (group_head), becomes a dead letter or was sent before
+-- p_before, or the group has no message.
 -- The function is in PL/pgSQL, which PostgreSQL does not inline. If the function were inlined, other receives would pay
 -- for the subquery, which the executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
 create or replace function queue.group_fits(
-    p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int)
+    p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int,
+    p_before timestamptz)
 returns boolean
 language plpgsql stable as $$
 begin
     return (
-        select h.fits or coalesce(h.receive_count >= p_max_receive_count, false)
+        select h.fits or h.sent_at < p_before or coalesce(h.receive_count >= p_max_receive_count, false)
         from queue.group_head(p_group_key, p_first_id, p_answer_bytes, p_answer_format) h) is not false;
 end $$;
 
--- queue.first_ready_messages(group, first id, limit, now, answer bytes, answer format): returns the visible messages at
--- the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has more than
--- p_answer_bytes in p_answer_format: pass_over). No message of the group has an id below p_first_id. The ctids of their
--- rows stay valid while the group is locked. ids is null if the group has no such message. receive_count is the count
--- of the first message. Index: fifo_message_of_group.
+-- queue.first_ready_messages(group, first id, limit, now, before, answer bytes, answer format): returns the visible
+-- messages at the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has
+-- more than p_answer_bytes in p_answer_format: pass_over). A message that was sent before p_before counts as visible:
+-- its retention is over, so it must not block the messages that follow. No message of the group has an id below
+-- p_first_id. The ctids of their rows stay valid while the group is locked. ids is null if the group has no such
+-- message. receive_count is the count of the first message, and sent_at the earliest of the times at which the first
+-- p_limit messages were sent. Index: fifo_message_of_group.
 create or replace function queue.first_ready_messages(
-    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_answer_bytes int, p_answer_format text)
-returns table (ids bigint[], ctids tid[], receive_count int)
+    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_answer_bytes int,
+    p_answer_format text)
+returns table (ids bigint[], ctids tid[], receive_count int, sent_at timestamptz)
 language sql stable as $$
 select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.message_ctid order by h.id) filter (where h.ready),
-    (array_agg(h.receive_count order by h.id))[1]
-from (select m.id, m.message_ctid, m.receive_count, bool_and(m.visible_at <= p_now and m.fits) over (order by m.id) as ready
-      from (select f.id, f.ctid as message_ctid, f.visible_at, f.receive_count,
+    (array_agg(h.receive_count order by h.id))[1], min(h.sent_at)
+from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
+          bool_and((m.visible_at <= p_now and m.fits) or m.sent_at < p_before) over (order by m.id) as ready
+      from (select f.id, f.ctid as message_ctid, f.visible_at, f.receive_count, f.sent_at,
                 queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format) as fits
             from queue.fifo_message f
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h

@@ -1,7 +1,8 @@
 -- queue.update_groups(groups): stores when the first messages of these groups may be received, after a change of their
--- messages. A group that was ready and is still ready keeps its turn. Empty groups stay for a minute (maintain_queue),
+-- messages. A message whose retention is over blocks no receive (take_groups), so that the group is ready at that time
+-- at the latest. A group that was ready and is still ready keeps its turn. Empty groups stay for a minute (maintain_queue),
 -- because a group that is often deleted and created again leaves a dead row each time.
--- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
+-- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message; queues_pkey.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare
@@ -9,7 +10,9 @@ declare
 begin
     with head as materialized (
         select u.group_key, h.place, h.queue_id, h.first_id,
-            greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
+            greatest(least(coalesce(h.visible_at, 'infinity'), h.sent_at + (
+                select q.retention_seconds * interval '1 second' from queue.queues q
+                where q.queue_id = h.queue_id)), v_now) as visible_at
         from unnest(p_group_keys) u(group_key)
         cross join lateral queue.first_group_message(u.group_key) h
         where (h.ready_at <= v_now and h.visible_at <= v_now) is not true),

@@ -1,6 +1,7 @@
 -- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on (0: visible at once).
 -- Parameters: arrays with an element for each handle: as delete_messages; then the seconds.
--- Returns a row for each handle: n, outcome (changed; gone: the handle is no longer valid; expired, FIFO: its visibility
+-- Returns a row for each handle: n, outcome (changed; gone: the handle is no longer valid, or the message's retention is
+-- over; expired, FIFO: its visibility
 -- timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
 -- Locks: as delete_messages. Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
 create or replace function queue.change_visibilities(
@@ -12,6 +13,7 @@ language plpgsql as $$
 declare
     v_handle record;
     v_arn text;
+    v_before timestamptz;       -- the retention of messages that were sent earlier is over
     v_visible_at timestamptz;
     v_received record;
 begin
@@ -27,7 +29,8 @@ begin
     loop
         n := v_handle.n;
         visible_at_ms := null;
-        select q.arn into v_arn from queue.queues q where q.queue_id = v_handle.queue_id;
+        select q.arn, clock_timestamp() - q.retention_seconds * interval '1 second' into v_arn, v_before
+        from queue.queues q where q.queue_id = v_handle.queue_id;
         if v_arn is null then
             outcome := 'no_queue';
             return next;
@@ -38,15 +41,18 @@ begin
         if v_handle.shard = queue.fifo_shard() then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
-                and m.message_id = v_handle.message_id;
+                and m.message_id = v_handle.message_id and m.sent_at >= v_before;
         else
             select x.pos, x.receive_count, x.first_received_at into v_received from queue.lease x
             where x.queue_id = v_handle.queue_id and x.shard = v_handle.shard and x.pos = v_handle.pos
-                and v_handle.id = any (x.ids) and x.nonce = v_handle.nonce;
+                and v_handle.id = any (x.ids) and x.nonce = v_handle.nonce and exists (
+                    select from queue.log l
+                    where l.queue_id = v_handle.queue_id and l.shard = v_handle.shard and l.id = v_handle.id
+                        and l.sent_at >= v_before);
             if not found then
                 select 0::bigint as pos, s.receive_count, s.first_received_at into v_received from queue.side s
                 where s.queue_id = v_handle.queue_id and s.shard = v_handle.shard and s.id = v_handle.id
-                    and s.message_id = v_handle.message_id;
+                    and s.message_id = v_handle.message_id and s.sent_at >= v_before;
             end if;
             if not found then
                 select n.pos, n.receive_count, n.first_received_at into v_received
@@ -57,14 +63,14 @@ begin
                 where v_handle.id = any (n.ids) and exists (
                     select from queue.log l
                     where l.queue_id = v_handle.queue_id and l.shard = v_handle.shard and l.id = v_handle.id
-                        and l.message_id = v_handle.message_id);
+                        and l.message_id = v_handle.message_id and l.sent_at >= v_before);
             end if;
         end if;
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
         if v_handle.shard = queue.fifo_shard() and exists (
             select from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id
-                and m.message_id = v_handle.message_id
+                and m.message_id = v_handle.message_id and m.sent_at >= v_before
                 and (m.receive_count > v_handle.receive_count or m.visible_at <= clock_timestamp()))
         then
             outcome := 'expired';

@@ -107,6 +107,35 @@ def test_after_deletion(sqs: Sqs) -> None:
     )
 
 
+@pytest.mark.parametrize("cleaned", [False, True])
+@pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo"])
+def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
+    """The message is gone, whether or not a worker has cleaned the queue. DeleteMessage of a message that is gone
+    succeeds.
+    """
+    more = {"VisibilityTimeout": "600", "MessageRetentionPeriod": "60"}
+    url = sqs.create_fifo(**more) if state == "fifo" else sqs.create(**more)
+    sqs.send(url, **({"MessageGroupId": "g", "MessageDeduplicationId": "1"} if state == "fifo" else {}))
+    message = sqs.receive_one(url, VisibilityTimeout=0 if state == "received again" else 600)
+    if state == "received again":
+        sqs.receive_one(url)
+    elif state == "hidden":
+        sqs.hide(url, message, 900)
+    sqs.clock.advance(61)
+    if cleaned:
+        sqs.until_cleaned(url)
+        sqs.clock.maintain(sqs.arn(url))
+    handle = message["ReceiptHandle"]
+    refusal = sqs.refusal(
+        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0
+    )
+    assert refusal.message.endswith(
+        "Message does not exist or is not available for visibility timeout change."
+    )
+    sqs.delete(url, message)
+    assert sqs.poll(url) == []
+
+
 @pytest.mark.parametrize("seconds", [-1, HALF_A_DAY + 1, 2**31])
 def test_out_of_range(sqs: Sqs, seconds: int) -> None:
     """VisibilityTimeout is 0 to 43,200."""
