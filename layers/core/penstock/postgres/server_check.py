@@ -20,6 +20,7 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
 # The lock ends with the transaction, since a pooler may give the next statement to another session.
 HOLD_LOCK: Final = "select pg_advisory_xact_lock($1::bigint)"
+HOLD_LOCK_OF_SESSION: Final = "select pg_advisory_lock($1::bigint)"
 SEE_LOCK: Final = """
 select pg_is_in_recovery() or exists (
     select from pg_catalog.pg_locks l

@@ -98,6 +98,7 @@ async def _listen_once(
     async with connection:
         if pool is not None:
             await pool.prove(connection)
+            await pool.hold_proof(connection)
         await connection.execute(f"listen {CHANNEL}")
         expiry = await _check(connection, handler, activity)
         outage.works(NAME)

@@ -3,6 +3,10 @@
 One session holds an advisory lock with a random key, and a session at the other address must see this lock in pg_locks.
 Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
 
+A pooler may lead its clients to another database at any time, and tells no client. The LISTEN connection therefore
+holds such a lock as long as it is open. A call through the pooler looks for this lock if no call has looked in the
+last LOOK_SECONDS. A call that does not see the lock starts a proof, because the LISTEN connection may also have ended.
+
 Requests get 503 until the proof succeeds, because their messages could be divided among two databases. The process
 repeats the proof, because the two addresses may lead to two servers for a while during a failover.
 """
@@ -11,16 +15,26 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from time import monotonic
 
 import psycopg
 
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.server_check import DIVIDED, HOLD_LOCK, IN_RECOVERY, SEE_LOCK, choose_key
+from penstock.postgres.server_check import (
+    DIVIDED,
+    HOLD_LOCK,
+    HOLD_LOCK_OF_SESSION,
+    IN_RECOVERY,
+    SEE_LOCK,
+    choose_key,
+)
 from penstock.postgres.statement import Row
 
 from .connect import LimitedAsyncConnection, connect
 
 RETRY_SECONDS = 1.0
+LOOK_SECONDS = 2.0
+"""Sets the shortest pause between two looks at the lock of the LISTEN connection."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +69,10 @@ class OneDatabase:
         self._on_division = on_division
         self._on_reunion = on_reunion
         self._retries: asyncio.Task[None] | None = None
+        self._held_key = 0
+        self._holder: LimitedAsyncConnection | None = None  # the LISTEN connection
+        self._looked_at = 0.0  # a time of time.monotonic
+        self._is_verifying = False
 
     async def prove(self, connection: LimitedAsyncConnection) -> None:
         """Returns if the direct connection leads to the database of DATABASE_URL.
@@ -82,6 +100,48 @@ class OneDatabase:
             self._divide()
             raise DividedError
 
+    async def hold_lock(self, connection: LimitedAsyncConnection) -> None:
+        """Makes a direct connection hold a lock until the connection ends."""
+        key = choose_key()
+        await connection.execute(HOLD_LOCK_OF_SESSION, [key])
+        self._held_key, self._holder = key, connection
+
+    async def looks_divided(self, connection: LimitedAsyncConnection) -> bool:
+        """Returns whether this connection to DATABASE_URL does not see the held lock. Returns false without a query if
+        a call has looked for the lock in the last LOOK_SECONDS. Raises psycopg's errors.
+        """
+        now = monotonic()
+        is_held = self._holder is not None and not self._holder.closed
+        is_known = self.is_divided or self._is_verifying or now - self._looked_at < LOOK_SECONDS
+        if is_known or not is_held:
+            return False
+        self._looked_at = now
+        cursor = await connection.execute(SEE_LOCK, [self._held_key])
+        return await cursor.fetchall() != [(True,)]
+
+    async def verify(self) -> None:
+        """Proves a new direct connection. Raises the errors of `prove`."""
+        self._is_verifying = True
+        try:
+            connection = await connect(self._direct_url, self._call_seconds)
+            try:
+                await self.prove(connection)
+            finally:
+                await connection.close()
+        finally:
+            self._is_verifying = False
+
+    async def verify_for_call(self) -> None:
+        """Proves a new direct connection. Raises ServiceUnavailable if the proof fails. Returns if no proof is
+        possible, because the LISTEN connection is then away too, and its next connection will be proved.
+        """
+        try:
+            await self.verify()
+        except DividedError as error:
+            raise ServiceUnavailable(f"{DIVIDED}.") from error
+        except psycopg.Error as error:
+            _log.debug("no proof that the addresses lead to one database: %s", error)
+
     async def close(self) -> None:
         """Ends the retries."""
         if self._retries is not None:
@@ -100,8 +160,4 @@ class OneDatabase:
         while self.is_divided:
             await asyncio.sleep(RETRY_SECONDS)
             with suppress(psycopg.Error):
-                connection = await connect(self._direct_url, self._call_seconds)
-                try:
-                    await self.prove(connection)
-                finally:
-                    await connection.close()
+                await self.verify()

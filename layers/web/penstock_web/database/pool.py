@@ -200,6 +200,11 @@ class Pool:
         if self._has_two_addresses:
             await self._one_database.prove(connection)
 
+    async def hold_proof(self, connection: LimitedAsyncConnection) -> None:
+        """Lets calls look whether the pool's address leads to the database of this open direct connection."""
+        if self._has_two_addresses and connection.session.is_direct:
+            await self._one_database.hold_lock(connection)
+
     def _divide(self) -> None:
         self._pipelines.change_size(-self._max_pipelines)
         self._renew()
@@ -393,7 +398,7 @@ class Pool:
             del self._calls[connection]
             await self._pool.putconn(connection)
 
-    async def _acquire(self) -> LimitedAsyncConnection:
+    async def _acquire(self, looks: bool = True) -> LimitedAsyncConnection:
         now = monotonic()
         deadline = max((WAITING_SINCE.get() or now) + self._timeout_seconds, now + SHORTEST_WAIT_SECONDS)
         try:
@@ -403,12 +408,17 @@ class Pool:
         except (PoolTimeout, PoolClosed) as error:
             self.timeouts += isinstance(error, PoolTimeout)
             raise self._unavailable() from error
-        if connection.needs_check(now):
-            try:
+        try:
+            if connection.needs_check(now):
                 await self._check(connection.pin_settings)
-            except psycopg.Error as error:
-                await self._pool.putconn(connection)
-                raise self._unavailable() from error
+            looks_divided = looks and await self._one_database.looks_divided(connection)
+        except psycopg.Error as error:
+            await self._pool.putconn(connection)
+            raise self._unavailable() from error
+        if looks_divided:
+            await self._pool.putconn(connection)
+            await self._one_database.verify_for_call()
+            return await self._acquire(looks=False)
         return connection
 
     def _unavailable(self) -> ServiceUnavailable:

@@ -152,6 +152,26 @@ async def test_addresses_of_two_databases_are_refused(database: Database, empty_
     await pool.close()
 
 
+async def test_a_pooler_that_leads_to_another_database_is_found(
+    database: Database, empty_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No direct connection opens after the pooler's change. The direct connection that holds the proof stays open."""
+    monkeypatch.setattr("penstock_web.database.one_database.LOOK_SECONDS", 0)
+    pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
+    await pool.open()
+    async with await connect(empty_database.api_dsn, 8) as other, await connect(database.api_dsn, 8) as same:
+        await pool.hold_proof(same)
+        assert await pool.fetch("select 1") == [(1,)]
+        await same.close()  # a lost LISTEN connection is no division
+        assert await pool.fetch("select 1") == [(1,)]
+        pool._one_database._direct_url = empty_database.api_dsn
+        await pool.hold_proof(other)
+        with pytest.raises(ServiceUnavailable, match="lead to different databases"):
+            await pool.fetch("select 1")
+        assert pool.is_divided
+    await pool.close()
+
+
 def test_the_start_refuses_addresses_of_two_databases(database: Database, empty_database: Database) -> None:
     addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
     assert load_receipts(Settings.read(addresses)) is not None
