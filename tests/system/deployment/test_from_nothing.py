@@ -117,8 +117,8 @@ def send_and_receive(address: str) -> None:
 
 
 def test_these_are_the_commands_of_the_readme() -> None:
-    run_it = (ROOT / "README.md").read_text().partition("## Run it")[2].partition("\n## ")[0]
-    _, clone_, *_ = blocks(run_it)
+    try_it = (ROOT / "README.md").read_text().partition("## Try it")[2].partition("\n## ")[0]
+    _, clone_, *_ = blocks(try_it)
     assert list(commands(clone_)) == ["make run", "make metrics", "make test"]
 
 
