@@ -881,6 +881,7 @@ create table queue.delivery_endpoint (
     host text not null,
     next_at timestamptz not null,   -- When the worker checks again whether a waiting delivery may be sent.
     failures int not null default 0, -- Number of failed attempts in a row.
+    failing_since timestamptz,      -- The first of these failures. Null: none.
     pauses int not null default 0,  -- Number of pauses in a row, without an answer in between.
     paused_until timestamptz,       -- Null: not paused. From this time on, one delivery at a time may try.
     paused_at timestamptz,          -- Start of the present row of pauses. Null: not paused.

@@ -1,11 +1,15 @@
--- queue.list_failed_endpoints(account, most): returns the endpoints of an account that are paused, or to which
--- deliveries were given up and are kept, the most given up first, at most 200. The function counts the newest p_most
--- deliveries that were given up. given_up_at: when the first of them was given up. paused_at: the beginning of the
--- endpoint's pause, null if it is not paused. stopped: a user paused it. Index: outgoing_delivery_exhausted,
+-- queue.list_failed_endpoints(account, most, seconds): returns the endpoints of an account that are paused, to which
+-- deliveries were given up and are kept, or that have answered no attempt for p_seconds. The endpoints with the most
+-- deliveries that were given up come first, at most 200. The function counts the newest p_most deliveries that were
+-- given up, and the first p_most that are due. given_up_at: when the first of them was given up. paused_at: the
+-- beginning of the endpoint's pause, null if it is not paused. stopped: a user paused it. failing_since: the first
+-- failure without an answer since then, null if the endpoint is paused or answers. retried: deliveries of such an
+-- endpoint that will be tried again. Index: outgoing_delivery_exhausted, outgoing_delivery_account_due,
 -- delivery_endpoint_account_next_at.
-create or replace function queue.list_failed_endpoints(p_account_id text, p_most int)
+create or replace function queue.list_failed_endpoints(p_account_id text, p_most int, p_seconds int)
 returns table (
-    endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean)
+    endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean,
+    failing_since timestamptz, retried int, retry_error text)
 language sql stable as $$
 with given_up as (
     select n.endpoint, count(*)::int as number, min(n.due_at) as since, max(n.delivery_id) as last_id
@@ -16,10 +20,29 @@ with given_up as (
 paused as (
     select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.paused_at) as since, bool_or(l.stopped) as stopped
     from queue.delivery_endpoint l
-    where l.account_id = p_account_id and l.paused_until is not null group by 1)
-select coalesce(g.endpoint, p.endpoint), coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false)
-from given_up g full join paused p on p.endpoint = g.endpoint
+    where l.account_id = p_account_id and l.paused_until is not null group by 1),
+failing as materialized (
+    select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.failing_since) as since
+    from queue.delivery_endpoint l
+    where l.account_id = p_account_id and l.paused_until is null and l.failures > 0
+        and l.failing_since < clock_timestamp() - p_seconds * interval '1 second'
+    group by 1),
+retried as (        -- reads no delivery if no endpoint fails
+    select n.endpoint, count(*)::int as number, max(n.last_error) as last_error
+    from (
+        select d.endpoint, d.last_error from queue.outgoing_delivery d
+        where d.account_id = p_account_id and d.state = 'pending' and not d.waiting and exists (select from failing)
+        order by d.due_at limit p_most) n
+    group by 1)
+select e.endpoint, coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false),
+    case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error
+from (select g.endpoint from given_up g union select p.endpoint from paused p union select f.endpoint from failing f) e
+left join given_up g on g.endpoint = e.endpoint
+left join paused p on p.endpoint = e.endpoint
+left join failing f on f.endpoint = e.endpoint
+left join retried r on r.endpoint = f.endpoint
 left join queue.outgoing_delivery d on d.delivery_id = g.last_id
+where g.number > 0 or p.since is not null or r.number > 0
 order by g.number desc nulls last, 1
 limit 200
 $$;

@@ -7,7 +7,7 @@ declare
     v_endpoint_key text := p_account_id || ' ' || p_endpoint;
 begin
     update queue.delivery_endpoint l
-    set stopped = false, paused_until = null, paused_at = null, failures = 0, pauses = 0, probe = null,
+    set stopped = false, paused_until = null, paused_at = null, failures = 0, failing_since = null, pauses = 0, probe = null,
         next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;

@@ -129,17 +129,22 @@ begin
     loop
         if v_endpoint.answers then
             update queue.delivery_endpoint l
-            set failures = 0, pauses = 0, paused_until = null, paused_at = null, probe = null,
+            set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
                 next_at = least(l.next_at, v_now)
             where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
                 and not l.stopped;
             continue;
         end if;
-        insert into queue.delivery_endpoint as l (endpoint_key, next_at, failures, account_id, host)
-        select v_endpoint.endpoint_key, v_now + interval '1 hour', v_endpoint.failures, k.account_id,
+        insert into queue.delivery_endpoint as l (endpoint_key, next_at, failures, failing_since, account_id, host)
+        select v_endpoint.endpoint_key, v_now + interval '1 hour', v_endpoint.failures, v_now, k.account_id,
             queue.delivery_host(k.account_id, split_part(v_endpoint.endpoint_key, ' ', 2))
         from (select substring(v_endpoint.endpoint_key from '^([0-9]{12}) ') as account_id) k
-        on conflict (endpoint_key) do update set failures = l.failures + excluded.failures
+        on conflict (endpoint_key) do update
+        set failures = l.failures + excluded.failures, failing_since = coalesce(l.failing_since, v_now),
+            next_at = case when exists (
+                select from queue.outgoing_delivery d
+                where d.waits_for = l.endpoint_key and d.state = 'pending' and d.waiting) then l.next_at
+            else excluded.next_at end        -- The row stays until an hour after the last failure.
         where l.paused_until is null;
         update queue.delivery_endpoint l
         set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',

@@ -1,7 +1,8 @@
 """The queues and endpoints that need attention, for `penstock status`, the console, the report, and the REST API.
 
 A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention because deliveries to
-it were given up, or because it is paused. Prometheus has an alert for each kind of concern.
+it were given up, because it is paused, or because it has answered no attempt for some minutes. Prometheus has an alert
+for each other kind of concern: an endpoint that goes on failing is paused, or its deliveries are given up.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,6 +33,9 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
 """The verdicts that need attention. A queue whose dead letters still arrive counts as bad."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
+FAILS: Final = "endpoint_fails"
+FAILING_SECONDS: Final = 120
+"""An endpoint without an answer for this time needs attention. A restart of the endpoint takes less."""
 MOST_COUNTED: Final = 10_000
 """The largest number of given-up deliveries that are counted, newest first."""
 MOST_QUEUES: Final = 200
@@ -41,8 +45,9 @@ MOST_QUEUES: Final = 200
 class Concern(Struct):
     """Something that needs attention.
 
-    `kind` is the kind of the queue's verdict, or `given_up` or `endpoint_paused` for the endpoint `name`. `number`
-    counts messages that can be received, or deliveries that were given up and are kept. `since` is null if the
+    `kind` is the kind of the queue's verdict, or `given_up`, `endpoint_paused` or `endpoint_fails` for the endpoint
+    `name`. `number` counts messages that can be received, deliveries that were given up and are kept, or deliveries
+    that are tried again. `since` is null if the
     beginning is not known. `since_or_before` means that the concern began at that time or earlier. `text` says why.
     """
 
@@ -75,8 +80,8 @@ def read_attention(context: Context) -> Operation[Attention]:
 
 
 def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointRow]]:
-    """Returns the endpoints of an account that are paused, or to which deliveries were given up."""
-    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED)))
+    """Returns the endpoints of an account that are paused or fail, or to which deliveries were given up."""
+    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED, FAILING_SECONDS)))
 
 
 def find_concerns(
@@ -124,3 +129,9 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
     elif row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and one at a time tries."
         yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, 0, text)
+    if row.failing_since is not None:
+        noun = "delivery is" if row.retried == 1 else "deliveries are"
+        text = (
+            f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no answer'}."
+        )
+        yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text)

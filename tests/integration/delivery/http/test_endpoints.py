@@ -140,7 +140,8 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
     warned = [one for one in caplog.records if one.message == "deliveries to an endpoint are paused"]
     assert [(one.levelname, vars(one)["endpoint"]) for one in warned] == [("WARNING", BAD)]
     listed = db.execute(
-        "select endpoint, given_up, paused_at < clock_timestamp(), stopped from queue.list_failed_endpoints(%s, 10)",
+        "select endpoint, given_up, paused_at < clock_timestamp(), stopped"
+        " from queue.list_failed_endpoints(%s, 10, 120)",
         ("000000000000",),
     )
     assert listed.fetchall() == [(BAD, 0, True, False)]
@@ -165,6 +166,30 @@ def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
     settle(store, store.claim(50, {}), 503)
     publish(db, BAD)
     assert endpoints(store.claim(50, {})) == [BAD]
+
+
+def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
+    db: Connection, store: DeliveryStore
+) -> None:
+    """An answer ends that. The row of a failing endpoint outlives the hour after its first failure."""
+
+    def failing() -> list[tuple[object, ...]]:
+        return db.execute(
+            "select endpoint, failing_since < clock_timestamp() - interval '90 minutes', retried, retry_error"
+            " from queue.list_failed_endpoints('000000000000', 10, 120)"
+        ).fetchall()
+
+    publish(db, BAD, copies=3)
+    settle(store, store.claim(50, {}), 503)
+    assert failing() == []
+    for step in range(2):
+        db.execute("update queue.delivery_endpoint set failing_since = failing_since - interval '50 minutes'")
+        pass_time(db, 3000)
+        settle(store, store.claim(50, {}), 503)
+        assert failing() == [(BAD, step == 1, 3, "HTTP status 503")]
+    pass_time(db, 3000)
+    settle(store, store.claim(1, {}), 200)
+    assert failing() == []
 
 
 def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: DeliveryStore) -> None:

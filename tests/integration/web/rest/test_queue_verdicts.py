@@ -78,6 +78,16 @@ def fill(db: Connection, now: datetime) -> None:
         "from unnest(array['b.test', 'c.test']) h",
         (now - 30 * MINUTE,),
     )
+    db.execute(
+        "insert into queue.delivery_endpoint (endpoint_key, account_id, host, next_at, failures, failing_since) "
+        "select '000000000000 https://d.test', '000000000000', 'd.test', now() + interval '1 day', 12, %s",
+        (now - 10 * MINUTE,),
+    )
+    db.execute(
+        "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, due_at, last_error) "
+        "select n, '000000000000', 'https://d.test', false, now() + interval '1 day', 'status 503' "
+        "from generate_series(3, 6) n"
+    )
     db.execute("select queue.store_measurements(100, 0)")
     db.execute("select queue.store_measurements(100, 0)")
 
@@ -225,6 +235,7 @@ def expected_concerns(now: datetime) -> list[tuple[str, str, str, datetime | Non
         ("falling_behind", "warn", "behind", now - 20 * MINUTE, 3600),
         ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
         ("endpoint_paused", "warn", "https://b.test", now - 30 * MINUTE, 0),
+        ("endpoint_fails", "warn", "https://d.test", now - 10 * MINUTE, 4),
         ("endpoint_paused", "info", "https://c.test", now - 30 * MINUTE, 0),
     ]
 

@@ -181,10 +181,12 @@ LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "i
 
 
 class FailedEndpointRow(NamedTuple):
-    """An endpoint that is paused, or to which deliveries were given up. `given_up` counts the given-up deliveries
-    that are kept.
+    """An endpoint that is paused or fails, or to which deliveries were given up. `given_up` counts the given-up
+    deliveries that are kept.
 
-    `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint.
+    `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint. `failing_since`
+    is the first failure of an endpoint that has answered no attempt since then, or None. `retried` counts its
+    deliveries that are tried again.
     """
 
     endpoint: str
@@ -193,9 +195,12 @@ class FailedEndpointRow(NamedTuple):
     last_error: str | None
     paused_at: datetime | None
     stopped: bool
+    failing_since: datetime | None = None
+    retried: int = 0
+    retry_error: str | None = None
 
 
-LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4"), FailedEndpointRow)
+LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4", "int4"), FailedEndpointRow)
 
 
 class KnownEndpointRow(NamedTuple):

@@ -23,7 +23,12 @@ from penstock_web.console.screen import screen
 HOUR: Final = timedelta(hours=1)
 LATE_SECONDS: Final = 60.0
 OLD_SNAPSHOT_SECONDS: Final = 600.0
-WORDS: Final = {"stalled": "no receives", "given_up": "given up", "endpoint_paused": "paused"}
+WORDS: Final = {
+    "stalled": "no receives",
+    "given_up": "given up",
+    "endpoint_paused": "paused",
+    "endpoint_fails": "fails",
+}
 """The words for each kind of concern whose name is unsuitable."""
 
 
