@@ -60,7 +60,7 @@ def functions(deployments: Deployments) -> Iterator[Functions]:
 
 # The test clock locks whole tables to move time. autovacuum then cancels its work on such a table and logs that.
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
-# A process logs QU010 when it meets the first long message of a queue (docs/explain/how_it_works.md). QU010 is not an
+# A process logs QU010 when it meets the first long message of a queue (docs/explain/internals.md). QU010 is not an
 # error.
 LONG_MESSAGE = "ERROR:  a message is so long that the answer has to be measured"
 # A service that stops cancels the running query of a worker.

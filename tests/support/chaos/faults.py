@@ -65,7 +65,7 @@ class Scene:
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
         """Notes a crash of the database, because receives of standard queues do not wait for the disk
-        (docs/explain/how_it_works.md).
+        (docs/explain/internals.md).
 
         Calls that begin before `until` do not count either. `since` is the earliest moment of the crash: messages
         that came again between `since` and this call do not count either.

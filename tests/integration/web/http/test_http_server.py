@@ -1,5 +1,5 @@
 """Tests the HTTP server on real sockets in the service's event loop. Source: RFC 9112, 9;
-docs/explain/how_it_works.md.
+docs/explain/internals.md.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Tests pending batches: which calls are merged, how results return, and how failures end.
 
-Rules: docs/explain/how_it_works.md, "The path of a request".
+Rules: docs/explain/internals.md, "The path of a request".
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Tests the size of a call: entries, messages, bytes. Rules: decision 14; docs/explain/how_it_works.md."""
+"""Tests the size of a call: entries, messages, bytes. Rules: decision 14; docs/explain/internals.md."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 """Tests the requests that take the fast path, and their answers. HTTP: RFC 9112; limits:
-docs/explain/how_it_works.md.
+docs/explain/internals.md.
 """
 
 import asyncio
