@@ -60,7 +60,7 @@ from .types import (
     Synced,
     measure_size,
 )
-from .views import describe_pause, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
+from .views import describe_problems, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
 MOST_SCHEDULES = 1_000_000
 SCHEDULES_PER_TURN = 20  # An operation lets other requests run after this many schedules.
@@ -117,7 +117,7 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     row = read_row(written.schedule)
     shown = to_shown_schedule(row, count_previews(context))
     found = yield from find_warnings({name: new.target}, context)
-    shown.warning = join_warnings(*found, describe_pause(row.when, now))
+    shown.warning = join_warnings(*found, *describe_problems(row, now))
     return WrittenSchedule(shown, written.created)
 
 
@@ -144,7 +144,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     shown = to_shown_schedule(row, count_previews(context))
     targets = {name: changes.target} if isinstance(changes.target, NewTarget) else {}
     found = yield from find_warnings(targets, context)
-    shown.warning = join_warnings(*found, describe_pause(row.when, now))
+    shown.warning = join_warnings(*found, *describe_problems(row, now))
     return shown
 
 
@@ -195,8 +195,9 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     warnings = yield from find_warnings(
         {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
     )
-    pauses = {row.schedule["name"]: describe_pause(read_row(row.schedule).when, now) for row in given}
-    warnings += [f"{name}: {pause}" for name, pause in pauses.items() if pause is not None]
+    for row in given:
+        problems = describe_problems(read_row(row.schedule), now)
+        warnings += [f"{row.schedule['name']}: {problem}" for problem in problems]
     return Synced(
         created=[row.schedule["name"] for row in given if row.created],
         updated=[row.schedule["name"] for row in given if row.changed and not row.created],

@@ -42,6 +42,15 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
     )
 
 
+def describe_problems(row: StoredSchedule, now: datetime) -> list[str]:
+    """Returns a sentence for each problem of a schedule that a client has written."""
+    pause = describe_pause(row.when, now)
+    problems = [] if pause is None else [pause]
+    if row.next_fire_at is None and row.last_fired_at is None:
+        problems.append("The schedule is paused and never fires: all its times have passed.")
+    return problems
+
+
 def describe_pause(expression: Expression, now: datetime) -> str | None:
     """Returns a warning for a schedule that pauses when the clock is put back, or None."""
     at = find_pause(expression, now)

@@ -283,6 +283,25 @@ def test_a_pause_in_autumn_is_said_at_once(
     assert ("often: The clock" in str(synced.get("warnings"))) is pauses
 
 
+def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) -> None:
+    """A PUT makes a schedule paused if all its times have passed (docs/reference/schedules.md)."""
+    http.post("/v1/queues", json={"name": "q"})
+    past: dict[str, object] = {"fire_at": "2020-01-01T00:00:00Z", "target": {"queue": "q", "message": 1}}
+    ended = {**NEW, "end_at": "2020-01-01T00:00:00Z", "target": past["target"]}
+    for number, given in enumerate((past, ended)):
+        name = f"single{number}"
+        single = http.put(f"/v1/schedules/{name}", json={**given, "name": name}).json()
+        bulk = http.put(
+            "/v1/schedules", json=[{**given, "name": f"bulk{number}"}, {**NEW, "name": "well"}]
+        ).json()
+        never = "The schedule is paused and never fires: all its times have passed."
+        assert (single["status"], single["last_error"]) == ("paused", "no future occurrence")
+        assert never in single["warning"]
+        assert f"bulk{number}: {never}" in bulk["warnings"]
+        assert not any(warning.startswith("well") for warning in bulk["warnings"])
+        assert never in http.patch(f"/v1/schedules/{name}", json={"jitter_secs": 1}).json()["warning"]
+
+
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
     """The service creates the schedule anyway, because its queue may be created later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
