@@ -273,6 +273,13 @@ def test_hostile_settings_of_the_database_change_nothing(
             "create schema queue; create table queue.migration (id int); create table queue.t ()",
             "the table t",
         ),
+        ("create schema queue; create table queue.migration (x int)", "the table migration"),
+        (
+            "create schema queue; create table queue.migration (number text, name text, checksum text)",
+            "the table migration",
+        ),
+        ("create schema queue; create view queue.migration as select 1 as number", "the object migration"),
+        ("create schema queue; create sequence queue.migration", "the object migration"),
     ],
 )
 def test_a_schema_of_somebody_else_is_refused_and_stays_as_it_is(
@@ -285,10 +292,11 @@ def test_a_schema_of_somebody_else_is_refused_and_stays_as_it_is(
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         administration.execute(statements.encode())
     before = rows(empty_database.dsn, objects)
-    with pytest.raises(
-        MigrationError, match=f"^the schema queue of this database is not Penstock's, since it has {name}: "
-    ):
+    refused = f"^the schema queue of this database is not Penstock's, since it has {name}: "
+    with pytest.raises(MigrationError, match=refused):
         migrate(empty_database.dsn, directory)
+    with psycopg.connect(empty_database.dsn) as connection, pytest.raises(MigrationError, match=refused):
+        find_missing(connection)
     assert rows(empty_database.dsn, objects) == before
 
 

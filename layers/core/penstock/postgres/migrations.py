@@ -84,6 +84,17 @@ select case when c.kind = 'r' then 'the table ' else 'the object ' end || c.name
 ) c (name, kind)
 order by 1 desc limit 1
 """
+# Says what an object with the name of the record is, and null for the record itself.
+_RECORD_PROBLEM: Final = """
+select case
+    when c.relkind <> 'r' then 'the object migration'
+    when (select array_agg(a.attname || ' ' || format_type(a.atttypid, null) order by a.attname) from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)
+        <> array['applied_at timestamp with time zone', 'checksum text', 'name text', 'number integer']
+        then 'the table migration'
+end
+from pg_class c where c.oid = to_regclass('queue.migration')
+"""
 _USUAL_PATH: Final = sql.SQL('"$user", public')
 
 # The service's role always prefers index scans (see tune_role). A migration needs the planner's default choice.
@@ -207,6 +218,7 @@ def find_missing(connection: Connection) -> Missing:
     """Compares a database with this release. Changes nothing. Raises MigrationError, psycopg's errors."""
     directory = find_sql_directory()
     migrations = read_migrations(directory)
+    _check_schema(connection)
     if connection.execute("select to_regclass('queue.migration')").fetchone() == (None,):
         return Missing([script.name for script in migrations], functions=True, release="", warning="")
     recorded = _read_recorded(connection)
@@ -235,24 +247,18 @@ def _check_encoding(connection: Connection) -> None:
 def _check_schema(connection: Connection) -> None:
     """Raises MigrationError if the schema `queue` has objects of another application. An empty schema may be used."""
     row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
-    if row is None:
-        return
-    if not _is_ours(connection):
+    record = connection.execute(_RECORD_PROBLEM.encode()).fetchone()
+    is_ours = (
+        record == (None,) and connection.execute("select from queue.migration limit 1").fetchone() is not None
+    )
+    foreign = record[0] if record else None
+    if row is not None and not is_ours:
+        foreign = row[0]
+    if foreign is not None:
         raise MigrationError(
-            f"the schema queue of this database is not Penstock's, since it has {row[0]}: choose another database, or "
+            f"the schema queue of this database is not Penstock's, since it has {foreign}: choose another database, or "
             "have the owner rename that schema"
         )
-
-
-def _is_ours(connection: Connection) -> bool:
-    """Returns whether queue.migration is Penstock's and names a migration that was applied."""
-    columns = connection.execute(
-        "select count(*) from pg_attribute where attrelid = to_regclass('queue.migration') and not attisdropped"
-        " and attname in ('number', 'name', 'checksum', 'applied_at')"
-    ).fetchone()
-    if columns != (4,):
-        return False
-    return connection.execute("select from queue.migration limit 1").fetchone() is not None
 
 
 def tune_role(connection: Connection, role: str) -> None:
