@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import boto3
@@ -366,6 +367,36 @@ def test_errors_are_a_line(
     assert line.startswith("penstock: ")
     assert said in line
     assert "/v1/" not in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["peek", "\x1b]0;x\x07"], ["queues", "\x1b[2K"], ["schedules", "show", "a\x9b2K"], ["\x1b[2K"],
+        ["peek", "orders", "--state", "\x1b[2K"], ["send", "\x1b[2K", "x"], ["peek", "--\x1b[2K"],
+        ["users", "show", "\x1b[2K", "--endpoint", "http://127.0.0.1:1"],
+        ["queues", "--endpoint", "http://\x1b[2K"], ["doctor", "--database", "postgresql://\x1b[2K@127.0.0.1:1/x"],
+        ["demo", "--endpoint", "http://127.0.0.1:1/\x1b[2K"], ["keys", "create", "--expires", "\x1b[2K"],
+    ],
+)  # fmt: skip
+def test_no_error_writes_to_the_terminal(
+    penstock: Command, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    del penstock  # the address is set
+    with suppress(SystemExit):
+        assert main(arguments) == 1
+    output = capsys.readouterr()
+    printed = output.out + output.err
+    assert printed
+    assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
+
+
+def test_json_does_not_write_to_the_terminal(penstock: Command) -> None:
+    penstock("create", "controls")
+    penstock("send", "controls", "a\x9b2K\x7f\x1b[2K")
+    printed = penstock("peek", "controls", "--json")
+    assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
+    assert lines(printed)[0]["message"] == "a\x9b2K\x7f\x1b[2K"
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (LocalError, SettingError) as error:
-        print(f"penstock: {error}", file=sys.stderr)
+        _print_error(f"penstock: {error}")
         return 1
     except typer.TyperException as error:
-        print(_usage_error(error), file=sys.stderr)
+        _print_error(_usage_error(error))
         sys.exit(error.exit_code)
+
+
+def _print_error(text: str) -> None:
+    """Prints an error, in which arguments, files and answers of a service cannot write to the terminal."""
+    from .commands.printing import print_lines
+
+    print_lines(text.split("\n"), file=sys.stderr)
 
 
 def application() -> typer.Typer:

@@ -30,16 +30,17 @@ def demo(
     from botocore.exceptions import BotoCoreError, ClientError
 
     from .commands.client import RestClient
+    from .commands.printing import print_lines
 
     try:
         client = _client(RestClient(endpoint).endpoint)
     except ValueError as error:  # boto3 does not accept the endpoint's address.
-        print(f"penstock demo: {error}")
+        print_lines([f"penstock demo: {error}"])
         return 1
     try:
         return _round_trip(client)
     except (BotoCoreError, ClientError) as error:
-        print(f"penstock demo: {error}")
+        print_lines([f"penstock demo: {error}"])
         return 1
 
 

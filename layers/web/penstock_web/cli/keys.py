@@ -16,6 +16,7 @@ import typer
 from penstock.settings import Settings
 
 from .commands.options import Json, Remote
+from .commands.printing import print_lines
 
 if TYPE_CHECKING:
     from .key_ring import KeyRing
@@ -67,7 +68,7 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
 
         print_json(made.document())
     else:
-        print(*made.lines(), sep="\n")
+        print_lines(made.lines())
 
 
 @app.command("show", help="show a key, without its secret")
@@ -78,7 +79,7 @@ def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = N
         access.show_key(endpoint, key)
         return
     with _key_ring() as ring:
-        print(*ring.show(key), sep="\n")
+        print_lines(ring.show(key))
 
 
 @app.command("limit", help="set or remove the time when a key expires")
@@ -93,7 +94,7 @@ def limit(
         access.limit_key(endpoint, key, _moment(expires))
         return
     with _key_ring() as ring:
-        print(*ring.limit(key, _moment(expires)), sep="\n")
+        print_lines(ring.limit(key, _moment(expires)))
 
 
 @app.command("list", help="show every key")
@@ -104,8 +105,7 @@ def list_(endpoint: Remote = None) -> None:
         access.list_keys(endpoint)
         return
     with _key_ring() as ring:
-        for line in ring.list_keys():
-            print(line)
+        print_lines(ring.list_keys())
 
 
 @app.command("revoke", help="revoke a key")
@@ -116,13 +116,13 @@ def revoke(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote =
         access.revoke_key(endpoint, key)
         return
     with _key_ring() as ring:
-        print(*ring.revoke(key), sep="\n")
+        print_lines(ring.revoke(key))
 
 
 @app.command("rotate-signing", help="create a new key that signs SNS messages")
 def rotate_signing() -> None:
     with _key_ring() as ring:
-        print(*ring.rotate_signing(), sep="\n")
+        print_lines(ring.rotate_signing())
 
 
 def refuse_account(account: str | None) -> None:

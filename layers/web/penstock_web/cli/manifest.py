@@ -62,7 +62,7 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     from penstock_web.manifest.model import json_schema
     from penstock_web.manifest.source import read_file
 
-    from .commands.printing import printable
+    from .commands.printing import print_json, print_lines
 
     if schema:
         print(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
@@ -72,9 +72,9 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
         changes = plan_changes(stack, manifest, endpoint, region, prune=prune)
         for change in changes:
             if json:
-                print(msgspec.json.encode(change.document()).decode())
+                print_json(change.document())
             else:
-                print(*map(printable, change.lines()), sep="\n")
+                print_lines(change.lines())
         if not changes:
             _say("nothing to do", json)
             return
@@ -189,7 +189,9 @@ def _say(text: str, json: bool) -> None:
 
 
 def _warn(text: str) -> None:
-    print(f"penstock: {text}", file=sys.stderr)
+    from .commands.printing import print_lines
+
+    print_lines([f"penstock: {text}"], file=sys.stderr)
 
 
 def _write(manifest: Manifest, output: Path | None) -> None:

@@ -16,6 +16,7 @@ import typer
 from penstock.settings import Settings
 
 from .commands.options import Remote
+from .commands.printing import print_lines
 from .keys import refuse_account
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def create(name: Name, policy: Policies, account: Account = None, endpoint: Remo
         access.set_user(endpoint, name, _texts(policy), new=True)
         return
     with _key_ring() as ring:
-        print(*ring.set_user(name, _texts(policy), account, new=True), sep="\n")
+        print_lines(ring.set_user(name, _texts(policy), account, new=True))
 
 
 @app.command("list", help="show every user")
@@ -53,7 +54,7 @@ def list_(endpoint: Remote = None) -> None:
         access.list_users(endpoint)
         return
     with _key_ring() as ring:
-        print(*ring.list_users(), sep="\n")
+        print_lines(ring.list_users())
 
 
 @app.command("show", help="show a user with policies and keys")
@@ -65,7 +66,7 @@ def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
         access.show_user(endpoint, name)
         return
     with _key_ring() as ring:
-        print(*ring.show_user(name, account), sep="\n")
+        print_lines(ring.show_user(name, account))
 
 
 @app.command("limit", help="replace the policies of a user")
@@ -77,7 +78,7 @@ def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remot
         access.set_user(endpoint, name, _texts(policy), new=False)
         return
     with _key_ring() as ring:
-        print(*ring.set_user(name, _texts(policy), account, new=False), sep="\n")
+        print_lines(ring.set_user(name, _texts(policy), account, new=False))
 
 
 @app.command("end", help="revoke a user's keys and delete the user")
@@ -89,7 +90,7 @@ def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
         access.end_user(endpoint, name)
         return
     with _key_ring() as ring:
-        print(*ring.end_user(name, account), sep="\n")
+        print_lines(ring.end_user(name, account))
 
 
 def _texts(policies: list[str]) -> list[str]:

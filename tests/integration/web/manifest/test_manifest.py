@@ -387,3 +387,15 @@ def test_a_name_cannot_hide_lines_of_the_plan(penstock: Command, tmp_path: Path)
     printed = penstock("apply", "-f", str(file), "--dry-run")
     assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
     assert "]0;pwned" in printed
+
+
+def test_an_error_cannot_hide_lines_either(
+    dsn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del dsn
+    file = tmp_path / "penstock.yaml"
+    file.write_text('schedules: {s: {every: 1h, target: {queue: "q\\e[2K", message: 1}}}\n')
+    assert main(["apply", "-f", str(file), "--dry-run"]) == 1
+    printed = capsys.readouterr().err
+    assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
+    assert "[2K" in printed

@@ -10,7 +10,7 @@ from penstock_web.cli.key_ring import NewKey
 from penstock_web.system_account import LocalError
 
 from .client import RestClient
-from .printing import print_fields, print_table
+from .printing import print_fields, print_lines, print_table
 
 if TYPE_CHECKING:
     from .client import Document
@@ -41,13 +41,13 @@ def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> Non
     if exists == new:
         raise LocalError(f"there is {'a' if new else 'no'} user {name!r}")
     client.call("PUT", _user(name), {"policies": policies})
-    print(f"user {name}: {', '.join(policies) or 'no policy'}")
+    print_lines([f"user {name}: {', '.join(policies) or 'no policy'}"])
 
 
 def end_user(endpoint: str, name: str) -> None:
     """Revokes the keys of a user and deletes the user."""
     RestClient(endpoint).call("DELETE", _user(name))
-    print(f"ended {name}")
+    print_lines([f"ended {name}"])
 
 
 def list_keys(endpoint: str) -> None:
@@ -73,13 +73,13 @@ def create_key(
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
     """Sets when a key expires. None means never."""
     RestClient(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
-    print(f"expires: {'never' if expires_at is None else expires_at}")
+    print_lines([f"expires: {'never' if expires_at is None else expires_at}"])
 
 
 def revoke_key(endpoint: str, key_id: str) -> None:
     """Revokes a key from now on."""
     RestClient(endpoint).call("DELETE", _key(key_id))
-    print(f"revoked {key_id}")
+    print_lines([f"revoked {key_id}"])
 
 
 def _find_row(rows: list[Document], member: str, value: str, kind: str) -> Document:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from penstock.management.messages.types import StoredMessage
 
     from .client import Document
+
+CONTROLS: Final = re.compile("[\x7f-\x9f]")
 
 
 def say(document: object, json: bool, text: str) -> None:
@@ -16,7 +19,7 @@ def say(document: object, json: bool, text: str) -> None:
     if json:
         print_json(document)
     else:
-        print(text)
+        print_lines(text.split("\n"))
 
 
 def count_noun(number: object, noun: str) -> str:
@@ -30,10 +33,15 @@ def shorten(text: str, signs: int) -> str:
 
 
 def print_json(document: object) -> None:
-    """Prints one line."""
+    """Prints one line. JSON need not escape DEL and the controls above it, but terminals obey them."""
     import msgspec
 
-    print(msgspec.json.encode(document).decode())
+    print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", msgspec.json.encode(document).decode()))
+
+
+def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
+    """Prints lines, in which no character can change a terminal."""
+    print(*map(printable, lines), sep="\n", file=file)
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
