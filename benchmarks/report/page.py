@@ -40,7 +40,7 @@ generator beside them, and some clients do not time their calls. "short" is a ru
 whose CPU figure is coarse.
 
 Each section has a separate day and commit, named below its heading, so sections do not repeat each other's figures.
-For planning, use the figures of [Operations](../operate/operations.md#sizing): they come from a separate run of
+For planning, use the figures of [Sizing](../operate/sizing.md): they come from a separate run of
 Penstock alone.
 """
 IN_SHORT = """## In short

@@ -1,5 +1,5 @@
 variable "database_class" {
-  description = "Instance class of the database; docs/operate/operations.md helps to choose"
+  description = "Instance class of the database; docs/operate/sizing.md helps to choose"
   type        = string
   default     = "db.m7g.large"
 }
@@ -62,7 +62,7 @@ variable "database_ca_file" {
 }
 
 variable "password_version" {
-  description = "Raise it for a new password of the database (docs/operate/operations.md)"
+  description = "Raise it for a new password of the database (docs/operate/rotating.md)"
   type        = number
   default     = 1
 }

@@ -172,10 +172,13 @@ def test_a_missing_path_and_page_are_found() -> None:
     assert not is_known("docs/decisions/settings.md", "Makefile")
 
 
-# --- docs/operate/operations.md ---------------------------------------------------------------------------------------
-# Every query of docs/operate/operations.md runs on the schema of this release, and its links work.
-OPERATIONS_PAGE = (ROOT / "docs/operate/operations.md").read_text()
-QUERIES = re.findall(r"^```sql\n(?!begin;)(.*?)^```", OPERATIONS_PAGE, re.MULTILINE | re.DOTALL)
+# --- docs/operate ----------------------------------------------------------------------------------------------------
+# Every query of the pages for operators runs on the schema of this release.
+QUERIES = [
+    query
+    for page in sorted((ROOT / "docs/operate").glob("*.md"))
+    for query in re.findall(r"^```sql\n(select .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+]
 
 
 def test_there_are_queries() -> None:
@@ -184,7 +187,7 @@ def test_there_are_queries() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_runs(database: Database, query: str) -> None:
-    """The query runs as the owner, as the page says, and in a read-only transaction."""
+    """The query runs as the owner, as the pages say, and in a read-only transaction."""
     with psycopg.connect(database.api_dsn) as connection:
         connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
         connection.commit()

@@ -1,6 +1,6 @@
 """The access log has one line for each request, with the answer's request id and without secrets.
 
-Penstock defines the form of the lines (docs/operate/operations.md, "Access log"). Each answer names its request in
+Penstock defines the form of the lines (docs/operate/access_log.md). Each answer names its request in
 x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
 """
 

@@ -166,7 +166,7 @@ def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
 
 def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
     """The application leaves the group of the service with a connection that stays open."""
-    page = (Path(__file__).parents[3] / "docs/operate/operations.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/operate/upgrade.md").read_text()
     (commands,) = re.findall(r"^```sql\n(begin;\ngrant penstock_app .*?)```", page, re.MULTILINE | re.DOTALL)
     with empty_database(cluster, "createrole") as case:
         migrate(case.migrating)

@@ -1,4 +1,4 @@
-"""Changes the password of a running container, which reads it from a file, as docs/operate/operations.md says."""
+"""Changes the password of a running container, which reads it from a file, as docs/operate/rotating.md says."""
 
 from __future__ import annotations
 

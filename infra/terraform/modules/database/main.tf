@@ -30,7 +30,7 @@ resource "aws_db_subnet_group" "this" {
 resource "aws_db_parameter_group" "this" {
   name_prefix = "${var.name}-"
   family      = "postgres${var.engine_version}"
-  description = "Settings of ${var.name}; docs/operate/operations.md says why"
+  description = "Settings of ${var.name}; docs/operate/postgres_settings.md says why"
 
   dynamic "parameter" {
     for_each = local.parameters

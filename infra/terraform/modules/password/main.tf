@@ -1,5 +1,5 @@
 # Secrets Manager creates and keeps the password, and RDS and the tasks get it from there. It is in no state, plan or log.
-# Another `password_version` creates another one; docs/operate/operations.md describes the order of the changes.
+# Another `password_version` creates another one; docs/operate/rotating.md describes the order of the changes.
 
 variable "name" { type = string }
 variable "user" { type = string }

@@ -263,7 +263,7 @@ class Settings:
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
         "records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [Operations](../operate/operations.md#access-log). `off`: it writes no lines.")
+        "for each request; see [Access log](../operate/access_log.md). `off`: it writes no lines.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:

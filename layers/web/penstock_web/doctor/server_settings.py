@@ -1,5 +1,5 @@
 """Checks the settings of PostgreSQL that the service relies on, in a session of the service
-(docs/operate/operations.md)."""
+(docs/operate/postgres_settings.md)."""
 
 from __future__ import annotations
 

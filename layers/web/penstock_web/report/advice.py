@@ -16,22 +16,22 @@ class Advice(NamedTuple):
     page: str = ""
 
 
-_OPERATIONS: Final = "operate/operations.md"
+_INCIDENTS: Final = "operate/incidents.md"
 _MAPPINGS: Final = "reference/event_source_mappings.md"
-_BEHIND: Final = f"{_OPERATIONS}#a-queue-that-falls-behind"
+_BEHIND: Final = f"{_INCIDENTS}#a-queue-that-falls-behind"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.NOBODY_RECEIVES: Advice(
         "Start its consumers. If they run, check whether they read another queue, or are refused (403 in their log)",
-        f"{_OPERATIONS}#nobody-receives",
+        f"{_INCIDENTS}#nobody-receives",
     ),
-    Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", f"{_OPERATIONS}#throttled"),
+    Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", f"{_INCIDENTS}#throttled"),
     Cause.IN_FLIGHT_LIMIT: Advice(
         "Find consumers that do not delete; set the timeout of those messages to 0",
-        f"{_OPERATIONS}#throttled",
+        f"{_INCIDENTS}#throttled",
     ),
     Cause.ENDPOINT_DOWN: Advice(
-        "Repair the endpoint; deliveries then continue", f"{_OPERATIONS}#deliveries-that-do-not-arrive"
+        "Repair the endpoint; deliveries then continue", f"{_INCIDENTS}#deliveries-that-do-not-arrive"
     ),
     Cause.MAPPING_STOPPED: Advice(
         "Remove the cause, then run: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"
@@ -42,16 +42,16 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
     ),
     Cause.POISON_GROUP: Advice(
         "Look at the messages with most receives; a RedrivePolicy sets them aside",
-        f"{_OPERATIONS}#poison-messages",
+        f"{_INCIDENTS}#poison-messages",
     ),
     Cause.HANDLERS_FAIL: Advice(
-        "Look for errors in the consumers' log: hardly any message succeeds", f"{_OPERATIONS}#poison-messages"
+        "Look for errors in the consumers' log: hardly any message succeeds", f"{_INCIDENTS}#poison-messages"
     ),
     Cause.DEAD_LETTERS_WAIT: Advice(
         "Find out why they failed, then redrive or delete them", "guides/dead_letters.md#what-failed-alike"
     ),
     Cause.ONE_TENANT: Advice(
-        "Slow down the sender of that group, or run more consumers", f"{_OPERATIONS}#a-noisy-tenant"
+        "Slow down the sender of that group, or run more consumers", f"{_INCIDENTS}#a-noisy-tenant"
     ),
     Cause.CONSUMERS_FELL: Advice("Start the stopped consumers again, or more", _BEHIND),
     Cause.SLOW_HANDLERS: Advice("Look at what handlers wait for, or run more consumers", _BEHIND),

@@ -1,4 +1,4 @@
-"""A paused queue accepts messages and returns none to any receiver (docs/operate/operations.md)."""
+"""A paused queue accepts messages and returns none to any receiver (docs/operate/incidents.md)."""
 
 from __future__ import annotations
 

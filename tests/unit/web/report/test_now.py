@@ -81,7 +81,7 @@ def test_a_queue_that_falls_behind() -> None:
         "Verdict": "falling behind", "Queue": "orders", "Since": "17:30 10 min", "Why": "Some have stopped.",
         "Waiting": "1,234", "Oldest": "-", "In /s": "1.00", "Out /s": "0.50", "Empty at": "18:10 18:00 or never",
         "What to do": "Start the stopped consumers again, or more (2.5 times as many)."
-        " operate/operations.md#a-queue-that-falls-behind",
+        " operate/incidents.md#a-queue-that-falls-behind",
     }]  # fmt: skip
     assert "1 of 1 queue needs attention" in page(behind)
 
