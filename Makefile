@@ -38,7 +38,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases site clean
+.PHONY: help setup run metrics lambda demo test test-system test-slow test-metrics test-browser screenshots test-docs chaos ha fuzz-api check check-code check-generated check-sql check-sam check-terraform check-compose check-helm check-systemd check-project audit image test-image dist test-wheel sbom publish lock bench clients format generate cases site recording clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -142,6 +142,9 @@ generate: .venv/test.stamp ## write generated files: entry points and templates 
 
 site: .venv/test.stamp ## build the documentation, check its links, and pack it into build/site.zip, which the service shows at /docs
 	@$(BIN)/python -m infra.site
+
+recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a terminal (port 9324 must be free)
+	@$(BIN)/python -m infra.site.recording
 
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
 	@$(BIN)/python -m tests.support.cases.page
