@@ -13,25 +13,29 @@ from tests.support.clients.service_client import ROOT
 
 GO_SOURCES = ROOT / "tests/support/clients/go"
 GO_MODULES = ROOT / ".tools/clients/go"
+GO_ENVIRONMENT = {
+    "GOPATH": str(GO_MODULES),
+    "GOMODCACHE": str(GO_MODULES / "pkg/mod"),
+    "GOCACHE": str(GO_MODULES / "cache"),
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+    # Go may not change the digests, and `make clean` can remove the downloads.
+    "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
+}
 
 
 def build_go_program(generation: str, versions: str, folder: Path) -> Path:
     """Returns the program of a generation of the SDK, in the version that a file of modules names."""
-    assert shutil.which("go"), "`make clients` needs Go 1.24 or newer"
-    environment = {
-        **os.environ,
-        "GOPATH": str(GO_MODULES),
-        "GOMODCACHE": str(GO_MODULES / "pkg/mod"),
-        "GOCACHE": str(GO_MODULES / "cache"),
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        # Go may not change the digests, and `make clean` can remove the downloads.
-        "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
-    }
+    assert shutil.which("go"), "`make clients` needs Go 1.26 or newer"
     program = folder / generation
     command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
     done = subprocess.run(
-        command, cwd=GO_SOURCES, env=environment, capture_output=True, text=True, check=False
+        command,
+        cwd=GO_SOURCES,
+        env={**os.environ, **GO_ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return program
