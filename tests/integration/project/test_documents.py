@@ -230,6 +230,15 @@ def test_an_old_snapshot_is_found(database: Database, empty_database: Database) 
         assert stranger.info.backend_pid not in found
 
 
+# --- README.md --------------------------------------------------------------------------------------------------------
+def test_the_readme_stays_short() -> None:
+    """A visitor reads one screen: pictures, two commands, and ten links to pages."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 100
+    assert len(re.findall(r"(?<!!)\[[^\]]+\]\([^)]+\)", re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text))) <= 10
+    assert len(re.findall(r"!\[[^\]]*\]\([^)]*\)", text)) == 2
+
+
 # --- code blocks -----------------------------------------------------------------------------------------------------
 # `make test-docs` runs each code block of README.md and docs/, or this test parses it, or the block has a mark with the
 # reason.

@@ -1,4 +1,7 @@
-"""Runs the commands of README.md, and `make lambda` of docs/operate/deployment.md, in a bare clone until Ctrl-C."""
+"""Runs the commands of docs/start/install.md for a clone, and `make lambda` of docs/operate/deployment.md.
+
+Each runs in a bare clone until Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -116,9 +119,9 @@ def send_and_receive(address: str) -> None:
     sqs.close()
 
 
-def test_these_are_the_commands_of_the_readme() -> None:
-    try_it = (ROOT / "README.md").read_text().partition("## Try it")[2].partition("\n## ")[0]
-    _, clone_, *_ = blocks(try_it)
+def test_these_are_the_commands_of_the_page() -> None:
+    page = (ROOT / "docs/start/install.md").read_text().partition("\n## ")[0]
+    *_, clone_ = blocks(page)
     assert list(commands(clone_)) == ["make run", "make metrics", "make test"]
 
 
