@@ -1,7 +1,7 @@
 """One account cannot reach another account's queue or topic if a policy almost allows it.
 
 Each test also shows that the request works after the policy allows it. Sources: "Policy evaluation logic" and "IAM
-JSON policy element reference" (IAM User Guide); docs/operate/access.md.
+JSON policy element reference" (IAM User Guide); docs/operate/policies.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Tests of QUEUE_ACCESS for EventBridge Scheduler in both deployments. Sources: "Common Errors", API reference;
-docs/operate/access.md.
+docs/operate/policies.md.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
 
 
 def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interfaces) -> None:
-    """A Deny holds for the account, too, which can always correct it. Source: docs/operate/access.md."""
+    """A Deny holds for the account, too, which can always correct it. Source: docs/operate/policies.md."""
     http = interfaces.http
     denied = {"Statement": {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}}
     new = {"name": "denied", "attributes": {"Policy": denied}}

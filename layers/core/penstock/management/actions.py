@@ -14,7 +14,7 @@ OWN_ACTIONS: Final = frozenset(
         "Unsubscribe",
     )
 )  # fmt: skip
-"""The actions of Penstock. docs/operate/access.md lists them."""
+"""The actions of Penstock. docs/operate/policies.md lists them."""
 KNOWN_ACTIONS: Final = OWN_ACTIONS | {
     f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)
 }

@@ -42,12 +42,12 @@ class Settings:
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of the queue URLs that the "
         "service returns, `{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A queue URL has the "
         "region before the account if the region is not `QUEUE_REGION`. If this variable is empty, the service uses "
-        "the address that the client used; [Access](../operate/access.md#links) describes which links it then "
+        "the address that the client used; [Links](../operate/hosts.md#links) describes which links it then "
         "writes.")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
         "the service, separated by commas: `queues.example.com`, `*.example.com` for all names below it, `*` for any "
         "name. IP addresses, names without a dot, names below `localhost`, `internal` and `svc`, and the host of "
-        "`QUEUE_BASE_URL` need no entry. See [Access](../operate/access.md).")
+        "`QUEUE_BASE_URL` need no entry. See [Hosts](../operate/hosts.md#hosts).")
     queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`. Takes their "
         "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this only behind a proxy that sets both "
         "headers.")

@@ -58,7 +58,7 @@ def test_no_response_is_left_to_a_default(routes: dict[str, Operation]) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 408, 413, 415, 421, 429, 500, 503])
 def test_every_route_documents_these_errors(routes: dict[str, Operation], status: int) -> None:
-    """docs/operate/access.md lists 401, 403, 415 and 421; 429 is for unknown keys."""
+    """docs/operate/access.md and hosts.md list 401, 403, 415 and 421; 429 is for unknown keys."""
     assert {name for name, route in routes.items() if str(status) not in route["responses"]} == set()
 
 
@@ -133,7 +133,7 @@ def test_an_error_of_an_unknown_kind_is_a_bad_request() -> None:
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# Tests the rights that each route of the REST API and each tool of MCP requires (docs/operate/access.md).
+# Tests the rights that each route of the REST API and each tool of MCP requires (docs/operate/policies.md).
 
 
 RIGHTS = """
@@ -280,6 +280,6 @@ def test_a_right_names_actions_that_exist() -> None:
 
 
 def test_the_page_lists_the_actions_of_penstock_alone() -> None:
-    page = (Path(__file__).parents[4] / "docs/operate/access.md").read_text()
+    page = (Path(__file__).parents[4] / "docs/operate/policies.md").read_text()
     listed = page.partition("all with the prefix `penstock:`:")[2].partition(". Every API asks")[0]
     assert {f"penstock:{name}" for name in re.findall(r"`(\w+)`", listed)} == OWN_ACTIONS
