@@ -91,12 +91,12 @@ class Settings:
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
         "carries text messages and mobile push. The service POSTs each message there and signs it with "
-        "`WEBHOOK_SIGNING_SECRET`; see [Topics and events](topics.md#gateway). The gateway may be in a private "
+        "`WEBHOOK_SIGNING_SECRET`; see [Gateway](text_messages.md#gateway). The gateway may be in a private "
         "network. The workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the "
         "messages.")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server that "
-        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see [Topics and "
-        "events](topics.md#e-mail). `smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, "
+        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see "
+        "[E-mail](email.md). `smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, "
         "and sends no password without it. The workers `deliver` and `maintain` need this variable. If it is empty, "
         "the service keeps the mails.")
     sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
@@ -107,7 +107,7 @@ class Settings:
     quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
         "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
-        "messages that nothing carries; see [Topics and events](topics.md#outbox).")
+        "messages that nothing carries; see [Outbox](text_messages.md#outbox).")
     quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
         "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
     quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of platform "

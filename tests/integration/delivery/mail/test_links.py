@@ -4,7 +4,7 @@ functions.
 The sources are "Email notifications" (SNS Developer Guide) and Subscribe, ConfirmSubscription, Unsubscribe (SNS API
 reference). RFC 8058, 3.2, defines a mail program's click.
 
-The service limits the confirmation mails to an address (Penstock's choice: docs/reference/topics.md, "E-mail"),
+The service limits the confirmation mails to an address (Penstock's choice: docs/reference/email.md),
 because callers could flood an address otherwise.
 
 In an hour, the service sends at most ten such mails for an account, and one to an address.

@@ -3,7 +3,7 @@
 The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
 Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the
 headers, and RFC 5321 for replies. The limit of an address's refusals and the handling of repeated answers are
-Penstock's choice (docs/reference/topics.md, "E-mail").
+Penstock's choice (docs/reference/email.md).
 """
 
 from __future__ import annotations

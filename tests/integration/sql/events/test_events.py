@@ -1,5 +1,4 @@
-"""Tests routed events in the SQL interface, inside the application's transaction (docs/reference/topics.md,
-"Events")."""
+"""Tests routed events in the SQL interface, inside the application's transaction (docs/reference/events.md)."""
 
 from __future__ import annotations
 

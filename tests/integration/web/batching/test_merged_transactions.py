@@ -1,6 +1,6 @@
 """Transactions of concurrent requests share one call, and each transaction still happens completely or not at all.
 
-A receipt that has ended fails the whole transaction with 409 (docs/reference/topics.md).
+A receipt that has ended fails the whole transaction with 409 (docs/reference/events.md).
 """
 
 import asyncio

@@ -158,7 +158,7 @@ def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, r
 
 
 # --- outbox ----------------------------------------------------------------------------------------------------------
-# Tests /v1/outbox over a real service, with and without a gateway. Shapes: docs/reference/topics.md.
+# Tests /v1/outbox over a real service, with and without a gateway. Shapes: docs/reference/text_messages.md.
 
 
 PHONE = "+15550100123"

@@ -1,4 +1,4 @@
-"""Tests routed events and transactions over a real service. Shapes: docs/reference/topics.md, "Events"."""
+"""Tests routed events and transactions over a real service. Shapes: docs/reference/events.md."""
 
 from typing import Any
 

@@ -120,7 +120,7 @@ def test_bodies_say_what_excludes_what(routes: dict[str, Operation]) -> None:
 
 
 def test_a_binding_has_what_it_binds(routes: dict[str, Operation]) -> None:
-    """docs/reference/topics.md, "Events": a queue has no endpoint, and a URL no queue. The document leaves out null
+    """docs/reference/events.md: a queue has no endpoint, and a URL no queue. The document leaves out null
     members.
     """
     binding = routes["POST /v1/events/{pattern}/subscriptions"]["responses"]["201"]["content"]

@@ -1,8 +1,8 @@
 """Publishes to one phone number, or to one endpoint of a mobile app, without a topic.
 
-Penstock stores such messages as outgoing messages, which `/v1/outbox` shows (docs/reference/topics.md). An opted-out
-phone number gets no message, and the answer does not say so, as on AWS. Sources: Publish (API reference). The texts of
-errors for phone numbers and missing endpoints come from reports of users.
+Penstock stores such messages as outgoing messages, which `/v1/outbox` shows (docs/reference/text_messages.md). An
+opted-out phone number gets no message, and the answer does not say so, as on AWS. Sources: Publish (API reference). The
+texts of errors for phone numbers and missing endpoints come from reports of users.
 """
 
 from uuid import UUID
