@@ -10,6 +10,7 @@ import msgspec
 
 from penstock.access.users import BUILT_IN
 from penstock.aws.fifo_name import is_fifo_name
+from penstock.aws.sns_arn import is_topic_name
 from penstock.errors import AwsError
 from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters
@@ -21,6 +22,8 @@ from penstock.management.schedules.types import read_schedule
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
 from penstock.sqs.attributes import check_queue_attributes
+from penstock.sqs.validation import check_queue_name
+from penstock.sqs.validation import check_tags as check_queue_tags
 from penstock_web.system_account import LocalError
 
 from .changes import text
@@ -58,6 +61,9 @@ def _parts(manifest: Manifest) -> Iterator[Part]:
 
 
 def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part]:
+    yield place, partial(check_queue_name, name, fifo=is_fifo_name(name))
+    if isinstance(queue.tags, dict):
+        yield (*place, "tags"), partial(check_queue_tags, queue.tags)
     check_attributes = partial(check_queue_attributes, fifo=is_fifo_name(name), extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
     yield (*place, "attributes"), partial(check_attributes, attributes)
@@ -75,6 +81,7 @@ def _fill_policy(policy: Document) -> str:
 
 
 def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part]:
+    yield place, partial(_check_topic_name, name)
     attributes = {key: text(value) for key, value in topic.attributes.items()}
     check_attributes = partial(check_topic_attributes, fifo=is_fifo_name(name))
     yield (*place, "attributes"), partial(check_attributes, attributes)
@@ -86,6 +93,11 @@ def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part
         yield here, partial(check_subscription_attributes, raw, "sqs" if row.queue else "https")
         scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
         yield (*here, "filter"), partial(_check_topic_filter, row.filter, scope)
+
+
+def _check_topic_name(name: str) -> None:
+    if not is_topic_name(name):
+        raise LocalError("the name of a topic has 1 to 256 letters of ASCII, digits, hyphens and underscores")
 
 
 def _check_mapping(queue: str, mapping: ManifestMapping) -> None:

@@ -380,6 +380,21 @@ def test_all_mistakes_are_named() -> None:
     ]
 
 
+def test_all_names_are_checked(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command shows no plan that the service would refuse. It asks the service nothing."""
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
+    file.write_text(
+        'queues:\n  "bad name!": {}\n  good: {tags: {"": x}}\n  "worse name!": {}\ntopics:\n  "a.b": {}\n'
+        '  t.fifo: {}\nschedules:\n  "s s": {cron: "* * * * *", target: {queue: good, message: m}}\n'
+    )
+    assert main(["apply", "-f", str(file), "--dry-run"]) == 1
+    captured = capsys.readouterr()
+    lines = [line.split(":")[1] for line in captured.err.removeprefix("penstock: ").splitlines()]
+    assert (captured.out, lines) == ("", ["2", "3", "4", "6", "9"]), captured.err
+
+
 def test_a_name_cannot_hide_lines_of_the_plan(penstock: Command, tmp_path: Path) -> None:
     file = tmp_path / "penstock.yaml"
     shown = '"\\e]0;pwned\\a\\e[2A"'
