@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import md5
+from types import SimpleNamespace
 
 import httpx
 import psycopg
@@ -244,6 +245,18 @@ def test_an_impossible_command_about_keys_is_refused(
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, "/proc/nowhere")  # No service of this machine has this address.
     assert "DATABASE_URL" in keys.refused("list")
+
+
+def test_settings_say_that_they_are_not_the_running_service_s(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("penstock_web.local.announced.running_services", list)
+    assert main(["settings"]) == 0
+    assert capsys.readouterr().err == ""
+    service = SimpleNamespace(address="http://127.0.0.1:9555")
+    monkeypatch.setattr("penstock_web.local.announced.running_services", lambda: [service])
+    assert main(["settings"]) == 0
+    assert "the service at http://127.0.0.1:9555 has the values of its own" in capsys.readouterr().err
 
 
 def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -26,6 +27,11 @@ def settings(
         print(render_page(SETTINGS), end="")
         return
     values = Settings.read(variables_with(database))
+    from penstock_web.local.announced import running_services
+
+    for service in running_services():
+        text = "has the values of its own environment and options; those below are of this environment"
+        print(f"penstock: the service at {service.address} {text}", file=sys.stderr, flush=True)
     for setting in SETTINGS:
         print(f"{setting.name}={_display(setting, getattr(values, setting.attribute))}")
 
