@@ -127,13 +127,15 @@ SIX = json.dumps({str(n): ["v"] for n in range(6)})
 TOO_MANY = json.dumps({"a": [str(n) for n in range(151)]})
 LIMITED = {"SNS_TOPIC_FILTER_POLICIES": "2", "SNS_ACCOUNT_FILTER_POLICIES": "3"}
 LIMIT = ("FilterPolicyLimitExceeded", 403)
+REDACTED = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: 1, column: "
+OPEN = f" Unexpected end-of-input: expected close marker for Object (start marker at {REDACTED}1])\n at {REDACTED}2]"
 AT_B = '\n at [Source: (String)"{"a": "b"}"; line: 1, column: 8]'
 
 
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("FilterPolicy", "{", "FilterPolicy: failed to parse JSON."),
+        ("FilterPolicy", "{", f"FilterPolicy: failed to parse JSON.{OPEN}"),
         ("FilterPolicy", SIX, "FilterPolicy: Filter policy can not have more than 5 keys"),
         ("FilterPolicy", TOO_MANY, "FilterPolicy: Filter policy is too complex"),
         ("FilterPolicy", '{"a": "b"}', f'FilterPolicy: "a" must be an object or an array{AT_B}'),

@@ -85,7 +85,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "place"),
     [
-        ("{", ""),
+        ("{", "line: 1, column: 2"),
         ("invalid", "line: 1, column: 8"),
         ('{"a": nul}', "line: 1, column: 10"),
         ("[]", "line: 1, column: 2"),

@@ -371,12 +371,18 @@ def _refused_filters() -> Iterator[Row]:
         "failed to parse JSON. Unrecognized token 'invalid': was expecting "
         "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
     )
+    unclosed = (
+        "failed to parse JSON. Unexpected end-of-input: expected close marker for Object (start marker at "
+        f"[Source: {REDACTED}; line: 1, column: 1])"
+    )
     for policy, reason, column in (
         ('{"key":[{"anything-but":{"suffix":"x"}}]}', "Unsupported anything-but pattern: suffix", 36),
         ('{"key":{"suffix":"v"}}', kind.format("suffix"), 19),
         ('{"key":{"suffix":"v","prefix":"w"}}', kind.format("suffix"), 19),
         ('{"key":{"not-an-operator":"v"}}', kind.format("not-an-operator"), 28),
         ("invalid", unknown, 8),
+        ('{"a":["b"]', unclosed, 11),
+        ('{"a":["b"}', "failed to parse JSON.", 10),
         ('{"key":{"nested":["v"]}}', nested, 0),
         ('{"key":[{"cidr":"bad-filter/64"}]}', "Nonstandard IP address: bad-filter", 0),
         ('{"key":[{"cidr":"xx.11.xx/8"}]}', "Nonstandard IP address: xx.11.xx", 0),
@@ -386,12 +392,13 @@ def _refused_filters() -> Iterator[Row]:
             0,
         ),
     ):
-        source = f'(String)"{policy}"' if policy.startswith("{") else REDACTED
-        place = f"\n at [Source: {source}; line: 1, column: {column}]" if column else ""
+        origin = REDACTED if "failed to parse" in reason else f'(String)"{policy}"'
+        place = f"\n at [Source: {origin}; line: 1, column: {column}]" if column else ""
         text = f"FilterPolicy: {reason}{place}"
+        source = OURS if policy.startswith('{"a":') else RECORDED
         within = {"Attributes": {"FilterPolicy": policy}}
         answer = refused(f"Attributes Reason: {text}")
-        yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, RECORDED
+        yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, source
         given = {"AttributeName": "FilterPolicy", "AttributeValue": policy}
         yield (
             "SetSubscriptionAttributes",
@@ -399,7 +406,7 @@ def _refused_filters() -> Iterator[Row]:
             f"{policy}: the text",
             given,
             refused(text.removeprefix("FilterPolicy: ") if reason == nested else text),
-            RECORDED,
+            source,
         )
 
 

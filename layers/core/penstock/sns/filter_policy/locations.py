@@ -21,7 +21,8 @@ from .values import is_number
 
 MOST_QUOTED = 500  # characters of the policy
 _WORD = re.compile(r"[\w$]+", re.ASCII).match
-_TOKEN = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL).match
+_TOKEN_PATTERN = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL)
+_TOKEN, _TOKENS = _TOKEN_PATTERN.match, _TOKEN_PATTERN.finditer
 _REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 
 
@@ -40,18 +41,22 @@ class Node(NamedTuple):
 
 
 def describe_parse_error(text: str) -> str:
-    """Returns AWS's text about a word that is not a token of JSON, or an empty text for another fault."""
+    """Returns AWS's text about a text that is not JSON: a word that is not a token, an end that is too early, or only
+    the place of another fault. Returns an empty text if the fault has no place.
+    """
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         word = _WORD(text, error.pos)
-        if word is None:
-            return ""
-        expected = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-        place = _format_place(text, word.end())
-        return (
-            f" Unrecognized token '{word[0]}': was expecting {expected}\n at [Source: {_REDACTED}; {place}]"
-        )
+        if word is not None:
+            expected = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+            reason = f" Unrecognized token '{word[0]}': was expecting {expected}"
+            return f"{reason}\n at {_format_source(text, word.end())}"
+        if (opened := _find_open(text)) is not None and not text[error.pos :].strip():
+            kind = "Object" if text[opened] == "{" else "Array"
+            marker = f"expected close marker for {kind} (start marker at {_format_source(text, opened)})"
+            return f" Unexpected end-of-input: {marker}\n at {_format_source(text, len(text))}"
+        return f"\n at {_format_source(text, error.pos)}"
     except (RecursionError, ValueError):
         pass
     return ""
@@ -74,6 +79,22 @@ def describe_location(text: str) -> str:
     )
     cut = f"[truncated {len(text) - MOST_QUOTED} chars]" if len(text) > MOST_QUOTED else ""
     return f'\n at [Source: (String)"{quoted}"{cut}; {_format_place(text, at)}]'
+
+
+def _find_open(text: str) -> int | None:
+    """Returns the index of the last bracket that is not closed, or None."""
+    opened = []
+    for token in _TOKENS(text):
+        symbol = token[0][-1]
+        if len(token[0].strip()) == 1 and symbol in "{[":
+            opened.append(token.end() - 1)
+        elif len(token[0].strip()) == 1 and symbol in "}]" and opened:
+            opened.pop()
+    return opened[-1] if opened else None
+
+
+def _format_source(text: str, at: int) -> str:
+    return f"[Source: {_REDACTED}; {_format_place(text, at)}]"
 
 
 def _format_place(text: str, at: int) -> str:
