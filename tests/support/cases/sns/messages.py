@@ -308,6 +308,7 @@ def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
     )
     yield "a name of 257", "a" * 257, text, "Length of message attribute name must be less than 256 bytes."
     yield "a foreign character", "a^*?", text, foreign
+    yield "a letter outside ASCII", "é", text, foreign.replace("#x5E", "#xE9")
     for name, how in ((".abc", "starting"), ("abc.", "ending")):
         yield (
             f"the name {name}",

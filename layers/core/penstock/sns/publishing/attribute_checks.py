@@ -52,10 +52,14 @@ def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
 
 
 def find_name_problem(name: str) -> str | None:
-    """Returns SNS's text about the name of an attribute, or None. Letters of every script are allowed, as in SQS."""
+    """Returns SNS's text about the name of an attribute, or None. A name has letters of ASCII only ("Amazon SNS message
+    attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html).
+    """
     if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
         return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
-    foreign = next((character for character in name if not (character.isalnum() or character in "-_.")), None)
+    foreign = next(
+        (sign for sign in name if not (sign.isascii() and (sign.isalnum() or sign in "-_."))), None
+    )
     if foreign is not None:
         return (
             f"Invalid non-alphanumeric character '#x{ord(foreign):X}' was found in the message attribute name. "
