@@ -175,7 +175,11 @@ def test_an_empty_policy_removes_it() -> None:
         ),
         (
             json.dumps({"deadLetterTargetArn": ARN, "maxReceiveCount": True}),
-            "Invalid value for maxReceiveCount: True, valid values are from 1 to 1000 both inclusive.",
+            "Invalid value for maxReceiveCount: true, valid values are from 1 to 1000 both inclusive.",
+        ),
+        (
+            json.dumps({"deadLetterTargetArn": ARN, "maxReceiveCount": None}),
+            "Invalid value for maxReceiveCount: null, valid values are from 1 to 1000 both inclusive.",
         ),
         (
             json.dumps({"deadLetterTargetArn": "dead", "maxReceiveCount": 1}),

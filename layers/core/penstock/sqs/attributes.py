@@ -330,7 +330,10 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
     if len(policy) > 2:
         reason = "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount]."
         raise make_policy_error("RedrivePolicy", text, reason)
-    count, arn = str(policy["maxReceiveCount"]), str(policy["deadLetterTargetArn"])
+    count, arn = (
+        value if isinstance(value, str) else json.dumps(value)
+        for value in (policy["maxReceiveCount"], policy["deadLetterTargetArn"])
+    )
     if not _limit_range(1, 1_000)(count):
         reason = (
             f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
