@@ -31,7 +31,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
     found: list[object] = []
     for given in (criteria.filters if criteria is not None else None) or ():
         try:
-            policy = policies.compile_policy(given.pattern or "{}", "MessageBody")
+            pattern = "{}" if given.pattern is None else given.pattern
+            policy = policies.compile_policy(pattern, "MessageBody")
         except InvalidParameter as error:
             raise InvalidParameterValueException(
                 "Invalid filter pattern definition.", error.message

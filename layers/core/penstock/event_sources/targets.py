@@ -21,7 +21,9 @@ def is_url(target: str) -> bool:
 
 
 def parse_target(text: str, account_id: str, region: str) -> str:
-    """Returns the ARN or URL that a text names, in its stored form. Raises InvalidParameterValueException."""
+    """Returns the ARN or URL that a text names, in its stored form. An ARN without a qualifier means $LATEST, so the
+    stored form omits this qualifier. Raises InvalidParameterValueException.
+    """
     if is_url(text):
         if problem := find_endpoint_problem(text, takes_credentials=False):
             raise InvalidParameterValueException(f"The URL of a mapping cannot be used: {problem}.")
@@ -29,7 +31,7 @@ def parse_target(text: str, account_id: str, region: str) -> str:
     function = parse_function(text, account_id, region)
     if function is None:
         raise InvalidParameterValueException(f"{text} is not the name or the ARN of a function.")
-    return str(function)
+    return str(function._replace(qualifier="") if function.qualifier == "$LATEST" else function)
 
 
 def check_target(target: str, account_id: str, region: str, settings: Settings) -> None:

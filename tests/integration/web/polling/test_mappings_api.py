@@ -153,7 +153,8 @@ def test_one_mapping_from_a_queue_to_a_function(harness: Harness) -> None:
     _, arn = harness.queue()
     name = harness.function(lambda _: None)
     made = harness.map(arn, name)
-    for function in (name, f"arn:aws:lambda:us-east-1:000000000000:function:{name}"):
+    arn_of_function = f"arn:aws:lambda:us-east-1:000000000000:function:{name}"
+    for function in (name, f"{name}:$LATEST", arn_of_function, f"{arn_of_function}:$LATEST"):
         text = (
             f'An event source mapping with SQS arn (" {arn} ") and function (" {function} ") already exists. '
             f"Please update or delete the existing mapping with UUID {made}"
@@ -248,6 +249,7 @@ def test_members_without_effect_are_read_back(harness: Harness) -> None:
         (True, {"MaximumBatchingWindowInSeconds": 1}),
         (False, {"StartingPosition": "LATEST"}),
         (False, {"FilterCriteria": {"Filters": [{"Pattern": "{"}]}}),
+        (False, {"FilterCriteria": {"Filters": [{"Pattern": ""}]}}),
         (False, {"FilterCriteria": {"Filters": [{"Pattern": "{}"}] * 6}}),
         (False, {"FunctionName": "arn:aws:lambda:us-east-1:999999999999:function:f"}),
         (False, {"FunctionName": "arn:aws:lambda:eu-west-1:000000000000:function:f"}),
