@@ -149,7 +149,7 @@ def test_bodies_that_are_none(scheduler: Scheduler, send: Send, body: bytes) -> 
 @pytest.mark.parametrize(
     ("method", "path"),
     [("PUT", "/schedules"), ("DELETE", "/schedules"), ("POST", "/schedules"), ("PUT", "/schedule-groups/a"),
-     ("DELETE", "/schedule-groups"), ("GET", "/tags"), ("PUT", "/tags/a")],
+     ("DELETE", "/schedule-groups"), ("GET", "/tags"), ("PUT", "/tags/a"), ("PATCH", "/schedules/a")],
 )  # fmt: skip
 def test_paths_that_lead_nowhere(scheduler: Scheduler, send: Send, method: str, path: str) -> None:
     answer = send("GetSchedule", Request(method, path))

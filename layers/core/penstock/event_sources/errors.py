@@ -72,10 +72,19 @@ class LambdaValidationException(LambdaError):
     message_member = "message"
 
 
+class LambdaSerializationException(LambdaError):
+    """The request does not have the form of the model."""
+
+    json_type = query_code = "SerializationException"
+    more_members = OF_USER
+
+
 def as_lambda_error(error: AwsError) -> AwsError:
     """Returns the error in Lambda's form, if Lambda uses another name or status."""
     if isinstance(error, errors.RequestThrottled):
         return TooManyRequestsException(error.message)
     if isinstance(error, ValidationException):
         return LambdaValidationException(error.message)
+    if isinstance(error, errors.SerializationException):
+        return LambdaSerializationException(error.message)
     return ServiceException(error.message) if type(error) is errors.InternalFailure else error

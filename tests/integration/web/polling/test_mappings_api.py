@@ -295,6 +295,22 @@ def test_limits_of_the_model(harness: Harness, members: dict[str, Any]) -> None:
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
 
 
+@pytest.mark.parametrize(
+    ("method", "body", "status", "kind"),
+    [
+        ("POST", "{", 400, "SerializationException"),
+        ("POST", '{"BatchSize":"x"}', 400, "SerializationException"),
+        ("PATCH", "{}", 404, "UnknownOperationException"),
+    ],
+)
+def test_errors_have_the_members_of_lambda(
+    harness: Harness, method: str, body: str, status: int, kind: str
+) -> None:
+    answer = httpx.request(method, f"{harness.service.url}/2015-03-31/event-source-mappings/", content=body)
+    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (status, kind)
+    assert answer.json().keys() == ({"Message", "Type"} if status == 400 else {"Message"})
+
+
 def test_a_mapping_that_is_not_there(harness: Harness) -> None:
     uuid = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
     for call in (

@@ -30,7 +30,8 @@ _RESOURCE = re.compile(
 _PREFIXES = ("/schedule", "/tags", "/2015-03-31/event", "/2017-03-31/tags")
 _MAPPINGS = "2015-03-31/event-source-mappings"
 FORM = b"application/x-www-form-urlencoded"
-REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
+REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
+"""The methods for which a path of `find_rest_resource` gets an answer in AWS's form. No action has PATCH."""
 
 
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:
