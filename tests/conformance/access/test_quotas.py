@@ -180,7 +180,7 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
 # --- request rate ----------------------------------------------------------------------------------------------------
 # The number of requests per second, in both deployments and in the error format of each API. Sources: RequestThrottled
 # (SQS API reference), ThrottledException (SNS, botocore's model), ThrottlingException (EventBridge Scheduler,
-# botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/security.md says which callers share a rate.
+# botocore's model); Retry-After: RFC 9110, 10.2.3. docs/operate/quotas.md says which callers share a rate.
 
 
 RATE = {"QUOTA_REQUESTS_PER_SECOND": "1", "QUEUE_TRUST_FORWARDED": "true"}

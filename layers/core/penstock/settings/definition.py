@@ -136,7 +136,7 @@ class Settings:
         "refuses a publish that adds another one with `Throttled`. AWS has no such quota. 0 means no limit.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
-        "request. Further requests get `RequestThrottled`; see [Security](../operate/security.md#quotas). 0 means "
+        "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
         "no limit.")
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
         "VisibilityTimeout of a queue that is created without one.")

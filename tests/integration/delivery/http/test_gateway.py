@@ -270,7 +270,7 @@ def test_an_account_sends_a_number_of_text_messages_a_day(db: Connection) -> Non
 
 def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db: Connection) -> None:
     """The account does not get a password of the SMS sandbox either. Mail and other accounts continue
-    (docs/operate/security.md, "Quotas")."""
+    (docs/operate/quotas.md)."""
     subscribe(db, "news", PHONE)
     for number in range(2):
         send(db, f"m{number}")

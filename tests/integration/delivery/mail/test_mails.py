@@ -223,7 +223,7 @@ def test_many_readers(db: Connection, deliver: Deliver, mail_server: MailServer)
 
 
 def test_a_topic_of_whose_account_too_many_mails_wait(db: Connection) -> None:
-    """Mails have a separate quota from text messages and pushes (QUOTA_DELIVERIES, docs/operate/security.md)."""
+    """Mails have a separate quota from text messages and pushes (QUOTA_DELIVERIES, docs/operate/quotas.md)."""
     topic = make_topic(db)
     reader = subscribe(db, topic, "reader@example.com")
     for _ in range(2):

@@ -202,7 +202,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 
 
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
-    """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/security.md)."""
+    """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
         answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
         assert [answer.status_code for answer in answers] == [200, 200, 429, 200]

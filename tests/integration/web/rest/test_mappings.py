@@ -165,7 +165,7 @@ def allow(*actions: str) -> str:
 
 
 def test_a_quota_of_an_account(database: Database) -> None:
-    """AWS has no such limit. QUOTA_MAPPINGS is Penstock's (docs/operate/security.md)."""
+    """AWS has no such limit. QUOTA_MAPPINGS is Penstock's (docs/operate/quotas.md)."""
     with running_service(database.api_dsn, **LAMBDA, QUOTA_MAPPINGS="2") as service, service.http() as http:
         new_queue(http, "orders")
         bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]
