@@ -13,7 +13,7 @@ import pytest
 from penstock_web.rest.api import ROUTES
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
-from tests.support.programs.penstock_service import running_service
+from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 from tests.support.web.http_connection import error_code
 from tests.support.web.report_page import ConsoleClient
@@ -348,3 +348,43 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
     rows = audit_of(shared_database, account, "action, interface, actor is not null")
     acts = ("SetUser", "CreateKey", "LimitKey", "RevokeKey", "EndUser")
     assert rows == [(f"penstock:{act}", "database", True) for act in acts]
+
+
+def test_a_deny_of_aws_holds_for_lists_and_runs(
+    http: httpx.Client, root: Header, shared_service: Service, account: str
+) -> None:
+    """ListSchedules of AWS has no Input (EventBridge Scheduler API reference), so a list shows no message that
+    GetSchedule would refuse.
+    """
+    http.post("/v1/queues", json={"name": "q"}, headers=root).raise_for_status()
+    for name in ("open", "payroll"):
+        given = {"name": name, "every": "1h", "target": {"queue": "q", "message": f"text-of-{name}"}}
+        http.post("/v1/schedules", json=given, headers=root).raise_for_status()
+    schedule = f"arn:aws:scheduler:us-east-1:{account}:schedule/default/payroll"
+    denied = [
+        {"Effect": "Deny", "Action": "scheduler:*", "Resource": schedule},
+        {"Effect": "Deny", "Action": "sqs:*", "Resource": f"arn:aws:sqs:us-east-1:{account}:q"},
+    ]
+    policy = {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}, *denied]}
+    http.put("/v1/users/eve", json={"policies": [json.dumps(policy)]}, headers=root).raise_for_status()
+    eve = key_of(http, root, user="eve")
+    listed = http.get("/v1/schedules", headers=eve)
+    assert ([one["name"] for one in listed.json()["schedules"]], listed.json()["unreadable"]) == (
+        ["open"],
+        ["payroll"],
+    )
+    assert "text-of-payroll" not in listed.text
+    whole = http.get("/v1/schedules", headers=root).json()
+    assert [one["name"] for one in whole["schedules"]] == ["open", "payroll"]
+    assert "unreadable" not in whole
+    for path in ("/v1/schedules/payroll/runs", "/v1/schedules/open/runs"):
+        status = http.post(path, headers=eve).status_code
+        assert status == (403 if "payroll" in path else 202)
+    for path in ("messages/peek", "archive", "failures"):
+        assert http.get(f"/v1/queues/q/{path}", headers=eve).status_code == 403
+    console = ConsoleClient(shared_service)
+    console.post("/console/sign-in", key=eve["authorization"].removeprefix("Bearer "))
+    page = console.get("/console/schedules")
+    shown = page if isinstance(page, str) else page.text
+    assert "payroll" in shown
+    assert "scheduler:GetSchedule" in shown

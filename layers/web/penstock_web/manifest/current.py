@@ -268,7 +268,10 @@ SCHEDULE_DEFAULTS: Final[Document] = {
 
 
 def _read_schedules(found: Current, rest: Rest, warn: Warn) -> None:
-    for shown in msgspec.convert(rest.call("GET", "/schedules")["schedules"], list[CurrentSchedule]):
+    page = rest.call("GET", "/schedules")
+    for name in msgspec.convert(page.get("unreadable", []), list[str]):
+        warn(f"left out: the schedule {name}, which the caller may not read (scheduler:GetSchedule)")
+    for shown in msgspec.convert(page["schedules"], list[CurrentSchedule]):
         if "arn" in shown.target or (shown.cron is None and shown.fire_at is None):
             warn(f"left out: the schedule {shown.name}, which was created through EventBridge Scheduler")
             continue

@@ -152,7 +152,7 @@ DELETE /queues/{name}/messages: queue: sqs:DeleteMessage
 GET /queues/{name}/messages/peek: queue: sqs:ReceiveMessage
 DELETE /queues/{name}/messages/{id}: queue: sqs:DeleteMessage
 PATCH /queues/{name}/messages/{id}: queue: sqs:ChangeMessageVisibility
-GET /queues/{name}/archive: queue: penstock:ReadArchive
+GET /queues/{name}/archive: queue: penstock:ReadArchive sqs:ReceiveMessage
 POST /queues/{name}/messages/search: queue: sqs:ReceiveMessage
 GET /queues/{name}/failures: queue: sqs:ReceiveMessage
 POST /queues/{name}/moves: queue: sqs:StartMessageMoveTask
@@ -199,7 +199,7 @@ GET /schedules/{name}: schedule: scheduler:GetSchedule
 PUT /schedules/{name}: schedule: scheduler:CreateSchedule scheduler:UpdateSchedule
 PATCH /schedules/{name}: schedule: scheduler:UpdateSchedule
 DELETE /schedules/{name}: schedule: scheduler:DeleteSchedule
-POST /schedules/{name}/runs: schedule: penstock:RunSchedule
+POST /schedules/{name}/runs: schedule: penstock:RunSchedule scheduler:GetSchedule
 GET /schedules/{name}/runs: schedule: scheduler:GetSchedule
 POST /previews: account: penstock:PreviewSchedule
 POST /mappings: mappings: lambda:CreateEventSourceMapping

@@ -213,7 +213,7 @@ def peek(
     return fit_page(page, context)
 
 
-@needs("queue", "penstock:ReadArchive")
+@needs("queue", "penstock:ReadArchive", "sqs:ReceiveMessage")
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:

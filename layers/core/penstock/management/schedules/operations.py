@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
-from penstock.access.authorization import check_user
+from penstock.access.authorization import check_user, is_user_allowed
 from penstock.access.quotas import check_quota, is_reached
 from penstock.access.resources import ANY
 from penstock.aws.schedule_arn import DEFAULT_GROUP
@@ -295,7 +295,10 @@ def describe_schedule(name: str, context: Context) -> Operation[ShownSchedule]:
 def list_schedules(
     status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
 ) -> Operation[SchedulePage]:
-    """Returns schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    """Returns schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX.
+
+    ListSchedules of AWS shows no messages. Therefore only the names of schedules that the caller may not read appear.
+    """
     if name_prefix and not may_be_schedule_name(name_prefix):
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
@@ -303,11 +306,21 @@ def list_schedules(
         LIST_SCHEDULES,
         (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
     )
-    schedules = []
+    schedules, unreadable = [], []
     for number, row in enumerate(rows):
-        schedules.append(to_shown_schedule(read_row(row.schedule), count_previews(context)))
+        read = read_row(row.schedule)
+        if may_read(read.name, context):
+            schedules.append(to_shown_schedule(read, count_previews(context)))
+        else:
+            unreadable.append(read.name)
         yield from yield_to_others(number)
-    return SchedulePage(schedules)
+    return SchedulePage(schedules, unreadable or UNSET)
+
+
+def may_read(name: str, context: Context) -> bool:
+    """Returns whether the caller's policies allow GetSchedule on a schedule."""
+    arn = build_schedule_arn(name, context)
+    return context.caller.principal.is_root or is_user_allowed("scheduler", "GetSchedule", arn, context)
 
 
 def yield_to_others(number: int) -> Operation[None]:
@@ -323,7 +336,7 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
     return to_preview(expression, now, request.count or count_previews(context))
 
 
-@needs("schedule", "penstock:RunSchedule")
+@needs("schedule", "penstock:RunSchedule", "scheduler:GetSchedule")
 @audited(lambda name, context: Act("penstock:RunSchedule", build_schedule_arn(name, context)))
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, and ScheduleConflict if its target refuses

@@ -204,9 +204,13 @@ class ShownSchedule(Struct):
 
 
 class SchedulePage(Struct):
-    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX.
+
+    `unreadable` has the names of the schedules that the caller may list but not read.
+    """
 
     schedules: list[ShownSchedule]
+    unreadable: list[str] | UnsetType = UNSET
 
 
 class Synced(Struct):

@@ -30,10 +30,14 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """A schedule of the list. `is_late` says that the schedule has been due for more than a minute."""
+    """A schedule of the list. `is_late` says that the schedule has been due for more than a minute.
+
+    `is_readable` says whether the caller may see more than the name and the status.
+    """
 
     schedule: ShownSchedule
     is_late: bool
+    is_readable: bool
 
 
 @screen(
@@ -66,7 +70,8 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
     found = []
     for number, row in enumerate((yield from Call(LIST_SCHEDULES, (*place, *names, PAGE + 1)))):
         read = read_row(row.schedule)
-        found.append(ListedSchedule(to_shown_schedule(read, FIRES), is_late(read, row.now)))
+        readable = management.may_read(read.name, context)
+        found.append(ListedSchedule(to_shown_schedule(read, FIRES), is_late(read, row.now), readable))
         yield from management.yield_to_others(number)
     return found
 
