@@ -17,7 +17,7 @@ FUNCTION = """\
       FunctionName: !Sub "${{AWS::StackName}}-{name}"
       Role: !GetAtt FunctionRole.Arn
 """
-# Only the function that waits for messages needs a separate bound ("Concurrency" in docs/operate/deployment.md).
+# Only the function that waits for messages needs a separate bound ("Concurrency" in docs/operate/lambda_limits.md).
 CONCURRENCY = {
     "SqsReceiveMessage": """\
       ReservedConcurrentExecutions: !If [ReceivesShare, !Ref AWS::NoValue, !Ref ReceiveConcurrency]

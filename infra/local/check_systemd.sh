@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Asks systemd about infra/systemd (docs/operate/deployment.md, docs/operate/metrics_job.md): whether every line is valid, and how much a
+# Asks systemd about infra/systemd (docs/operate/systemd.md, docs/operate/metrics_job.md): whether every line is valid, and how much a
 # compromised service could do.
 #
 # Without systemd-analyze (250 or newer), as on macOS, this says so and succeeds.

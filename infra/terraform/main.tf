@@ -1,5 +1,5 @@
 # Penstock on AWS as containers: a load balancer, tasks of ECS Fargate with PgBouncer beside the service, and PostgreSQL
-# of RDS. It needs a network, a certificate and the two images of infra/container; docs/operate/deployment.md tells how.
+# of RDS. It needs a network, a certificate and the two images of infra/container; docs/operate/ecs.md says how.
 #
 #   clients ──https──> balancer ──> task: penstock ──> PgBouncer ──┐
 #                                         └─ LISTEN, migrations ───┴──> RDS for PostgreSQL

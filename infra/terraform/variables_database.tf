@@ -56,7 +56,7 @@ variable "deletion_protection" {
 }
 
 variable "database_ca_file" {
-  description = "File in both images with the authorities that the database's certificate may be of (docs/operate/deployment.md)"
+  description = "File in both images with the authorities that the database's certificate may be of (docs/operate/database.md)"
   type        = string
   default     = "/etc/penstock/rds.pem"
 }

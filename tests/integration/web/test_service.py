@@ -380,7 +380,7 @@ def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
 def test_an_answer_has_4_mib_and_what_stands_around_them(
     database: Database, service: Service, quotes: int, count: int
 ) -> None:
-    """One answer holds four messages of 1 MiB, or three if escapes make them too long (docs/operate/deployment.md)."""
+    """One answer holds four messages of 1 MiB, three if escapes make them too long (docs/operate/lambda_limits.md)."""
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with psycopg.connect(database.dsn, autocommit=True) as sql:

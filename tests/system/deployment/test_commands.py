@@ -1,4 +1,4 @@
-"""Runs every command of docs/operate/deployment.md from a clone in an empty folder with an empty home.
+"""Runs every command of the pages about deployment from a clone in an empty folder with an empty home.
 
 HOW names the part of each command that this test runs, and the reason for the rest. A command without an entry fails.
 
@@ -24,7 +24,15 @@ from tests.support.functions.server import ROOT
 
 pytestmark = pytest.mark.tools
 
-PAGE = (ROOT / "docs/operate/deployment.md").read_text()
+PAGES = (
+    "docs/operate/database.md",
+    "docs/operate/containers.md",
+    "docs/operate/ecs.md",
+    "docs/operate/kubernetes.md",
+    "docs/operate/systemd.md",
+    "docs/operate/lambda.md",
+    "docs/operate/lambda_local.md",
+)
 PYTHON = f"python3.{sys.version_info.minor}"
 PROCESSOR = "x86_64" if platform.machine() == "x86_64" else "arm64"
 # The build for AWS has the template's defaults. This machine has another Python, and perhaps another processor.
@@ -103,7 +111,12 @@ HOW: dict[str, How] = {
 
 
 def page_commands() -> list[str]:
-    return [command for block in blocks(PAGE) for command in commands(block)]
+    return [
+        command
+        for page in PAGES
+        for block in blocks((ROOT / page).read_text())
+        for command in commands(block)
+    ]
 
 
 def entry_of(command: str) -> str | None:
@@ -169,7 +182,7 @@ def test_commands_that_other_tests_run_exist() -> None:
             assert how.text in (ROOT / how.file).read_text(), how
 
 
-def test_they_run_in_the_order_of_the_page(clone: Path) -> None:
+def test_they_run_in_the_order_of_the_pages(clone: Path) -> None:
     (clone / "etc/systemd/system").mkdir(parents=True)
     (clone / "opt").mkdir()
     for command in page_commands():

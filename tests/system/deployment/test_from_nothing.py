@@ -1,4 +1,4 @@
-"""Runs the commands of docs/start/install.md for a clone, and `make lambda` of docs/operate/deployment.md.
+"""Runs the commands of docs/start/install.md for a clone, and `make lambda` of docs/operate/lambda_local.md.
 
 Each runs in a bare clone until Ctrl-C.
 """

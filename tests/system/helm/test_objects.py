@@ -1,7 +1,7 @@
 """Checks that Kubernetes accepts the rendered objects of infra/helm, and that they refer to each other.
 
 The sources are Kubernetes' schemas, "Pod Security Standards" (kubernetes.io), profile Restricted, and "Labels and
-Selectors" (kubernetes.io). docs/operate/deployment.md has the expected values.
+Selectors" (kubernetes.io). docs/operate/kubernetes.md has the expected values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks the promises of docs/operate/deployment.md, "Kubernetes", about infra/helm.
+"""Checks the promises of docs/operate/kubernetes.md about infra/helm.
 
 Other sources are "Pod Lifecycle" (termination of pods) and "Network Policies" (kubernetes.io), "Chart Hooks" (helm.sh),
 "ReceiveMessage" (SQS API Reference: WaitTimeSeconds up to 20), and "AWS SQS Queue" and "ScaledObject specification"

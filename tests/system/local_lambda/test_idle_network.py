@@ -145,7 +145,7 @@ async def send(fleet: Fleet) -> int:
 @pytest.mark.parametrize(
     ("driver", "loss", "statuses"),
     [
-        # The call was under way when the connection broke, so its outcome is unknown (docs/operate/deployment.md).
+        # The call was under way when the connection broke, so its outcome is unknown (docs/operate/lambda_limits.md).
         ("psycopg", "reset", [503, 200]),
         pytest.param("psycopg", "silence", [503, 200], marks=pytest.mark.slow),
         # BEGIN got no answer, so the call certainly had no effect and is made again.

@@ -113,7 +113,7 @@ def test_errors_have_types_and_no_passwords(url: str, event: dict[str, object], 
 
 def documented_command() -> str:
     """Returns the command that stops a deployment if the migration fails."""
-    page = (ROOT / "docs/operate/deployment.md").read_text()
+    page = (ROOT / "docs/operate/lambda.md").read_text()
     (command,) = re.findall(r"^(aws lambda invoke .*(?:(?<=\\)\n.*)*)", page, re.MULTILINE)
     assert isinstance(command, str)
     return command

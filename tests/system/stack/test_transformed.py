@@ -54,9 +54,7 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
     # Each function has three more, and there are an application of CodeDeploy and its role.
     ungradual = kinds(resources_of(TEMPLATE)).total()
     assert found.total() == ungradual + 3 * FUNCTIONS + 2
-    assert (
-        f"{found.total()} in all instead of {ungradual}" in (ROOT / "docs/operate/deployment.md").read_text()
-    )
+    assert f"{found.total()} in all instead of {ungradual}" in (ROOT / "docs/operate/lambda.md").read_text()
 
 
 def test_every_caller_calls_a_functions_alias() -> None:

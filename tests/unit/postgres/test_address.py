@@ -128,7 +128,7 @@ def test_the_source_is_the_one_of_the_script() -> None:
 def test_the_page_names_the_regions() -> None:
     """Other regions need another file."""
     page = (
-        (ROOT / "docs/operate/deployment.md")
+        (ROOT / "docs/operate/database.md")
         .read_text()
         .partition("## TLS to the database")[2]
         .partition("\n## ")[0]

@@ -230,7 +230,7 @@ def test_the_pages_count_the_alarms() -> None:
     docs = TEMPLATE.parent / "docs"
     assert (
         f"There are {without} alarms, {all_of_them} with it"
-        in (docs / "operate" / "deployment.md").read_text()
+        in (docs / "operate" / "lambda_watch.md").read_text()
     )
     assert f"| {without} alarms |" in (docs / "operate" / "costs.md").read_text()
 
@@ -243,21 +243,19 @@ def test_names_of_functions_have_room_for_that_of_their_stack(functions: dict[st
     for file in ("infra/alb/template.yaml", "infra/alarms/template.yaml"):
         parameter = yaml.load((root / file).read_text(), Loader)["Parameters"]["Functions"]
         assert (parameter["Default"], parameter["MaxLength"]) == (name, longest)
-    assert f"at most {longest} characters" in (root / "docs/operate/deployment.md").read_text()
+    assert f"at most {longest} characters" in (root / "docs/operate/lambda.md").read_text()
 
 
 def test_every_bound_of_concurrency_is_in_the_sum_of_connections(template: dict[str, Any]) -> None:
-    page = (TEMPLATE.parent / "docs/operate/deployment.md").read_text()
-    formula = page.partition("clients as environments may run at once:\n")[2].partition("`max_client_conn`")[
-        0
-    ]
+    page = (TEMPLATE.parent / "docs/operate/lambda_limits.md").read_text()
+    formula = page.partition("\n## Concurrency\n")[2].partition("```text\n")[2].partition("```")[0]
     bounds = {name for name in template["Parameters"] if name.endswith("Concurrency")}
     assert set(re.findall(r"\w+Concurrency", formula)) == bounds
     assert f"{len(SCHEDULED) - 1} x ScheduledConcurrency" in formula  # PollMappings has no reservation
 
 
 def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[str, dict[str, Any]]) -> None:
-    page = (TEMPLATE.parent / "docs/operate/deployment.md").read_text()
+    page = (TEMPLATE.parent / "docs/operate/lambda.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| `functions/(\w+)\.py`", page, re.MULTILINE)
     assert dict(rows) == {name.title().replace("_", ""): name for name in OTHERS}
 

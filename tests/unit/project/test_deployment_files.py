@@ -150,7 +150,7 @@ def test_the_build_looks_at_the_interpreter_before_anything_is_installed() -> No
 
 
 def test_the_page_names_the_image_that_is_used() -> None:
-    assert "`python:3.12-slim-bookworm`" in (ROOT / "docs" / "operate" / "deployment.md").read_text()
+    assert "`python:3.12-slim-bookworm`" in (ROOT / "docs" / "operate" / "containers.md").read_text()
 
 
 # --- base images ------------------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class Settings:
     queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. With "
         "`password` they use the password of the address. With `iam` each new connection makes a token from the AWS "
         "credentials of the process; the addresses then need `sslmode=verify-full`. See "
-        "[Deployment](../operate/deployment.md#iam-database-authentication).")
+        "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
     queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
         "connection before it gets 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
@@ -234,8 +234,8 @@ class Settings:
         "measure all queues for `/metrics`. All processes share the rounds. No round runs while nothing changes; a "
         "scrape of `/metrics` then measures the queues first.")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
-        "in the functions `Gateway` and `Rest`; see [Deployment](../operate/deployment.md#long-polls). The function "
-        "of ReceiveMessage has no such limit. With 0 no request waits.")
+        "in the functions `Gateway` and `Rest`; see [Limits of functions](../operate/lambda_limits.md#long-polls). The "
+        "function of ReceiveMessage has no such limit. With 0 no request waits.")
     queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function, "
         "`Gateway` or `Rest`, may have at once. `template.yaml` sets it to the reserved concurrency. A quarter of the "
         "environments, rounded down, may wait for messages; with 0 all of them may.")
@@ -247,7 +247,7 @@ class Settings:
         "source mappings, since the function `PollMappings` polls for the mappings. The container always has this API.")
     queue_usage_metrics = Setting(False, help="Makes Lambda functions write a line of metrics for each request that "
         "sends, receives or deletes messages. The metrics have the names of SQS; see "
-        "[Deployment](../operate/deployment.md).")
+        "[Watch Lambda functions](../operate/lambda_watch.md#metrics).")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
         "way after SIGTERM or Ctrl-C.")
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "

@@ -27,8 +27,7 @@ from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, Ru
 
 T = TypeVar("T")
 
-# Mangum logs a line for each request. The function does not log successful requests (docs/operate/deployment.md,
-# "Logs").
+# Mangum logs a line for each request. The function does not log successful requests (docs/operate/logs.md).
 logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
