@@ -200,7 +200,7 @@ def test_every_attack_has_a_test() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("signatures", "signatures that nobody made so"), ("bearer keys", "bearer keys that are none"),
+        ("signatures", "invalid signatures"), ("bearer keys", "invalid bearer keys"),
         ("receipt handles", "receipt handles: each bit"), ("addresses of webhooks", "addresses of webhooks"),
         ("smuggled requests", "requests that hide another"), ("hostile requests", "malformed requests"),
     ],
