@@ -138,6 +138,10 @@ def test_an_empty_value_takes_an_attribute_away(sns: Sns) -> None:
         ("DisplayName", "x" * 101),
         ("Policy", "{"),
         ("Policy", '{"Statement": ["x"]}'),
+        (
+            "Policy",
+            json.dumps({"Statement": [{**PUBLISH, "Resource": "arn:aws-cn:sns:us-east-1:000000000000:t"}]}),
+        ),
         ("Policy", json.dumps({"Version": "x" * 30_720})),
         ("DisplayName", "a\0b"),
         ("ContentBasedDeduplication", "true"),

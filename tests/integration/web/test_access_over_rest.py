@@ -28,6 +28,7 @@ def token(database: Database, account: str | None) -> Header:
         return {"authorization": f"Bearer {ring.create(account, '', bearer=True).token}"}
 
 
+ELSEWHERE = '{"Statement": {"Effect": "Deny", "Action": "sqs:*", "Resource": ["*", "arn:aws-cn:sqs:*:*:q"]}}'
 ACCOUNTS = count(100_000_000_000)
 
 
@@ -116,6 +117,7 @@ def test_accounts_do_not_see_each_other(http: httpx.Client, root: Header, shared
         ("PUT", "/v1/users/a b", {"policies": ["read"]}),
         ("PUT", "/v1/users/ann", {"policies": ["root"]}),
         ("PUT", "/v1/users/ann", {"policies": ["read"] * 11}),
+        ("PUT", "/v1/users/ann", {"policies": [ELSEWHERE]}),
         ("POST", "/v1/keys", {"expires_at": "2001-01-01T00:00:00Z"}),
         ("POST", "/v1/keys", {"expires_at": "2099-01-01T00:00:00"}),
         ("POST", "/v1/keys", {"description": "\0"}),

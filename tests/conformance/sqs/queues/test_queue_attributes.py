@@ -128,7 +128,16 @@ def test_the_type_of_a_fifo_queue_can_be_set_to_itself(sqs: Sqs) -> None:
     assert found == {"FifoQueue": "true", "VisibilityTimeout": "7"}
 
 
-@pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}'])
+FOREIGN = '{"Statement":{"Effect":"Deny","Principal":%s,"Action":"sqs:*","%s":"arn:aws%s:%s"}}'
+ELSEWHERE = [
+    FOREIGN % ('"*"', "Resource", "-cn", "sqs:us-east-1:000000000000:*"),
+    FOREIGN % ('"*"', "NotResource", "-us-gov", "sqs:*:*:q"),
+    FOREIGN % ('"*"', "Resource", "-*", "*"),
+    FOREIGN % ('{"AWS":"arn:aws-cn:iam::000000000000:user/u"}', "Resource", "", "sqs:*:*:*"),
+]
+
+
+@pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}', *ELSEWHERE])
 def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
     """CreateQueue, Policy: "a valid Amazon Web Services policy". After an error, the old policy stays."""
     url = sqs.create(Policy=POLICY)

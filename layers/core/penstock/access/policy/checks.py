@@ -21,9 +21,7 @@ MOST_BRACKETS = 500  # a policy with 20 statements has 100 patterns
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
 # Patterns are compiled when a policy is checked, since every function imports this module. An account, an identity of
 # IAM or STS, or the id that AWS shows for an identity that was deleted.
-_PRINCIPAL = (
-    r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[A-Za-z0-9_+=,.@/-]+)"
-)
+_PRINCIPAL = r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[A-Za-z0-9_+=,.@/-]+)"
 _ACTION = r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)"
 _OPERATOR = (
     r"(forallvalues:|foranyvalue:)?((string(not)?(equals|equalsignorecase|like)"

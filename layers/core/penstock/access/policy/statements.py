@@ -135,7 +135,7 @@ def find_misspelling(text: str) -> str | None:
         return f"a policy has {', '.join(sorted(_DOCUMENT))}, not {unknown[0]!r}"
     if (version := document.get("Version", _VERSIONS[0])) not in _VERSIONS:
         return f"the Version of a policy is {' or '.join(_VERSIONS)}, not {version!r}"
-    return _find_misspelt_statement(as_list(document.get("Statement")))
+    return _find_misspelt_statement(as_list(document.get("Statement"))) or _find_foreign_resource(text)
 
 
 def _find_misspelt_statement(statements: list[object]) -> str | None:
@@ -154,6 +154,20 @@ def _find_misspelt_statement(statements: list[object]) -> str | None:
         if sid:  # Terraform writes an empty Sid
             seen.add(sid)
     return None
+
+
+def _find_foreign_resource(policy: str) -> str | None:
+    """Returns a problem if the partition of a resource can never be `aws`: such a resource would match nothing."""
+    for statement in list_statements(policy):
+        for text in (*as_list(statement.get("Resource", [])), *as_list(statement.get("NotResource", []))):
+            if isinstance(text, str) and text.startswith("arn:") and not _may_be_ours(text):
+                return f"an ARN begins with arn:aws:, not {text[:80]!r}: Penstock has only the partition aws"
+    return None
+
+
+def _may_be_ours(arn: str) -> bool:
+    head, star, _ = arn.removeprefix("arn:").partition(":")[0].partition("*")
+    return Pattern(head + star).matches("aws")
 
 
 def _parse_statement(fields: dict[str, object], of_user: bool) -> PolicyStatement:
