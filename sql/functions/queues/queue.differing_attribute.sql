@@ -1,13 +1,14 @@
 -- queue.differing_attribute(stored, given): returns the first given attribute of a queue, a topic or a subscription
 -- whose value differs from the stored one, or null. An attribute that is not stored equals an empty one. Attributes
--- that hold JSON are equal if they differ only in white space or in the order of names. CreateQueue, CreateTopic and
--- Subscribe use the answer to decide whether the existing object is the requested one.
+-- that hold JSON are equal if they differ only in white space or in the order of names, and an empty object equals an
+-- empty attribute. CreateQueue, CreateTopic and Subscribe use the answer to decide whether the existing object is the
+-- requested one.
 create or replace function queue.differing_attribute(p_stored jsonb, p_given jsonb) returns text
 language sql immutable as $$
 select g.key
 from jsonb_each_text(p_given) g, coalesce(p_stored ->> g.key, '') s(value)
 where s.value <> g.value
     and (g.key not in ('DeliveryPolicy', 'FilterPolicy', 'Policy', 'RedriveAllowPolicy', 'RedrivePolicy')
-        or queue.as_json(s.value) <> queue.as_json(g.value))
+        or coalesce(queue.as_json(nullif(s.value, '')), '{}') <> coalesce(queue.as_json(nullif(g.value, '')), '{}'))
 order by g.key limit 1
 $$;

@@ -165,6 +165,8 @@ def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> N
     }
     for first, equal, other in (
         ({}, {"RawMessageDelivery": "false"}, {"RawMessageDelivery": "true"}),
+        ({}, {"FilterPolicy": "{ }"}, {"FilterPolicy": '{"kind":["book"]}'}),
+        ({"FilterPolicy": "{}"}, {"FilterPolicy": ""}, {"FilterPolicy": '{"kind":["book"]}'}),
         (policies, {"FilterPolicyScope": "MessageAttributes"}, {"FilterPolicyScope": "MessageBody"}),
         (
             policies,
