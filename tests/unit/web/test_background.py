@@ -310,6 +310,35 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(
     assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 3001)
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"),
+            "database read-only",
+        ),
+        (
+            psycopg.OperationalError("FATAL:  sorry, too many clients already"),
+            "database has too few connections",
+        ),
+        (
+            psycopg.OperationalError('FATAL:  too many connections for role "api"'),
+            "database has too few connections",
+        ),
+    ],
+    ids=repr,
+)
+async def test_an_outage_names_its_cause(
+    caplog: pytest.LogCaptureFixture, error: Exception, said: str
+) -> None:
+    rest = Rest()
+    caplog.set_level("WARNING")
+    await rest.times(failing(rest, error, 3000), HOUR)
+    (began, _) = caplog.records
+    assert began.getMessage().startswith(f"{said}: trying again until ")
+    assert began.exc_info is None
+
+
 async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
     await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
@@ -323,6 +352,7 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
         (psycopg.OperationalError("the connection was lost"), True),
         (psycopg.errors.AdminShutdown(), True),
         (psycopg.errors.TooManyConnections(), True),
+        (psycopg.errors.ReadOnlySqlTransaction(), True),
         (psycopg.errors.ObjectNotInPrerequisiteState(), False),  # a table without a replica identity
         (psycopg.errors.UndefinedFunction(), False),
         (KeyError(), False),

@@ -2,8 +2,28 @@
 
 import logging
 from time import monotonic
+from typing import Final
+
+import psycopg
 
 _log = logging.getLogger(__name__)
+
+# The texts of PostgreSQL and PgBouncer. A refused connection has no SQLSTATE in psycopg.
+_TOO_MANY: Final = (
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+    "no more connections",
+)
+
+
+def describe(cause: BaseException) -> str:
+    """Returns what happened: the database is read-only, has too few connections, or cannot be used at all."""
+    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
+        return "database read-only: trying again until it takes changes"
+    if any(text in str(cause) for text in _TOO_MANY):
+        return "database has too few connections: trying again until one is free"
+    return "database unavailable: trying again until it is back"
 
 
 class Outage:
@@ -23,7 +43,7 @@ class Outage:
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
             _log.error(
-                "database unavailable: trying again until it is back",
+                describe(cause),
                 extra={"worker": who, "cause": " ".join(str(cause).split())},
             )
         self._failing.add(who)

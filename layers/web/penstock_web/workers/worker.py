@@ -182,6 +182,8 @@ def is_outage(error: Exception) -> bool:
     Some errors would occur again, such as a table that refuses a change. Such errors are not an outage, although
     psycopg raises OperationalError for some of them.
     """
+    if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        return True
     if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return False
     return error.sqlstate is None or find_meaning(error.sqlstate).is_temporary
