@@ -39,14 +39,18 @@ ROOT = Path(__file__).parents[2]
 FORM: EventForm = "alb_multi_value"
 HEAD = """# Latency of the functions
 
-Written by `python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md`, which runs what `sam
-build` made in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer on the same machine:
-{machine}. {load} {date}; {cold} cold and {warm} warm invocations a function, one at a time. Milliseconds from handing
-over the event to having the answer. Cold: a new process that imports the handler, reads its secret (of a Secrets
-Manager on this machine, with TLS and the machine's certificate authorities), connects through PgBouncer and answers;
-AWS's own part of a cold start (fetching the code, starting the microVM) comes on top. `p99` of so few cold starts is
-their maximum. Processor: of that process until its answer, the least of the cold starts, to which other programs add
-little.
+For operators: see how long each Lambda function takes, cold and warm.
+
+{date}; {cold} cold and {warm} warm invocations a function, one at a time; milliseconds from the event to the answer.
+
+- **Cold**: a new process imports the handler, reads its secret (of a Secrets Manager on this machine, with TLS and the
+  machine's certificate authorities), connects through PgBouncer and answers. AWS's own part of a cold start (fetching
+  the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
+- **Processor**: of that process until its answer; the least of the cold starts, to which other programs add little.
+- **Machine**: what `sam build` made, in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer on
+  the same machine: {machine}. {load}
+
+Written by `python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md`.
 
 | function | answer | cold p50 | cold p99 | warm p50 | warm p99 | cold processor |
 | --- | --- | --- | --- | --- | --- | --- |

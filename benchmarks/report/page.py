@@ -26,32 +26,36 @@ from .summary import RESULTS, read_summaries
 PAGE = Path(__file__).parents[2] / "docs" / "explain" / "performance.md"
 HEAD = """# Performance
 
-Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.
-How it is measured: [Benchmarks: measurements and goals](benchmarks.md).
-CPU is user and system time of the whole server side (service,
-PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
-"busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
-The goals were set on another machine: what carries over is in the second table. An interpreter that is "optimised" was
-built with profile-guided optimisation, a "plain" one was not; it runs Penstock and the libraries in Python.
-"CPU in INSERTs" says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server side.
-They are measured with pgbench (16 clients, prepared statements) on Penstock's server in the same run, so that figures
-of different machines can be compared. `-`, or an empty cell, is a figure that was not measured: libraries have no load
-generator beside them, and some clients do not time their calls. "short" is a run of less than a second of CPU,
-whose CPU figure is coarse.
+For everybody: see what a message costs in CPU, how fast it is, and how Penstock compares with its peers.
 
-Each section has a separate day and commit, named below its heading, so sections do not repeat each other's figures.
-For planning, use the figures of [Sizing](../operate/sizing.md): they come from a separate run of
-Penstock alone.
+[How speed is measured](benchmarks.md) has the method. For planning, use [Sizing](../operate/sizing.md), a separate run
+of Penstock alone. Each section has a separate day and commit, named below its heading, so sections do not repeat each
+other's figures.
+
+- **CPU** is user and system time of the whole server side (service, PostgreSQL, PgBouncer; of libraries: the library
+  too) for 1,000 messages. The load generator is apart. "short" is a run of less than a second of CPU, whose CPU figure
+  is coarse.
+- **CPU in INSERTs** says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server
+  side. pgbench measures them (16 clients, prepared statements) on Penstock's server in the same run, so that figures of
+  different machines can be compared.
+- **Goals** were set on another machine: "The goals beside each peer" has what carries over.
+- **"busy host"**: other programs used the machine, so rates and latencies are worse than on a quiet one.
+- **"optimised"**: an interpreter built with profile-guided optimisation; a "plain" one was not. It runs Penstock and
+  the libraries in Python.
+- **`-`, or an empty cell**: not measured. Libraries have no load generator beside them, and some clients do not time
+  their calls.
+
+Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.
 """
 IN_SHORT = """## In short
 
-Penstock's figures of the table below; and the peers that need less CPU of the server side for a message than Penstock
-in the same run. All others there need more.
+Penstock's figures of the table below, and the peers that need less CPU of the server side for a message in the same
+run. All other peers need more.
 """
 BESIDE_PEERS = """## The goals beside each peer
 
 What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
-by the peer's figure on the machine for which the goal was set. Valid runs only, and peers that had a figure there.
+divided by the peer's figure on the machine for which the goal was set. Only valid runs, and peers with a figure there.
 """
 # columns such as "p50 ms" and "call p99 ms", in which 0 is impossible
 _IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
