@@ -5,7 +5,7 @@ of "Cron expressions" (EventBridge User Guide), which have the same six fields.
 
 Also tests the descriptions for people. The first nine descriptions come from the REST API ("Schedules").
 
-Also compares the table of expressions in docs/reference/schedules.md with the code.
+Also compares the table of expressions in docs/reference/schedule_expressions.md with the code.
 
 Also tests the modules that an import of the package loads.
 """
@@ -215,7 +215,7 @@ ROW = re.compile(r"\| `?([A-Za-z_ ]+?)`? \| `([^`]+)` \| `([^`]+)` \| (.+) \|")
 
 
 def test_the_table_of_expressions() -> None:
-    text = (Path(__file__).parents[4] / "docs/reference/schedules.md").read_text()
+    text = (Path(__file__).parents[4] / "docs/reference/schedule_expressions.md").read_text()
     rows = ROW.findall(text)
     assert {form for form, *_ in rows} == {"cron", "every", "when", "fire_at", "EventBridge Scheduler"}
     for form, written, canonical, description in rows:
