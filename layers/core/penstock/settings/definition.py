@@ -57,7 +57,7 @@ class Settings:
         "region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas. They must include `QUEUE_REGION`. The service refuses requests that are signed "
-        "for another region, and schedules whose target is in another region; see [Beyond one database "
+        "for another region, and schedules whose target is in another region; see [Scale beyond one "
         "server](../operate/scaling.md). If it is empty, the service serves any region.")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
@@ -263,7 +263,7 @@ class Settings:
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
         "records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [Access log](../operate/access_log.md). `off`: it writes no lines.")
+        "for each request; see [Log each request](../operate/access_log.md). `off`: it writes no lines.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:
