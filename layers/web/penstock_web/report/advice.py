@@ -34,11 +34,11 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
         "Repair the endpoint; deliveries then continue", f"{_INCIDENTS}#deliveries-that-do-not-arrive"
     ),
     Cause.MAPPING_STOPPED: Advice(
-        "Remove the cause, then run: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stands"
+        "Remove the cause, then run: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stopped"
     ),
     Cause.FUNCTION_FAILS: Advice(
         "Look at the function's log, and check that the service can reach it",
-        f"{_MAPPINGS}#a-mapping-that-stands",
+        f"{_MAPPINGS}#a-mapping-that-stopped",
     ),
     Cause.POISON_GROUP: Advice(
         "Look at the messages with most receives; a RedrivePolicy sets them aside",

@@ -1,5 +1,4 @@
-"""Tests batches of a mapping, in virtual time. Rules: docs/reference/event_source_mappings.md, "What happens to
-messages"."""
+"""Tests batches of a mapping, in virtual time. Rules: docs/reference/mapping_polling.md."""
 
 from __future__ import annotations
 
