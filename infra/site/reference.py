@@ -39,7 +39,8 @@ def render_reference(root: Path) -> dict[str, str]:
 def _render_actions() -> Iterator[str]:
     yield "# Actions\n"
     yield "For developers: look up whether Penstock implements an action of AWS.\n"
-    yield "[Compatibility](compatibility.md) has limits and differences, [Unusual requests](cases.md) has answers.\n"
+    yield "[Compatibility](compatibility.md) has differences, [Limits of SQS](limits.md) has limits,"
+    yield "[Unusual requests](cases.md) has answers.\n"
     for service, title in _SERVICES.items():
         names = sorted(action.name for action in ACTIONS if action.service == service)
         yield f"## {title}\n\n{', '.join(f'`{name}`' for name in names)}\n"

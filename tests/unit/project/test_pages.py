@@ -221,11 +221,13 @@ def test_the_actions_of_topics_are_those_of_the_table() -> None:
 
 
 # --- docs/reference/compatibility.md ----------------------------------------------------------------------------------
-# The page names the same client versions as the files of `make clients`.
 COMPATIBILITY_PAGE = DOCS / "reference" / "compatibility.md"
+
+# docs/reference/clients.md names the same client versions as the files of `make clients`.
+CLIENTS_PAGE = DOCS / "reference" / "clients.md"
 CLIENTS = ROOT / "tests/support/clients"
-COMPATIBILITY_ROWS = dict(
-    re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)
+CLIENT_ROWS = dict(
+    re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", CLIENTS_PAGE.read_text(), re.MULTILINE)
 )
 
 
@@ -296,7 +298,7 @@ INSTALLED = {
 
 @pytest.mark.parametrize("client", INSTALLED)
 def test_the_version_of_a_row(client: str) -> None:
-    shown = re.findall(r"[\d.]+", COMPATIBILITY_ROWS[client])
+    shown = re.findall(r"[\d.]+", CLIENT_ROWS[client])
     assert [
         f"{version}.".startswith(f"{short}.") for short, version in zip(shown, INSTALLED[client], strict=True)
     ] == [True for _ in shown]
