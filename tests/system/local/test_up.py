@@ -152,7 +152,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == (
-        "penstock: starting, with a database\n"
+        "penstock: starting with its own PostgreSQL\n"
         f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
     )
     assert list(state.iterdir()) == []
@@ -179,7 +179,7 @@ def test_the_start_says_what_it_does(tmp_path: Path) -> None:
     command = [*COMMAND, "up", "--port", str(free_port()), "--data-dir", str(file / "new")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     assert done.stderr.splitlines()[:-1] == [
-        "penstock: starting, with a database",
+        "penstock: starting with its own PostgreSQL",
         "penstock: warning: --data-dir starts a new database and ignores DATABASE_URL",
         f"penstock: starting PostgreSQL in {file / 'new'}, a new database: this takes some seconds",
     ]

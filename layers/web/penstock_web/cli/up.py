@@ -74,7 +74,8 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     if database and (ephemeral or data_dir is not None):
         raise typer.BadParameter("not allowed with --data-dir or --ephemeral", param_hint="--database")
     if ephemeral or data_dir is not None or not os.environ.get("DATABASE_URL", database):
-        print("penstock: starting, with a database", file=sys.stderr, flush=True)  # the imports take a second
+        # The imports take a second.
+        print("penstock: starting with its own PostgreSQL", file=sys.stderr, flush=True)
     from penstock_web.local.up import UpOptions
     from penstock_web.local.up import up as run
 

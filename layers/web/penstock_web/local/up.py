@@ -260,19 +260,23 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
         # Both programs read the key from the environment, so this line does not repeat the secret.
         arguments = variables = ""
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
-    print(f"penstock ready on {address}")
-    print(f"database {database}")
-    print(
-        f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
-        f'.create_queue(QueueName="hello"){remark}'
-    )
-    print(
-        f"awscli   {variables}aws --region {region} --endpoint-url {address} "
-        f"sqs create-queue --queue-name hello{remark}",
-        flush=True,
-    )
+    lines = [
+        f"penstock ready on {address}",
+        f"database {database}",
+        (
+            f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
+            f'.create_queue(QueueName="hello"){remark}'
+        ),
+        (
+            f"awscli   {variables}aws --region {region} --endpoint-url {address} "
+            f"sqs create-queue --queue-name hello{remark}"
+        ),
+    ]
     if settings.console != "off":
-        print(f"console  {address}/console", flush=True)
+        lines.append(f"console  {address}/console")
+    # One write: `print` of an unbuffered process writes the end of a line apart, after another process's line.
+    sys.stdout.write("\n".join([*lines, ""]))
+    sys.stdout.flush()
 
 
 def _check_port(host: str, port: int) -> int:
