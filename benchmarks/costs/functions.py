@@ -47,8 +47,8 @@ For operators: see how long each Lambda function takes, cold and warm.
   machine's certificate authorities), connects through PgBouncer and answers. AWS's own part of a cold start (fetching
   the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
 - **Processor**: of that process until its answer; the least of the cold starts, to which other programs add little.
-- **Machine**: what `sam build` made, in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer on
-  the same machine: {machine}. {load}
+- **Machine**: the code of `sam build`, in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer
+  on the same machine: {machine}. {load}
 
 Written by `python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md`.
 
