@@ -31,42 +31,41 @@ class Settings:
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "
         "through PgBouncer. If it is empty, `penstock up` starts its own PostgreSQL. Every other process needs it.")
     database_direct_url = Setting("", unit="address", secret=True, help="The address of the same database without a "
-        "pooler. The service uses it for LISTEN (a pooler accepts LISTEN but delivers nothing), for migrations, and "
-        "for a few connections that are always busy. If it is empty, the service uses `DATABASE_URL`.")
-    queue_secret = Setting("", unit="name or ARN", help="The secret of AWS Secrets Manager that functions read. It is "
-        "a JSON object that may contain every setting, such as `DATABASE_URL` and `QUEUE_ENCRYPTION_KEY`; its values "
-        "win over the variables of the function. A function reads it at the start, and again when it cannot connect to "
-        "the database. It ignores the secret if the variable `DATABASE_URL` is set.")
+        "pooler. The service uses it for LISTEN, which a pooler does not deliver, for migrations, and for a few busy "
+        "connections. If it is empty, the service uses `DATABASE_URL`.")
+    queue_secret = Setting("", unit="name or ARN", help="The secret of AWS Secrets Manager that functions read at the "
+        "start, and again when they cannot connect. It is a JSON object of settings, such as `DATABASE_URL` and "
+        "`QUEUE_ENCRYPTION_KEY`, which win over the function's variables. A function with the variable `DATABASE_URL` "
+        "ignores it.")
     queue_address = Setting("0.0.0.0:9324", unit="host:port", format=formats.ADDRESS, help="The address on which the "
         "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` says otherwise.")
-    queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of the queue URLs that the "
-        "service returns, `{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A queue URL has the "
-        "region before the account if the region is not `QUEUE_REGION`. If this variable is empty, the service uses "
-        "the address that the client used; [Links](../operate/hosts.md#links) describes which links it then "
-        "writes.")
+    queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of queue URLs, "
+        "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A region other than `QUEUE_REGION` "
+        "precedes the account. If it is empty, the service uses the address that the client used; see "
+        "[Links](../operate/hosts.md#links).")
     queue_allowed_hosts = Setting("", unit="hosts", format=formats.HOSTS, help="The names under which clients reach "
         "the service, separated by commas: `queues.example.com`, `*.example.com` for all names below it, `*` for any "
         "name. IP addresses, names without a dot, names below `localhost`, `internal` and `svc`, and the host of "
         "`QUEUE_BASE_URL` need no entry. See [Hosts](../operate/hosts.md#hosts).")
-    queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`. Takes their "
-        "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set this only behind a proxy that sets both "
+    queue_trust_forwarded = Setting(False, help="Takes the scheme of queue URLs from `X-Forwarded-Proto`, and their "
+        "host from `X-Forwarded-Host` if `QUEUE_ALLOWED_HOSTS` allows it. Set it only behind a proxy that sets both "
         "headers.")
     queue_account_id = Setting("000000000000", unit="12 digits", format=formats.ACCOUNT, help="The account of callers "
         "whose access key id is not a 12-digit account id.")
     queue_region = Setting("us-east-1", format=formats.REGION, help="The region of callers whose request names no "
         "region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
-        "serves, separated by commas. They must include `QUEUE_REGION`. The service refuses requests that are signed "
-        "for another region, and schedules whose target is in another region; see [Scale beyond one "
-        "server](../operate/scaling.md). If it is empty, the service serves any region.")
+        "serves, separated by commas, including `QUEUE_REGION`. The service refuses requests for other regions, and "
+        "schedules with a target in another region; see [Beyond one database server](../operate/scaling.md). If it is "
+        "empty, the service serves any region.")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
         "key of `penstock keys`. See [Access](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
         "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
         "need it.")
-    queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access key. "
-        "A revocation takes effect after this time. With 0 every request looks the key up.")
+    queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access "
+        "key, so when a revocation takes effect. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
         "encrypts nothing with such a key; see [Security](../operate/security.md).")
     queue_console = Setting("", choices=("off", "read", "full"), help="What the console at `/console` lets people do; "
@@ -82,28 +81,25 @@ class Settings:
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
         "needs no credentials.")
     sns_cert_host = Setting("", unit="host", format=formats.HOST, help="The host of `SigningCertURL` in SNS messages. "
-        "Some validators accept only the names of AWS, `sns.<region>.amazonaws.com`; your DNS must then lead this name "
-        "to the service. If it is empty, the URL has the host of the other links in the message.")
+        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS lead such a name to the "
+        "service. If it is empty, the URL has the host of the message's other links.")
     sns_topic_filter_policies = Setting(200, unit="subscriptions", minimum=0, help="The maximum number of "
         "subscriptions of a topic that have a filter policy, as on AWS. Another one gets `FilterPolicyLimitExceeded`. "
         "0 means no limit.")
     sns_account_filter_policies = Setting(10_000, unit="subscriptions", minimum=0, help="The maximum number of "
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
-        "carries text messages and mobile push. The service POSTs each message there and signs it with "
-        "`WEBHOOK_SIGNING_SECRET`; see [Gateway](text_messages.md#gateway). The gateway may be in a private "
-        "network. The workers `deliver` and `maintain` need this variable. If it is empty, the service keeps the "
-        "messages.")
-    sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server that "
-        "takes e-mail for subscriptions: `smtp[s]://[user:password@]host[:port]`; see "
-        "[E-mail](email.md). `smtps` uses TLS from the start, on port 465. `smtp` uses STARTTLS, on port 587, "
-        "and sends no password without it. The workers `deliver` and `maintain` need this variable. If it is empty, "
-        "the service keeps the mails.")
+        "carries text messages and mobile push; it may be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
+        "POST; see [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need it. If it is empty, "
+        "the service keeps the messages.")
+    sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server for "
+        "subscriptions: `smtp[s]://[user:password@]host[:port]`; see [E-mail](email.md). `smtps` uses TLS, port 465. "
+        "`smtp` uses STARTTLS, port 587, and sends no password without it. The workers `deliver` and `maintain` need "
+        "it. If it is empty, the service keeps the mails.")
     sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
         "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
     quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
-        "confirm subscriptions of an account. Further mails wait. The service asks an address once an hour. 0 means no "
-        "limit.")
+        "confirm subscriptions of an account; further mails wait. An address gets one an hour. 0 means no limit.")
     quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
         "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
@@ -116,8 +112,8 @@ class Settings:
         "of platform applications in an account. Another one gets `InvalidParameter`. AWS names no such quota. 0 means "
         "no limit.")
     quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
-        "numbers that an account may record as opted out, including those that it has opted in again. For another one "
-        "the REST API answers 429. AWS names no such quota. 0 means no limit.")
+        "numbers that an account may record as opted out, including those that opted in again. For another one the "
+        "REST API answers 429. AWS names no such quota. 0 means no limit.")
     quota_queues = Setting(100_000, unit="queues", minimum=0, help="The maximum number of queues in an account. "
         "Another one gets `OverLimit`. AWS has no such quota. 0 means no limit.")
     quota_topics = Setting(100_000, unit="topics", minimum=0, help="The maximum number of topics in an account, as on "
@@ -132,8 +128,8 @@ class Settings:
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
         "schedules of an account fire, retries included, as on AWS. Further schedules fire later. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
-        "may wait, and how many messages of each protocol may wait for the gateway or the mail server. The service "
-        "refuses a publish that adds another one with `Throttled`. AWS has no such quota. 0 means no limit.")
+        "may wait, and how many messages of each protocol for the gateway or the mail server. A publish that adds "
+        "another one gets `Throttled`. AWS has no such quota. 0 means no limit.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
         "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
@@ -141,23 +137,23 @@ class Settings:
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
         "VisibilityTimeout of a queue that is created without one.")
     queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
-        "connections of a process, apart from the one that listens. Half of them, up to four, go to "
-        "`DATABASE_DIRECT_URL`, the others to `DATABASE_URL`.")
+        "connections of a process, besides the one that listens. Half of them, up to four, go to "
+        "`DATABASE_DIRECT_URL`.")
     queue_database_driver = Setting("psycopg", choices=DRIVERS, help="The PostgreSQL driver of Lambda functions. "
         "`pg8000` takes less time to import, but more time for each call.")
-    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. With "
-        "`password` they use the password of the address. With `iam` each new connection makes a token from the AWS "
-        "credentials of the process; the addresses then need `sslmode=verify-full`. See "
+    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. "
+        "`password`: with the password of the address. `iam`: with a token from the AWS credentials of the process; "
+        "the addresses then need `sslmode=verify-full`. See "
         "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
     queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
         "connection before it gets 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
-        "call. Calls that clean, measure or move may take three times as long. The service closes the connection of a "
-        "call that takes longer, and the client gets 503; the call may or may not have taken effect.")
+        "call; calls that clean, measure or move may take three times as long. For a longer call the service closes "
+        "the connection and answers 503; the call may or may not have taken effect.")
     queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "
-        "without the wait of a long poll. A request that takes longer gets 408.")
+        "without the wait of a long poll. A longer request gets 408.")
     queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for others to share its database "
-        "call. With 0 it does not wait; the service still merges concurrent sends while an earlier call is under way.")
+        "call. With 0 only sends that arrive during an earlier call share one.")
     queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
         "shared database call. A request beyond it gets 503.")
     queue_shards = Setting(4, unit="writers", minimum=1, maximum=64, help="How many transactions can write to a new "
@@ -170,30 +166,28 @@ class Settings:
         "be in flight, as on AWS. Beyond the limit, a standard queue answers short polls with `OverLimit`, and a FIFO "
         "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
         "limit.")
-    queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="The pause between two rounds of cleaning. "
-        "All processes and functions share the rounds. A process that found nothing to clean waits five times as long "
-        "and, where LISTEN works, until something changes.")
-    queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries in which a "
-        "process looks for message move tasks. Where LISTEN works, a process without a task waits until one starts, "
-        "and begins to work on it within this time.")
-    queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks in which a process "
-        "asks the database whether notifications arrive, which work is due, and whether anything has changed. A "
-        "process may take this long to notice a change through SQL or a change whose notification was lost.")
+    queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="The pause between two rounds of cleaning, "
+        "which all processes and functions share. After a round without work a process waits five times as long and, "
+        "where LISTEN works, until something changes.")
+    queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries for message move "
+        "tasks. Where LISTEN works, a process without a task sleeps until one starts, and begins it within this time.")
+    queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks of an idle "
+        "process: whether notifications arrive, and what is due or has changed. A process may notice a change through "
+        "SQL, or one whose notification was lost, this late.")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
-    queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries in "
-        "which a process looks for due deliveries. A publish, where LISTEN works, or the time of the next retry ends "
-        "the pause.")
+    queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries "
+        "for due deliveries. A publish, where LISTEN works, or the next retry ends it.")
     queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="How long the endpoint "
         "of an event may take to answer, including the time to connect. Subscriptions of SNS topics have 15 seconds, "
         "as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
-        "of deliveries that a process claims at once. It is also the maximum number of its concurrent requests.")
-    queue_schedule_enabled = Setting(True, help="Fires schedules. A process without this stores schedules, and other "
+        "of deliveries that a process claims at once, and of its concurrent requests.")
+    queue_schedule_enabled = Setting(True, help="Fires schedules. A process without it stores schedules, and other "
         "processes and functions fire them.")
-    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The longest pause between two queries in which "
-        "a process looks for due schedules. The process sleeps until the next schedule is due. Where LISTEN works, it "
-        "wakes early only when somebody writes a schedule that is due sooner.")
+    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The longest pause between two queries for due "
+        "schedules. A process sleeps until the next schedule is due; where LISTEN works, a new schedule that is due "
+        "sooner wakes it.")
     queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
         "schedules that a process fires in one transaction.")
     queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "
@@ -207,17 +201,16 @@ class Settings:
     webhook_allow_cidrs = Setting("", unit="networks", help="The networks that webhooks may reach although they are "
         "not public, separated by commas: `10.0.0.0/8,fd00::/8`. If it is empty, webhooks reach public addresses only.")
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
-        "as Standard Webhooks do: `whsec_` and the base64 text of 24 to 64 bytes. To change it, set the new secret and "
-        "the old one, separated by a blank; the service then signs with both.")
-    webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each answer of an endpoint in the log of "
-        "attempts, for administrators. The service never keeps answers from networks of `WEBHOOK_ALLOW_CIDRS`.")
-    queue_lambda_endpoint = Setting("", unit="address", help="Where event source mappings, subscriptions of functions "
-        "and schedules invoke functions: `https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam "
-        "local start-lambda`. If it is empty, a mapping can only have a URL, and the outbox keeps messages for "
-        "functions.")
+        "as Standard Webhooks do: `whsec_` and the base64 text of 24 to 64 bytes. To change it, set the new and the "
+        "old secret, separated by a blank: the service signs with both.")
+    webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each endpoint's answer in the log of "
+        "attempts, for administrators; never answers from networks of `WEBHOOK_ALLOW_CIDRS`.")
+    queue_lambda_endpoint = Setting("", unit="address", help="Where event source mappings, subscriptions and "
+        "schedules invoke functions: `https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam local "
+        "start-lambda`. If it is empty, mappings need a URL, and the outbox keeps messages for functions.")
     queue_lambda_functions = Setting("", unit="names or ARNs", help="The functions that this installation may invoke, "
-        "separated by commas. Each is a name or an ARN, in which `*` matches any characters. If it is empty, the "
-        "installation may invoke any function if `QUEUE_ACCESS` is `off`, and no function otherwise.")
+        "separated by commas: names or ARNs, in which `*` matches any characters. If it is empty: any function if "
+        "`QUEUE_ACCESS` is `off`, and no function otherwise.")
     queue_history_days = Setting(30, unit="days", minimum=1, help="How long the service keeps the history of each "
         "message (without its body) for metrics.")
     queue_metrics_days = Setting(30, unit="days", minimum=1, maximum=36_500, help="How long the metrics job keeps "
@@ -231,22 +224,22 @@ class Settings:
     queue_metrics_max_queues = Setting(1000, unit="queues", minimum=0, maximum=100_000, help='How many queues '
         '`/metrics` names. It adds up the others as `queue="_other"`. Each queue costs up to 70 lines in each scrape.')
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two rounds that "
-        "measure all queues for `/metrics`. All processes share the rounds. No round runs while nothing changes; a "
-        "scrape of `/metrics` then measures the queues first.")
+        "measure all queues for `/metrics`; all processes share the rounds. No round runs while nothing changes; a "
+        "scrape then measures the queues first.")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
         "in the functions `Gateway` and `Rest`; see [Limits of functions](../operate/lambda_limits.md#long-polls). The "
         "function of ReceiveMessage has no such limit. With 0 no request waits.")
-    queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function, "
-        "`Gateway` or `Rest`, may have at once. `template.yaml` sets it to the reserved concurrency. A quarter of the "
-        "environments, rounded down, may wait for messages; with 0 all of them may.")
-    queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long an invocation of "
-        "the functions `Deliver`, `FireSchedules` and `Move`, once a minute, polls for new work. With more than 60 it "
-        "polls until the next invocation does. With 0 it ends when nothing is due, so new work may be a minute late; "
-        "`PollMappings` then polls for 45 seconds.")
+    queue_lambda_concurrency = Setting(0, unit="environments", minimum=0, help="How many environments the function "
+        "`Gateway` or `Rest` may have at once; `template.yaml` sets it to the reserved concurrency. A quarter of "
+        "them, rounded down, may wait for messages; with 0 all may.")
+    queue_lambda_worker_seconds = Setting(65, unit="seconds", minimum=0, maximum=70, help="How long the minute's "
+        "invocation of `Deliver`, `FireSchedules` and `Move` polls for new work. Over 60, it polls until the next one "
+        "does. With 0 it ends when nothing is due, so new work may be a minute late, and `PollMappings` polls for 45 "
+        "seconds.")
     queue_lambda_mappings = Setting(False, help="Gives the functions of a serverless deployment the API of event "
-        "source mappings, since the function `PollMappings` polls for the mappings. The container always has this API.")
-    queue_usage_metrics = Setting(False, help="Makes Lambda functions write a line of metrics for each request that "
-        "sends, receives or deletes messages. The metrics have the names of SQS; see "
+        "source mappings; set it if the function `PollMappings` polls. The container always has this API.")
+    queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS for each "
+        "request that sends, receives or deletes messages; see "
         "[Watch Lambda functions](../operate/lambda_watch.md#metrics).")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
         "way after SIGTERM or Ctrl-C.")
@@ -257,9 +250,8 @@ class Settings:
     otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
         "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
     otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
-    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of the traces that begin here "
-        "that the service records: 0 none, 1 all. For the requests of a caller, the decision in its `traceparent` "
-        "counts.")
+    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces beginning here that "
+        "the service records: 0 none, 1 all. For a caller's requests, the decision in its `traceparent` counts.")
     log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
         "records that the service writes.")
     access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
