@@ -223,7 +223,7 @@ def draw_text(shown: Shown, seconds: float) -> str:
 
 
 def colour(text: str) -> str:
-    """Returns the text as XML: prompts are green, what is typed is white, comments are grey."""
+    """Returns the text as XML: prompts are green, commands are white, comments are grey."""
     if not text.startswith(PROMPT.rstrip()):
         return to_xml(text)
     command, sign, comment = text.removeprefix(PROMPT).partition("# ")

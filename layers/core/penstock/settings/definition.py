@@ -172,8 +172,8 @@ class Settings:
     queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries for message move "
         "tasks. Where LISTEN works, a process without a task sleeps until one starts, and begins it within this time.")
     queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks of an idle "
-        "process: whether notifications arrive, and what is due or has changed. A process may notice a change through "
-        "SQL, or one whose notification was lost, this late.")
+        "process: whether notifications arrive, which work is due, and which rows have changed. A process may notice a "
+        "change through SQL, or one whose notification was lost, this late.")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries "
