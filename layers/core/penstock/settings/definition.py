@@ -68,11 +68,10 @@ class Settings:
         "key, so when a revocation takes effect. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
         "encrypts nothing with such a key; see [Security](../operate/security.md).")
-    queue_console = Setting("", choices=("off", "read", "full"), help="What the console at `/console` lets people do; "
-        "see [Console](../guides/console.md). `off`: the service has no console. `read`: the console shows data but "
-        "changes nothing. `full`: people may do what their user may do. If it is empty, the console is `full` with "
-        "`QUEUE_ACCESS=sigv4` and for `penstock up` on an address of this machine alone, and `off` otherwise. With "
-        "`QUEUE_ACCESS=presence` it is always off.")
+    queue_console = Setting("", choices=("off", "read", "full"), help="What people may do in the console at "
+        "`/console`; see [Console](../guides/console.md). `off`: the service has no console. `read`: see data. `full`: "
+        "do what their user may do. If it is empty: `full` with `QUEUE_ACCESS=sigv4`, and for `penstock up` on an "
+        "address of this machine alone; otherwise `off`. With `QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
         "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install "
         "'penstock[mcp]'`.")
@@ -106,16 +105,15 @@ class Settings:
         "messages that nothing carries; see [Outbox](text_messages.md#outbox).")
     quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
         "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
-    quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of platform "
-        "applications in an account. Another one gets `InvalidParameter`. AWS names no such quota. 0 means no limit.")
+    quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of "
+        "platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
     quota_platform_endpoints = Setting(10_000_000, unit="endpoints", minimum=0, help="The maximum number of endpoints "
-        "of platform applications in an account. Another one gets `InvalidParameter`. AWS names no such quota. 0 means "
-        "no limit.")
+        "of platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
     quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
         "numbers that an account may record as opted out, including those that opted in again. For another one the "
-        "REST API answers 429. AWS names no such quota. 0 means no limit.")
+        "REST API answers 429. 0 means no limit.")
     quota_queues = Setting(100_000, unit="queues", minimum=0, help="The maximum number of queues in an account. "
-        "Another one gets `OverLimit`. AWS has no such quota. 0 means no limit.")
+        "Another one gets `OverLimit`. 0 means no limit.")
     quota_topics = Setting(100_000, unit="topics", minimum=0, help="The maximum number of topics in an account, as on "
         "AWS. Another one gets `TopicLimitExceeded`. 0 means no limit.")
     quota_subscriptions = Setting(12_500_000, unit="subscriptions", minimum=0, help="The maximum number of "
@@ -124,12 +122,12 @@ class Settings:
     quota_schedules = Setting(10_000_000, unit="schedules", minimum=0, help="The maximum number of schedules in an "
         "account (on AWS: in a region). Another one gets `ServiceQuotaExceededException`. 0 means no limit.")
     quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
-        "an account. Another one gets `InvalidParameterValueException`. AWS names no such quota. 0 means no limit.")
+        "an account. Another one gets `InvalidParameterValueException`. 0 means no limit.")
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
         "schedules of an account fire, retries included, as on AWS. Further schedules fire later. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
         "may wait, and how many messages of each protocol for the gateway or the mail server. A publish that adds "
-        "another one gets `Throttled`. AWS has no such quota. 0 means no limit.")
+        "another one gets `Throttled`. 0 means no limit.")
     quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
         "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
         "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
