@@ -140,7 +140,7 @@ class OneDatabase:
         except DividedError as error:
             raise ServiceUnavailable(f"{DIVIDED}.") from error
         except psycopg.Error as error:
-            _log.debug("no proof that the addresses lead to one database: %s", error)
+            _log.debug("no proof that the addresses lead to one database", extra={"cause": str(error)})
 
     async def close(self) -> None:
         """Ends the retries."""

@@ -17,13 +17,22 @@ _TOO_MANY: Final = (
 )
 
 
-def describe(cause: BaseException) -> str:
-    """Returns what happened: the database is read-only, has too few connections, or cannot be used at all."""
+def log_begin(who: str, cause: BaseException) -> None:
+    """Logs that an outage begins: the database is read-only, has too few connections, or cannot be used at all."""
+    line = " ".join(str(cause).split())
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
-        return "database read-only: trying again until it takes changes"
-    if any(text in str(cause) for text in _TOO_MANY):
-        return "database has too few connections: trying again until one is free"
-    return "database unavailable: trying again until it is back"
+        _log.error(
+            "database read-only: trying again until it takes changes", extra={"worker": who, "cause": line}
+        )
+    elif any(text in str(cause) for text in _TOO_MANY):
+        _log.error(
+            "database has too few connections: trying again until one is free",
+            extra={"worker": who, "cause": line},
+        )
+    else:
+        _log.error(
+            "database unavailable: trying again until it is back", extra={"worker": who, "cause": line}
+        )
 
 
 class Outage:
@@ -42,10 +51,7 @@ class Outage:
         """Notes that a part of the process could not use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
-            _log.error(
-                describe(cause),
-                extra={"worker": who, "cause": " ".join(str(cause).split())},
-            )
+            log_begin(who, cause)
         self._failing.add(who)
         self._attempts += 1
 
