@@ -16,7 +16,7 @@ from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 from tests.support.web.virtual_clock import VirtualLoop
 
-# An example may take any time, because a machine may be overloaded.
+# An example may take any amount of time, because the machine may be overloaded.
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
 

@@ -80,7 +80,7 @@ class Probe:
         self._arrived = asyncio.Event()
 
     async def run(self) -> Sample:
-        """Measures for the given seconds, then waits for the remaining messages, at most LATE_SECONDS."""
+        """Measures for `seconds`, then waits at most LATE_SECONDS for the remaining messages."""
         loop, target = asyncio.get_running_loop(), self._target
         server = await loop.create_server(lambda: Receiver(self._received), "127.0.0.1", target.port)
         address = target.account.address(target.endpoint, target.queue)

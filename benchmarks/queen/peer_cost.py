@@ -20,8 +20,8 @@ RUNS = 3
 
 
 def peer_send_cpu(bench: Bench) -> float | None:
-    """Returns the median CPU seconds of the peer's 1,000 sends with 16 connections, or None if the peer is not
-    measured.
+    """Returns the median of the peer's server CPU seconds for 1,000 sends (16 connections), or None if the run does
+    not measure the peer.
     """
     if PEER not in bench.options.peers:
         return None

@@ -17,7 +17,8 @@ Document = dict[str, Any]
 
 
 def with_multiples(row: Row, insert: float | None) -> Row:
-    """Adds a column after each column of server-side CPU; its cells are empty without `insert`.
+    """Adds a column "CPU in INSERTs" after each column of server-side CPU. The new cells are empty if `insert` is
+    None.
 
     `insert`: CPU seconds of 1,000 INSERTs. A row with such columns stays unchanged.
     """

@@ -22,7 +22,8 @@ INSTALLATION: Final = 0  # This number replaces the queue for rows without a que
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`since_us` gives a time for a queue: its windows that start then or later are in scope. A queue without a time
+    """`since_us` maps a queue to a time. The queue's windows that start at this time or later are in scope. A queue
+    without a time
     has no windows."""
 
     span: DaySpan

@@ -137,7 +137,9 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum ran while the table still had a row at its end. Rows move, because autovacuum handles dead ones."""
+    """Vacuum ran while the table still had a row at its end. `move_cursors` rewrites a row, and the dead version that
+    the row leaves makes autovacuum run again.
+    """
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))

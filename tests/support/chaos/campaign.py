@@ -23,7 +23,7 @@ from tests.support.ledger import Ledger
 # of a killed worker after their lease of 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
-# Each ledger and each line of the summary has these counts.
+# The report shows at most this many details of a ledger.
 _MOST_DETAILS: Final = 40
 Say = Callable[[str], object]
 _KINDS: Final = ("send", "receive", "delete", "publish")

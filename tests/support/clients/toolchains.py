@@ -45,7 +45,9 @@ JAVA_PROGRAMS = ROOT / ".tools/clients/java"
 
 
 def java_command(program: str, main: str, *arguments: str) -> list[str]:
-    """Returns the command of a program. The JVM skips the last optimisations, because the program ends soon."""
+    """Returns the command that runs a Java program. The JVM skips the last optimisations, because the program ends
+    soon.
+    """
     folder = JAVA_PROGRAMS / program
     assert folder.is_dir(), f"{folder} is missing: run `make clients`"
     return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{folder}/lib/*:{folder}/classes", main, *arguments]

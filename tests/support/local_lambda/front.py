@@ -51,7 +51,8 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontKind(NamedTuple):
-    """AWS's front end. `request_bytes` limits a body, and `answer_bytes` a result as JSON. `seconds` limits
+    """AWS's front end. `request_bytes` limits the body of a request. `answer_bytes` limits the result, encoded as
+    JSON. `seconds` limits
     the wait, and None means the time of the function. `failure_status` is the status if the invocation has no
     result."""
 

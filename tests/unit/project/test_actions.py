@@ -431,7 +431,8 @@ def test_rules_name_actions(service: str) -> None:
 
 
 def test_the_target_of_a_schedule_is_checked() -> None:
-    """Every action of EventBridge Scheduler with a target is included. These actions never name another account's
+    """The test covers every EventBridge Scheduler action that takes a target. These actions never name another
+    account's
     resources.
     """
     scheduler = [action for action in ACTIONS if action.service == "scheduler"]

@@ -1,7 +1,8 @@
 """Uses tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
 The settings put IAM_TOKEN in place of the address's password, and this module replaces IAM_TOKEN for each new
-connection. A token is a signature of host, port, user and time by the process's AWS credentials. A token is valid for
+connection. A token contains the host, port, user and time, signed with the process's AWS credentials. A token is
+valid for
 15 minutes, and Penstock can make a token without a request. An open connection stays open after the 15 minutes. The
 client sends the token unencrypted inside TLS, so an attacker who redirects the connection could use it unless the
 client verifies the server's certificate.

@@ -25,7 +25,8 @@ NOT_RECEIVED = "NOT-RECEIVED"
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Returns visible messages, then those in flight, then delayed messages, each in the order of their arrival.
 
-    The maximum is 1,000 messages with 8 MiB of bodies and attributes. A Lambda function returns at most a seventh of
+    An answer has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at
+    most a seventh of
     its longest answer. The answer has at least one message (our choice, since the answer is not streamed). Raises
     QueueDoesNotExist.
     """

@@ -36,7 +36,10 @@ from .types import (
 
 _json = msgspec.json.Encoder()
 
-WHOLE_CALL = ("QueueDoesNotExist", "DeduplicationIdRequired")  # errors of rows that refuse the whole batch
+WHOLE_CALL = (
+    "QueueDoesNotExist",
+    "DeduplicationIdRequired",
+)  # If a row has one of these errors, the service refuses the whole batch.
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 

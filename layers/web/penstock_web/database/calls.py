@@ -1,4 +1,4 @@
-"""Describes calls of SQL functions between the parts of the container. Only the pool knows connections."""
+"""Defines the types with which the container's other parts call SQL functions. Only the pool knows connections."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias, TypeVar

@@ -133,7 +133,9 @@ class PipelineConnection:
         return 0.0 if self._results_future is None else now - self._watched_since
 
     def close(self, reason: psycopg.OperationalError | None = None) -> None:
-        """Closes the connection. The caller of an unfinished call gets OperationalError, or the reason."""
+        """Closes the connection. The caller of an unfinished call gets `reason`, or an OperationalError if `reason`
+        is None.
+        """
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)

@@ -157,8 +157,9 @@ class AsgiRequest(AwsRequest):
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """Returns the whole body. Raises RequestEntityTooLarge (6.25 MiB) as soon as the length is known, and
-    ClientDisconnected."""
+    """Returns the whole body. Raises RequestEntityTooLarge as soon as the length is known to exceed 6.25 MiB. Raises
+    ClientDisconnected if the client disconnects first.
+    """
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()

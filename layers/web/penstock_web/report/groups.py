@@ -36,7 +36,8 @@ class HotGroups:
 
 
 def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
-    """Yields the queues in which a group has a large share, the largest first. Yields nothing if no queue has
+    """Yields a table for each queue in which one message group has a large share of the arrivals, in descending order
+    of the share. Yields nothing if no queue has
     groups."""
     grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
     if not grouped:

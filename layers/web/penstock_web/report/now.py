@@ -1,4 +1,4 @@
-"""Shows the present state of the queues, which is the first screen of the report."""
+"""Builds the first screen of the report, which shows the current state of the queues."""
 
 from collections.abc import Iterator
 from datetime import timedelta

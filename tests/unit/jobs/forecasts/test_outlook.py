@@ -41,7 +41,9 @@ def test_time_to_drain(backlog: int, arrivals: float, drained: float, seconds: f
 
 
 def test_rates_of_a_young_queue_are_those_of_its_life() -> None:
-    """720 messages in six minutes are two a second, even if the rate covers a quarter of an hour."""
+    """A queue that is six minutes old and got 720 messages has a rate of two messages a second, although a rate
+    usually covers 15 minutes.
+    """
     assert rates(720, 360, LAST, LAST - 6 * MINUTE) == MeanRates(2.0, 1.0)
     assert rates(720, 360, LAST, LAST - 90 * MINUTE) == MeanRates(0.8, 0.4)
     assert rates(0, 0, LAST, LAST + 30_000_000) == MeanRates(0, 0)

@@ -6,7 +6,7 @@ name is the topic's DisplayName. The text of an `email-json` mail is the envelop
 librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for one
 click. `Auto-Submitted` keeps programs from answering (RFC 3834).
 
-Line breaks and other control characters of users' texts never reach a header.
+Line breaks and other control characters in users' texts never reach a header.
 """
 
 import re

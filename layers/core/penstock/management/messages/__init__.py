@@ -1,1 +1,3 @@
-"""Documents of messages, their conversion to and from the form of SQS, and operations on and searches of messages."""
+"""Defines the documents of messages, converts them to and from SQS's format, and lists, searches and changes
+messages.
+"""

@@ -80,9 +80,9 @@ class Publication(msgspec.Struct, omit_defaults=True):
     """A message to publish, in the form of `queue.publish_messages`.
 
     `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the
-    parts of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` has the facts for
-    filter policies by their scope,
-    MessageAttributes or MessageBody. `trace` is the trace header of the request. `request_bytes` is the size of all
+    parts of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter
+    policy scope (MessageAttributes, MessageBody) to the values that filter policies of that scope compare. `trace` is
+    the trace header of the request. `request_bytes` is the size of all
     messages and attributes of the request together, which the topic limits.
     """
 

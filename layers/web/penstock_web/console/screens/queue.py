@@ -173,7 +173,7 @@ async def purge(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/pause", right=right_of(set_paused))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
-    """Pauses or resumes the receives of a queue."""
+    """Pauses or resumes receiving from a queue."""
     wanted = page.form.get("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status must be paused or active.")

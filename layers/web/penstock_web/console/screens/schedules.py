@@ -30,7 +30,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """A schedule of the list. `is_late` says that the schedule has been due for more than a minute.
+    """A schedule of the list. `is_late` says whether the schedule has been due for more than a minute.
 
     `is_readable` says whether the caller may see more than the name and the status.
     """
