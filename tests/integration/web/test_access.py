@@ -256,7 +256,7 @@ def test_settings_say_that_they_are_not_the_running_service_s(
     service = SimpleNamespace(address="http://127.0.0.1:9555")
     monkeypatch.setattr("penstock_web.local.announced.running_services", lambda: [service])
     assert main(["settings"]) == 0
-    assert "the service at http://127.0.0.1:9555 has the values of its own" in capsys.readouterr().err
+    assert "the service at http://127.0.0.1:9555 started with other" in capsys.readouterr().err
 
 
 def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:

@@ -324,8 +324,9 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
         ("postgresql:///shop?password=secret", "dbname=shop"),
     ],
 )  # fmt: skip
-def test_settings_show_no_secrets(address: str, shown: str) -> None:
+def test_settings_show_no_secrets(address: str, shown: str, tmp_path: Path) -> None:
     secrets = {"QUEUE_ENCRYPTION_KEY": f"secret{'A' * 37}=", "WEBHOOK_SIGNING_SECRET": "whsec_secret"}
+    secrets["XDG_CACHE_HOME"] = str(tmp_path)  # no service runs there
     done = piped("settings", DATABASE_URL=address, DATABASE_DIRECT_URL=address, **secrets)
     assert (done.returncode, done.stderr) == (0, "")
     lines = dict(line.split("=", 1) for line in done.stdout.splitlines())
@@ -378,9 +379,12 @@ def test_the_page_of_the_settings_is_what_the_command_prints() -> None:
     assert piped("settings", "--markdown").stdout == page.read_text()
 
 
-def test_output_that_nobody_reads_is_no_traceback() -> None:
+def test_output_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "penstock_web.cli", "settings"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}  # no service runs there
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

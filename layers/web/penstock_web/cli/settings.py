@@ -29,9 +29,14 @@ def settings(
     values = Settings.read(variables_with(database))
     from penstock_web.local.announced import running_services
 
-    for service in running_services():
-        text = "has the values of its own environment and options; those below are of this environment"
-        print(f"penstock: the service at {service.address} {text}", file=sys.stderr, flush=True)
+    if services := running_services():
+        others = f" and {len(services) - 1} more" if len(services) > 1 else ""
+        print(
+            f"penstock: these are the values of this environment; the service at {services[0].address}{others} "
+            "started with other variables or options",
+            file=sys.stderr,
+            flush=True,
+        )
     for setting in SETTINGS:
         print(f"{setting.name}={_display(setting, getattr(values, setting.attribute))}")
 
