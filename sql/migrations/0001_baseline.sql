@@ -1248,6 +1248,14 @@ comment on table queue.activity is
     'Effects of calls on queues. Each call adds a row for each queue. The worker measure adds them to queue.minute. A '
     'crash of the server empties the table: the counts of the last seconds are lost, but no messages are.';
 
+-- Rows are rare. A publisher inserts a row, so no publisher waits for another.
+create unlogged table queue.unjudged_event (
+    routing_key text not null
+);
+comment on table queue.unjudged_event is
+    'Events of the SQL interface that were too complicated for filters, and passed them. The worker measure counts and '
+    'deletes them. A crash of the server empties the table.';
+
 create table queue.minute (
     queue_id int not null,
     starts_at timestamptz not null,         -- The start of a full minute in UTC.

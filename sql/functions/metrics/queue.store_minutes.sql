@@ -3,11 +3,12 @@
 -- the busiest get rows. Rows older than 25 hours are deleted. All processes share the pause after a call: p_pause_ms
 -- (0: none), or 20 times the duration of the call, because each call reads again the dead rows of queue.activity that
 -- an old snapshot keeps.
--- Returns the number of added rows of queue.activity and of their queues, and no row during the pause, or while another
--- process runs this function.
+-- Deletes and counts the rows of queue.unjudged_event, at most p_limit of them.
+-- Returns the number of added rows of queue.activity and of their queues, the number of unjudged events and one of their
+-- routing keys. Returns no row during the pause, or while another process runs this function.
 -- Locks: the worker's row, skipped if locked. Index: minute_pkey, minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
-returns table (calls bigint, queues int)
+returns table (calls bigint, queues int, unjudged bigint, unjudged_key text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -56,6 +57,11 @@ begin
     delete from queue.minute m where m.ctid = any (array(
         select e.ctid from queue.minute e
         where e.starts_at < v_now - interval '25 hours' order by e.starts_at limit 2 * p_most + 1000));
+    with taken as (
+        delete from queue.unjudged_event u
+        where u.ctid = any (array(select e.ctid from queue.unjudged_event e limit p_limit))
+        returning u.routing_key)
+    select count(*), min(t.routing_key) into unjudged, unjudged_key from taken t;
     update queue.worker_position w
     set ran_at = clock_timestamp(), position = 20 * extract(epoch from clock_timestamp() - v_now) * 1000
     where w.worker = 'minutes';

@@ -101,7 +101,10 @@ returns jsonb
 language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
+    v_facts jsonb := case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
+        else queue.body_facts(v_target -> 'message') end;
 begin
+    perform queue.note_unjudged(v_target ->> 'topic', v_facts);
     return (
         select coalesce(jsonb_agg(jsonb_build_object('queue_name', split_part(e.arn, ':', 6), 'msg_id', e.id)), '[]')
         from queue.schedule_message(p_schedule, p_at, p_out_of_band) m
@@ -109,9 +112,7 @@ begin
             p_account_id => (p_schedule).account_id, p_region => (p_schedule).region,
             p_routing_key => v_target ->> 'topic', p_body => m.body, p_attributes => m.attributes,
             p_headers => queue.as_headers(m.attributes),
-            p_facts => case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
-                else queue.body_facts(v_target -> 'message') end,
-            p_delay => null, p_trace => p_trace) e
+            p_facts => v_facts, p_delay => null, p_trace => p_trace) e
         where e.arn is not null and e.error is null);
 end $$;
 

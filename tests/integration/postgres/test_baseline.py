@@ -178,6 +178,7 @@ UNLOGGED = {
     "prepare_guard",
     "receiver",
     "recent_firing",
+    "unjudged_event",
     "watcher",
 }
 """Lists the unlogged tables, which no server replicates and whose rows a crash may lose."""

@@ -219,7 +219,7 @@ def measurement(
 
     def measure(*_: Any) -> dict[str, int]:
         number, count, end = (left.pop(0) if len(left) > 1 else left[0] for left in (measured, added, ended))
-        return {"queues": 0, "pages": number, "rounds": end, "minutes": count}
+        return {"queues": 0, "pages": number, "rounds": end, "minutes": count, "unjudged": count}
 
     monkeypatch.setattr(workers_measure, "run_once", measure)
     monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
@@ -234,6 +234,14 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
         worker, HOUR, (100.0, rest.activity.notice), (200.0, lambda: rest.activity.compare(1)),
         (300.0, lambda: rest.activity.compare(2)),
     ) == [0, 100, 105, 110, 300]  # fmt: skip
+
+
+async def test_measure_counts_unjudged_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs find one event, none and two events."""
+    rest, counted = Rest(), Mock()
+    monkeypatch.setattr(rest.meter, "count_unjudged", counted)
+    await rest.times(measurement(rest, monkeypatch, 0, minutes=(1, 0, 2)), 11)
+    assert [call.args for call in counted.call_args_list] == [("event", 1), ("event", 0), ("event", 2)]
 
 
 async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:

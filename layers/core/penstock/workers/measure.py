@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock.postgres.statements.installation import STORE_MEASUREMENTS, STORE_MINUTES
 from penstock.settings import Settings
+from penstock.sns.filter_policy.unjudged import log_unjudged
 
 from . import Counts
 
@@ -37,7 +38,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
-    minutes = store_minutes(settings, connection)
+    stored = store_minutes(settings, connection)
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
     queues = pages = rounds = 0
     while monotonic() < deadline:
@@ -46,10 +47,17 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
             break
         queues += sum(row.queues for row in page)
         pages += 1
-    return {"queues": queues, "pages": pages, "rounds": rounds, "minutes": minutes}
+    return {"queues": queues, "pages": pages, "rounds": rounds, **stored}
 
 
-def store_minutes(settings: Settings, connection: "StatementExecutor") -> int:
-    """Adds recent events to the queues' minutes. Returns 1, or 0 during the pause after the last addition."""
+def store_minutes(settings: Settings, connection: "StatementExecutor") -> Counts:
+    """Adds recent events to the queues' minutes, and logs that filters could not judge events of the SQL interface.
+
+    `minutes` is 1, or 0 during the pause after the last addition. `unjudged` is the number of these events.
+    """
     options = (CALLS_AT_ONCE, QUEUES_A_MINUTE, settings.queue_metrics_interval_ms)
-    return len(connection.call(STORE_MINUTES, options))
+    rows = connection.call(STORE_MINUTES, options)
+    for row in rows:
+        if row.unjudged_key is not None:
+            log_unjudged("event", row.unjudged_key)
+    return {"minutes": len(rows), "unjudged": sum(row.unjudged for row in rows)}

@@ -224,6 +224,8 @@ class MeasurementWorker(Worker):
         self._known: dict[str, tuple[int | None, int]] = {}
         # The last known change before the current round. A round over many queues takes several runs.
         self._round_known: tuple[int | None, int] | None = None
+        # Events of the SQL interface that filters could not judge. The thread counts, and the event loop reports.
+        self._unjudged = 0
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
@@ -239,6 +241,7 @@ class MeasurementWorker(Worker):
     def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         known = (self._activity.changes, self._activity.noticed)
         counts = measure.run_once(settings, TransactionExecutor(connection))
+        self._unjudged = counts["unjudged"]
         if counts["minutes"]:
             self._known["minutes"] = known
         if counts["pages"]:
@@ -248,6 +251,7 @@ class MeasurementWorker(Worker):
         return counts
 
     def _next_pause(self) -> float:
+        self._meter.count_unjudged("event", self._unjudged)
         self._run_ended.set()
         known = [self._known.get(part) for part in PARTS]
         if known[0] is not None and known[0] == known[1] and self._long_polls.receives_notifications:

@@ -4,6 +4,7 @@ once.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -218,3 +219,32 @@ def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
     ]
     measured(db)
     assert rows(db)[arn][3] == 2400
+
+
+def test_sql_events_that_no_filter_can_judge_are_counted_once(
+    db: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log names a routing key. A rollback takes the count back."""
+    deep = '{"b": 2, "a": ' + "[" * 40 + "]" * 40 + "}"
+    for key, message in (
+        ("deep.one", deep),
+        ("deep.two", '{"b": 1}'),
+        ("deep.three", '{"b": 2}'),
+        ("deep.four", "1"),
+    ):
+        value(db, "select count(*) from queue.publish_event(%s, %s)", key, message)
+    db.execute("begin")
+    value(db, "select queue.send_topic('deep.undone', %s)", deep)
+    db.execute("rollback")
+    for statement in PAUSE_IS_OVER:
+        db.execute(statement.encode())
+    with caplog.at_level(logging.WARNING, "penstock.filters"):
+        assert measure.run_once(SETTINGS, TransactionExecutor(db))["unjudged"] == 1
+    assert [record.__dict__["source"] for record in caplog.records] == ["deep.one"]
+    value(db, "select queue.send_topic('deep.later', %s)", deep)
+    value(db, "select queue.create_schedule('s', every => '1h', topic => 'deep.fired', message => %s)", deep)
+    value(db, "select queue.publish_schedule_event(s, now(), false, null) from queue.schedule s")
+    for expected in (2, 0):
+        for statement in PAUSE_IS_OVER:
+            db.execute(statement.encode())
+        assert measure.run_once(SETTINGS, TransactionExecutor(db))["unjudged"] == expected

@@ -14,8 +14,13 @@ _log.addFilter(OnceAMinute())
 def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count: int) -> Operation[None]:
     """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key of the messages."""
     if count:
-        _log.warning(
-            "messages were too complicated for filters, and passed the filters unchecked",
-            extra={"by": by, "source": name},
-        )
+        log_unjudged(by, name)
         yield Unjudged(by, count)
+
+
+def log_unjudged(by: Literal["publish", "event", "mapping"], name: str) -> None:
+    """Logs one warning a minute."""
+    _log.warning(
+        "messages were too complicated for filters, and passed the filters unchecked",
+        extra={"by": by, "source": name},
+    )
