@@ -406,3 +406,17 @@ def test_the_tables_are_those_of_the_summary() -> None:
 def test_names_of_faults_are_unique() -> None:
     names = [fault.name for fault in QUICK]
     assert len(names) == len(set(names))
+
+
+# --- the first paragraph ---------------------------------------------------------------------------------------------
+SECTIONS = ("start", "guides", "operate", "reference", "explain")
+AUDIENCE = re.compile(r"For (?:everybody|developers|operators|developers and operators): \S")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_page_names_its_audience_and_task_first(section: str) -> None:
+    """`make site` writes these paragraphs into llms.txt."""
+    found = sorted((ROOT / "docs" / section).glob("*.md"))
+    assert found != []
+    without = [page.name for page in found if not AUDIENCE.match(page.read_text().partition("\n\n")[2])]
+    assert without == []
