@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
+import pytest
 
 from penstock.calls import build_transaction_columns, transpose
 from penstock.postgres import binary_array
@@ -38,6 +39,16 @@ Sent = SentRow
 Delivery = ReceivedRow
 RowT = TypeVar("RowT", bound=Row)
 EntryT = TypeVar("EntryT", bound=Row)
+
+BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
+"""Runs a test with a standard queue and with a FIFO queue."""
+
+
+def group(name: str) -> str | None:
+    """Returns the message group for a send to a queue. Only a FIFO queue needs a group."""
+    return "g" if name.endswith(".fifo") else None
+
+
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 

@@ -17,6 +17,7 @@ from penstock.postgres.statements.messages import RECEIVE_ANSWER
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     Counts,
     Delivery,
@@ -39,7 +40,6 @@ from tests.support.sql.calls import (
     value,
 )
 
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 100_000
 LONG = '"' * 25_000  # Each quote takes four bytes in JSON within JSON.
 SHORT = "short"

@@ -22,6 +22,7 @@ from penstock.postgres.statements.long_polls import (
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     arn_of,
     call,
@@ -29,6 +30,7 @@ from tests.support.sql.calls import (
     change_by_id,
     create,
     delete,
+    group,
     make_search_due,
     receive,
     rows_of,
@@ -42,13 +44,8 @@ SUBSCRIBE = """select queue.add_subscription(
 PUBLISH = """select queue.publish_messages(array[jsonb_build_object('message_id', gen_random_uuid(),
     'contents', '{"*": {"raw": "m"}}'::jsonb, 'facts', '{"MessageAttributes": {}}'::jsonb, 'attribute_bytes', 0,
     'request_bytes', 1)], %s, %s)"""
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 Look = tuple[set[str], str | None, int | None]
-
-
-def group(name: str) -> str | None:
-    return "g" if name.endswith(".fifo") else None
 
 
 def watch(db: Connection, *arns: str) -> list[str]:

@@ -16,6 +16,7 @@ from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     call,
     change,
@@ -35,8 +36,6 @@ from tests.support.sql.calls import (
 )
 from tests.support.sql.move_tasks import start, step
 from tests.support.wait import wait_until
-
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 
 class Seen(NamedTuple):

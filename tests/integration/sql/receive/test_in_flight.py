@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     Counts,
     Delivery,
@@ -29,7 +28,6 @@ from tests.support.sql.calls import (
     value,
 )
 
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 5
 FULL = "OverLimit"
 # From this limit on a count is valid for a while (queue.in_flight_capacity).

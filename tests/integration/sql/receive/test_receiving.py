@@ -13,6 +13,7 @@ from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     Counts,
     Delivery,
@@ -23,6 +24,7 @@ from tests.support.sql.calls import (
     counts,
     create,
     delete,
+    group,
     history,
     maintain,
     queue_id,
@@ -31,12 +33,6 @@ from tests.support.sql.calls import (
     send,
     value,
 )
-
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
-
-
-def group(name: str) -> str | None:
-    return "g" if name.endswith(".fifo") else None
 
 
 @BOTH
@@ -293,8 +289,8 @@ def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[
 def fifo(db: Connection, *groups: str) -> str:
     """Creates a queue with two messages in each group."""
     arn = create(db, "q.fifo")
-    for group in groups:
-        send(db, arn, f"{group}1", f"{group}2", group=group)
+    for name in groups:
+        send(db, arn, f"{name}1", f"{name}2", group=name)
     return arn
 
 

@@ -9,6 +9,7 @@ import pytest
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     Counts,
     bodies,
@@ -17,6 +18,7 @@ from tests.support.sql.calls import (
     counts,
     create,
     delete,
+    group,
     history,
     maintain,
     queue_id,
@@ -26,13 +28,6 @@ from tests.support.sql.calls import (
     value,
 )
 from tests.support.sql.move_tasks import start, step
-
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
-
-
-def group(name: str) -> str | None:
-    return "g" if name.endswith(".fifo") else None
-
 
 STATES = ["fresh", "delayed", "expired lease", "slow path"]
 

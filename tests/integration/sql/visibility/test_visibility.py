@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.sql.calls import (
+    BOTH,
     Connection,
     Counts,
     arn_of,
@@ -17,18 +18,14 @@ from tests.support.sql.calls import (
     create,
     delete,
     delete_by_id,
+    group,
     maintain,
     receive,
     rows_of,
     send,
 )
 
-BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 HOURS = 3600
-
-
-def group(name: str) -> str | None:
-    return "g" if name.endswith(".fifo") else None
 
 
 @BOTH
