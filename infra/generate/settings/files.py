@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from infra.generate.blocks import replace_blocks
-from penstock.settings import SETTINGS
+from penstock.settings import SETTINGS, SUBJECTS
 from penstock.settings.markdown import render_page
 
 from .compose import render_compose
@@ -19,7 +19,7 @@ def render_setting_texts(root: Path) -> dict[str, str]:
     """Returns the text of each file by its path. Raises MarkerError."""
     compose = (root / COMPOSE).read_text()
     return {
-        PAGE: render_page(SETTINGS),
+        PAGE: render_page(SUBJECTS),
         TERRAFORM: render_terraform(SETTINGS),
         COMPOSE: replace_blocks(compose, COMPOSE, {"settings": render_compose(compose, SETTINGS)}),
         HELM_SCHEMA: render_schema((root / HELM_SCHEMA).read_text(), SETTINGS),

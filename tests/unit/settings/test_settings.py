@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
+from penstock.settings import SETTINGS, SUBJECTS, Setting, SettingError, Settings, Value
 from penstock.settings.markdown import render_page
 from penstock.settings.unknown import describe_unknown_variables
 
@@ -29,7 +29,7 @@ SPECIFIED = {
 
 
 def test_the_page_is_what_the_command_prints() -> None:
-    assert PAGE.read_text() == render_page(SETTINGS)
+    assert PAGE.read_text() == render_page(SUBJECTS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 from . import formats
-from .setting import Setting, SettingError, Value
+from .setting import Setting, SettingError, Subject, Value
 
 DRIVERS: Final = ("psycopg", "pg8000")
 
@@ -25,9 +25,13 @@ EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 class Settings:
-    """The values of all settings. The values do not change; `replace` returns a changed copy."""
+    """The values of all settings. The values do not change; `replace` returns a changed copy.
+
+    A `Subject` is the subject of the settings below it.
+    """
 
     # fmt: off
+    _database = Subject("Database")
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "
         "through PgBouncer. If it is empty, `penstock up` starts its own PostgreSQL. Every other process needs it.")
     database_direct_url = Setting("", unit="address", secret=True, help="The address of the same database without a "
@@ -37,6 +41,22 @@ class Settings:
         "start, and again when they cannot connect. It is a JSON object of settings, such as `DATABASE_URL` and "
         "`QUEUE_ENCRYPTION_KEY`, which win over the function's variables. A function with the variable `DATABASE_URL` "
         "ignores it.")
+    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. "
+        "`password`: with the password of the address. `iam`: with a token from the AWS credentials of the process; "
+        "the addresses then need `sslmode=verify-full`. See "
+        "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
+    queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
+        "connections of a process, besides the one that listens. Half of them, up to four, go to "
+        "`DATABASE_DIRECT_URL`.")
+    queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
+        "connection before it gets 503.")
+    queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
+        "call; calls that clean, measure or move may take three times as long. For a longer call the service closes "
+        "the connection and answers 503; the call may or may not have taken effect.")
+    queue_database_driver = Setting("psycopg", choices=DRIVERS, help="The PostgreSQL driver of Lambda functions. "
+        "`pg8000` takes less time to import, but more time for each call.")
+
+    _addresses = Subject("Addresses, accounts and regions")
     queue_address = Setting("0.0.0.0:9324", unit="host:port", format=formats.ADDRESS, help="The address on which the "
         "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` says otherwise.")
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of queue URLs, "
@@ -58,6 +78,8 @@ class Settings:
         "serves, separated by commas, including `QUEUE_REGION`. The service refuses requests for other regions, and "
         "schedules with a target in another region; see [Beyond one database server](../operate/scaling.md). If it is "
         "empty, the service serves any region.")
+
+    _access = Subject("Access")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
         "key of `penstock keys`. See [Access](../operate/access.md).")
@@ -68,6 +90,8 @@ class Settings:
         "key, so when a revocation takes effect. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
         "encrypts nothing with such a key; see [Security](../operate/security.md).")
+
+    _console = Subject("Console, assistants and test suites")
     queue_console = Setting("", choices=("off", "read", "full"), help="What people may do in the console at "
         "`/console`; see [Console](../guides/console.md). `off`: the service has no console. `read`: see data. `full`: "
         "do what their user may do. If it is empty: `full` with `QUEUE_ACCESS=sigv4`, and for `penstock up` on an "
@@ -79,39 +103,36 @@ class Settings:
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
         "needs no credentials.")
-    sns_cert_host = Setting("", unit="host", format=formats.HOST, help="The host of `SigningCertURL` in SNS messages. "
-        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS lead such a name to the "
-        "service. If it is empty, the URL has the host of the message's other links.")
-    sns_topic_filter_policies = Setting(200, unit="subscriptions", minimum=0, help="The maximum number of "
-        "subscriptions of a topic that have a filter policy, as on AWS. Another one gets `FilterPolicyLimitExceeded`. "
-        "0 means no limit.")
-    sns_account_filter_policies = Setting(10_000, unit="subscriptions", minimum=0, help="The maximum number of "
-        "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
-    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
-        "carries text messages and mobile push; it may be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
-        "POST; see [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need it. If it is empty, "
-        "the service keeps the messages.")
-    sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server for "
-        "subscriptions: `smtp[s]://[user:password@]host[:port]`; see [E-mail](email.md). `smtps` uses TLS, port 465. "
-        "`smtp` uses STARTTLS, port 587, and sends no password without it. The workers `deliver` and `maintain` need "
-        "it. If it is empty, the service keeps the mails.")
-    sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
-        "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
-    quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
-        "confirm subscriptions of an account; further mails wait. An address gets one an hour. 0 means no limit.")
-    quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
-        "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
-    sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
-        "messages that nothing carries; see [Outbox](text_messages.md#outbox).")
-    quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
-        "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
-    quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of "
-        "platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
-    quota_platform_endpoints = Setting(10_000_000, unit="endpoints", minimum=0, help="The maximum number of endpoints "
-        "of platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
-    quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
-        "numbers that an account may record as opted out, including those that opted in again. For another one the "
-        "REST API answers 429. 0 means no limit.")
+
+    _queues = Subject("Queues")
+    queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
+        "VisibilityTimeout of a queue that is created without one.")
+    queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
+        "be in flight, as on AWS. Beyond the limit, a standard queue answers short polls with `OverLimit`, and a FIFO "
+        "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
+        "limit.")
+    queue_purge_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between two "
+        "PurgeQueue calls for a queue, as on AWS. 0 means no limit.")
+    queue_recreate_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between "
+        "DeleteQueue and CreateQueue of the same name, as on AWS. 0 means no limit.")
+    queue_shards = Setting(4, unit="writers", minimum=1, maximum=64, help="How many transactions can write to a new "
+        "queue at the same time. With more of them, an empty receive takes slightly longer.")
+
+    _requests = Subject("Requests")
+    queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "
+        "without the wait of a long poll. A longer request gets 408.")
+    queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for others to share its database "
+        "call. With 0 only sends that arrive during an earlier call share one.")
+    queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
+        "shared database call. A request beyond it gets 503.")
+    queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
+        "way after SIGTERM or Ctrl-C.")
+
+    _quotas = Subject("Limits of an account")
+    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
+        "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
+        "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
+        "no limit.")
     quota_queues = Setting(100_000, unit="queues", minimum=0, help="The maximum number of queues in an account. "
         "Another one gets `OverLimit`. 0 means no limit.")
     quota_topics = Setting(100_000, unit="topics", minimum=0, help="The maximum number of topics in an account, as on "
@@ -121,57 +142,32 @@ class Settings:
         "limit.")
     quota_schedules = Setting(10_000_000, unit="schedules", minimum=0, help="The maximum number of schedules in an "
         "account (on AWS: in a region). Another one gets `ServiceQuotaExceededException`. 0 means no limit.")
-    quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
-        "an account. Another one gets `InvalidParameterValueException`. 0 means no limit.")
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
         "schedules of an account fire, retries included, as on AWS. Further schedules fire later. 0 means no limit.")
+    quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
+        "an account. Another one gets `InvalidParameterValueException`. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
         "may wait, and how many messages of each protocol for the gateway or the mail server. A publish that adds "
         "another one gets `Throttled`. 0 means no limit.")
-    quota_requests_per_second = Setting(0, unit="requests", minimum=0, help="How many requests a second a process "
-        "takes from an account or, unless `QUEUE_ACCESS` is `sigv4`, from an address. Each 64 KiB count as one "
-        "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
-        "no limit.")
-    queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
-        "VisibilityTimeout of a queue that is created without one.")
-    queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
-        "connections of a process, besides the one that listens. Half of them, up to four, go to "
-        "`DATABASE_DIRECT_URL`.")
-    queue_database_driver = Setting("psycopg", choices=DRIVERS, help="The PostgreSQL driver of Lambda functions. "
-        "`pg8000` takes less time to import, but more time for each call.")
-    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. "
-        "`password`: with the password of the address. `iam`: with a token from the AWS credentials of the process; "
-        "the addresses then need `sslmode=verify-full`. See "
-        "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
-    queue_pool_timeout_ms = Setting(2000, unit="ms", minimum=1, help="How long a request waits for a free database "
-        "connection before it gets 503.")
-    queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
-        "call; calls that clean, measure or move may take three times as long. For a longer call the service closes "
-        "the connection and answers 503; the call may or may not have taken effect.")
-    queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "
-        "without the wait of a long poll. A longer request gets 408.")
-    queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for others to share its database "
-        "call. With 0 only sends that arrive during an earlier call share one.")
-    queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
-        "shared database call. A request beyond it gets 503.")
-    queue_shards = Setting(4, unit="writers", minimum=1, maximum=64, help="How many transactions can write to a new "
-        "queue at the same time. With more of them, an empty receive takes slightly longer.")
-    queue_purge_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between two "
-        "PurgeQueue calls for a queue, as on AWS. 0 means no limit.")
-    queue_recreate_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between "
-        "DeleteQueue and CreateQueue of the same name, as on AWS. 0 means no limit.")
-    queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
-        "be in flight, as on AWS. Beyond the limit, a standard queue answers short polls with `OverLimit`, and a FIFO "
-        "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
-        "limit.")
-    queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="The pause between two rounds of cleaning, "
-        "which all processes and functions share. After a round without work a process waits five times as long and, "
-        "where LISTEN works, until something changes.")
-    queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries for message move "
-        "tasks. Where LISTEN works, a process without a task sleeps until one starts, and begins it within this time.")
-    queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks of an idle "
-        "process: whether notifications arrive, which work is due, and which rows have changed. A process may notice a "
-        "change through SQL, or one whose notification was lost, this late.")
+    quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of "
+        "platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
+    quota_platform_endpoints = Setting(10_000_000, unit="endpoints", minimum=0, help="The maximum number of endpoints "
+        "of platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
+    quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
+        "numbers that an account may record as opted out, including those that opted in again. For another one the "
+        "REST API answers 429. 0 means no limit.")
+
+    _topics = Subject("Topics")
+    sns_topic_filter_policies = Setting(200, unit="subscriptions", minimum=0, help="The maximum number of "
+        "subscriptions of a topic that have a filter policy, as on AWS. Another one gets `FilterPolicyLimitExceeded`. "
+        "0 means no limit.")
+    sns_account_filter_policies = Setting(10_000, unit="subscriptions", minimum=0, help="The maximum number of "
+        "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
+    sns_cert_host = Setting("", unit="host", format=formats.HOST, help="The host of `SigningCertURL` in SNS messages. "
+        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS lead such a name to the "
+        "service. If it is empty, the URL has the host of the message's other links.")
+
+    _webhooks = Subject("Webhooks")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
         "([Webhooks](webhooks.md)), functions, the gateway and the mail server.")
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries "
@@ -181,21 +177,6 @@ class Settings:
         "as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
         "of deliveries that a process claims at once, and of its concurrent requests.")
-    queue_schedule_enabled = Setting(True, help="Fires schedules. A process without it stores schedules, and other "
-        "processes and functions fire them.")
-    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The longest pause between two queries for due "
-        "schedules. A process sleeps until the next schedule is due; where LISTEN works, a new schedule that is due "
-        "sooner wakes it.")
-    queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
-        "schedules that a process fires in one transaction.")
-    queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "
-        "answers of `/v1/schedules` and `/v1/previews` show.")
-    queue_schedule_list_max = Setting(1000, unit="schedules", minimum=1, help="The maximum number of schedules in an "
-        "answer of `GET /v1/schedules`.")
-    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a schedule without "
-        "catch-up may fire. The service skips times that it missed by more.")
-    queue_schedule_history_seconds = Setting(604_800, unit="seconds", minimum=60, help="How long the service lists the "
-        "runs of schedules.")
     webhook_allow_cidrs = Setting("", unit="networks", help="The networks that webhooks may reach although they are "
         "not public, separated by commas: `10.0.0.0/8,fd00::/8`. If it is empty, webhooks reach public addresses only.")
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
@@ -203,12 +184,63 @@ class Settings:
         "old secret, separated by a blank: the service signs with both.")
     webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each endpoint's answer in the log of "
         "attempts, for administrators; never answers from networks of `WEBHOOK_ALLOW_CIDRS`.")
+
+    _mails = Subject("E-mail, text messages and push")
+    sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server for "
+        "subscriptions: `smtp[s]://[user:password@]host[:port]`; see [E-mail](email.md). `smtps` uses TLS, port 465. "
+        "`smtp` uses STARTTLS, port 587, and sends no password without it. The workers `deliver` and `maintain` need "
+        "it. If it is empty, the service keeps the mails.")
+    sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
+        "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
+    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
+        "carries text messages and mobile push; it may be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
+        "POST; see [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need it. If it is empty, "
+        "the service keeps the messages.")
+    sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
+        "messages that nothing carries; see [Outbox](text_messages.md#outbox).")
+    quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
+        "confirm subscriptions of an account; further mails wait. An address gets one an hour. 0 means no limit.")
+    quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
+        "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
+    quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
+        "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
+
+    _schedules = Subject("Schedules")
+    queue_schedule_enabled = Setting(True, help="Fires schedules. A process without it stores schedules, and other "
+        "processes and functions fire them.")
+    queue_schedule_poll_ms = Setting(1000, unit="ms", minimum=1, help="The longest pause between two queries for due "
+        "schedules. A process sleeps until the next schedule is due; where LISTEN works, a new schedule that is due "
+        "sooner wakes it.")
+    queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
+        "schedules that a process fires in one transaction.")
+    queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a schedule without "
+        "catch-up may fire. The service skips times that it missed by more.")
+    queue_schedule_history_seconds = Setting(604_800, unit="seconds", minimum=60, help="How long the service lists the "
+        "runs of schedules.")
+    queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "
+        "answers of `/v1/schedules` and `/v1/previews` show.")
+    queue_schedule_list_max = Setting(1000, unit="schedules", minimum=1, help="The maximum number of schedules in an "
+        "answer of `GET /v1/schedules`.")
+
+    _functions = Subject("Functions that Penstock invokes")
     queue_lambda_endpoint = Setting("", unit="address", help="Where event source mappings, subscriptions and "
         "schedules invoke functions: `https://lambda.eu-central-1.amazonaws.com`, or an emulator such as `sam local "
         "start-lambda`. If it is empty, mappings need a URL, and the outbox keeps messages for functions.")
     queue_lambda_functions = Setting("", unit="names or ARNs", help="The functions that this installation may invoke, "
         "separated by commas: names or ARNs, in which `*` matches any characters. If it is empty: any function if "
         "`QUEUE_ACCESS` is `off`, and no function otherwise.")
+
+    _cleaning = Subject("Cleaning, moves and idle times")
+    queue_maintain_interval_ms = Setting(2000, unit="ms", minimum=1, help="The pause between two rounds of cleaning, "
+        "which all processes and functions share. After a round without work a process waits five times as long and, "
+        "where LISTEN works, until something changes.")
+    queue_move_interval_ms = Setting(1000, unit="ms", minimum=1, help="The pause between two queries for message move "
+        "tasks. Where LISTEN works, a process without a task sleeps until one starts, and begins it within this time.")
+    queue_idle_check_ms = Setting(30_000, unit="ms", minimum=10, help="The pause between two checks of an idle "
+        "process: whether notifications arrive, which work is due, and which rows have changed. A process may notice a "
+        "change through SQL, or one whose notification was lost, this late.")
+
+    _metrics = Subject("Metrics and history")
     queue_history_days = Setting(30, unit="days", minimum=1, help="How long the service keeps the history of each "
         "message (without its body) for metrics.")
     queue_metrics_days = Setting(30, unit="days", minimum=1, maximum=36_500, help="How long the metrics job keeps "
@@ -224,6 +256,21 @@ class Settings:
     queue_metrics_interval_ms = Setting(10_000, unit="ms", minimum=100, help="The pause between two rounds that "
         "measure all queues for `/metrics`; all processes share the rounds. No round runs while nothing changes; a "
         "scrape then measures the queues first.")
+
+    _logs = Subject("Logs and traces")
+    log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
+        "records that the service writes.")
+    access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
+        "for each request; see [Log each request](../operate/access_log.md). `off`: it writes no lines.")
+    otlp_enabled = Setting(False, help="Records traces in the container and sends them to a collector of "
+        "OpenTelemetry; see [Traces](../guides/tracing.md). It needs the packages of the extra `tracing`.")
+    otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
+        "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
+    otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
+    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces beginning here that "
+        "the service records: 0 none, 1 all. For a caller's requests, the decision in its `traceparent` counts.")
+
+    _serverless = Subject("Penstock on Lambda")
     queue_lambda_wait_seconds = Setting(2, unit="seconds", minimum=0, maximum=20, help="The longest wait for messages "
         "in the functions `Gateway` and `Rest`; see [Limits of functions](../operate/lambda_limits.md#long-polls). The "
         "function of ReceiveMessage has no such limit. With 0 no request waits.")
@@ -239,21 +286,8 @@ class Settings:
     queue_usage_metrics = Setting(False, help="Makes Lambda functions log metrics with the names of SQS for each "
         "request that sends, receives or deletes messages; see "
         "[Watch Lambda functions](../operate/lambda_watch.md#metrics).")
-    queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
-        "way after SIGTERM or Ctrl-C.")
     queue_tracing = Setting(False, help="Makes Lambda functions write a segment of X-Ray for each invocation. It needs "
         "a layer with the package aws-xray-sdk.")
-    otlp_enabled = Setting(False, help="Records traces in the container and sends them to a collector of "
-        "OpenTelemetry; see [Traces](../guides/tracing.md). It needs the packages of the extra `tracing`.")
-    otlp_endpoint = Setting("http://localhost:4317", unit="address", format=formats.COLLECTOR, help="The address of "
-        "the collector, which receives OTLP over gRPC. `https://` uses TLS.")
-    otlp_service_name = Setting("penstock", help="The `service.name` of the traces.")
-    otlp_sample_rate = Setting(0.1, unit="share", minimum=0, maximum=1, help="The share of traces beginning here that "
-        "the service records: 0 none, 1 all. For a caller's requests, the decision in its `traceparent` counts.")
-    log_level = Setting("info", choices=("debug", "info", "warning", "error", "critical"), help="The least severe log "
-        "records that the service writes.")
-    access_log = Setting("off", choices=("off", "stdout", "stderr"), help="Where the container writes a line of JSON "
-        "for each request; see [Log each request](../operate/access_log.md). `off`: it writes no lines.")
     # fmt: on
 
     def __init__(self, values: Mapping[str, Value]) -> None:
@@ -362,9 +396,25 @@ def _add_iam_token(address: str) -> str:
     return f"{address} password={IAM_TOKEN}"
 
 
-SETTINGS: Final[tuple[Setting[Any], ...]] = tuple(
-    member for member in vars(Settings).values() if isinstance(member, Setting)
-)
+_Groups = dict[str, tuple[Setting[Any], ...]]
+
+
+def _group_settings() -> _Groups:
+    groups: _Groups = {}
+    title = ""
+    for member in vars(Settings).values():
+        if isinstance(member, Subject):
+            title = member.title
+            groups[title] = ()
+        elif isinstance(member, Setting):
+            groups[title] += (member,)
+    return groups
+
+
+SUBJECTS: Final = _group_settings()
+"""The settings by subject, in the order of the class."""
+
+SETTINGS: Final = tuple(setting for settings in SUBJECTS.values() for setting in settings)
 """The settings, in the order of the class."""
 
 ADDRESSES: Final = (Settings.database_url.name, Settings.database_direct_url.name)

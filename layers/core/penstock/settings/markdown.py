@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from .setting import Setting, Value
@@ -12,23 +12,26 @@ _HEAD: Final = (
     "",
     "For operators: look up the environment variables that configure Penstock.",
     "",
-    "A process reads them once when it starts. An empty variable counts as not set. An invalid value stops the start",
-    "with an error that names the variable. `penstock up` and `penstock doctor` name each variable that only resembles",
-    "a setting, such as `QUEUE_MAX_CONECTIONS`. The maximum of a whole number is 2,147,483,647 unless its row names",
-    "another.",
+    "A process reads them when it starts. An empty variable counts as not set. An invalid value stops the start with",
+    "an error that names the variable. `penstock up` and `penstock doctor` also name misspelled variables. The maximum",
+    "of a whole number is 2,147,483,647 unless its row names another.",
     "",
     "To read a secret or a database address from a file, set `NAME_FILE` to the path of the file.",
     "`penstock settings --markdown` writes this page.",
-    "",
-    "| Variable | Default | Unit | What it controls |",
-    "| --- | --- | --- | --- |",
 )
+_TABLE: Final = ("| Variable | Default | Unit | What it controls |", "| --- | --- | --- | --- |")
 
 
-def render_page(settings: Iterable[Setting[Value]]) -> str:
-    """Returns the text of the page. The page has one row for each setting, in the order of the definition."""
-    rows = [f"| `{s.name}` | {_render_default(s)} | {s.unit} | {_render_help(s)} |" for s in settings]
-    return "\n".join((*_HEAD, *rows, ""))
+def render_page(subjects: Mapping[str, Iterable[Setting[Value]]]) -> str:
+    """Returns the text of the page: for each subject a heading, and a table with one row for each setting."""
+    lines = [*_HEAD]
+    for title, settings in subjects.items():
+        lines += ("", f"## {title}", "", *_TABLE, *map(_render_row, settings))
+    return "\n".join((*lines, ""))
+
+
+def _render_row(setting: Setting[Value]) -> str:
+    return f"| `{setting.name}` | {_render_default(setting)} | {setting.unit} | {_render_help(setting)} |"
 
 
 def _render_default(setting: Setting[Value]) -> str:

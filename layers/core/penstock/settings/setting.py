@@ -20,6 +20,12 @@ class SettingError(ValueError):
     """The value of a setting is not allowed. The error's text names the setting and says which values are allowed."""
 
 
+class Subject(Struct, frozen=True):
+    """What the settings below it in the class Settings are about: a heading of their page."""
+
+    title: str
+
+
 class Setting(Struct, Generic[V], frozen=True, eq=False):
     """A setting. It is an attribute of the class Settings. An instance of Settings has the value under the same name.
 

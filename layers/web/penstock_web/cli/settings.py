@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.settings import ADDRESSES, SETTINGS, Setting, Settings, Value
+from penstock.settings import ADDRESSES, SETTINGS, SUBJECTS, Setting, Settings, Value
 
 from .database_option import DatabaseAddress, variables_with
 
@@ -24,7 +24,7 @@ def settings(
     if markdown:
         from penstock.settings.markdown import render_page
 
-        print(render_page(SETTINGS), end="")
+        print(render_page(SUBJECTS), end="")
         return
     values = Settings.read(variables_with(database))
     from penstock_web.local.announced import running_services
