@@ -26,6 +26,8 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)
 # The search leaves out pages in which users find words, but no answers.
 _UNSEARCHED: Final = ("performance/log/", "decisions/", "reference/cases", "project/")
 _UNSEARCHED_HEAD: Final = "---\nsearch:\n  exclude: true\n---\n"
+# An address of the site that the program or an alert shows, such as /docs/operate/poison/.
+_ADDRESS: Final = re.compile(r"(?<![\w.])/docs/([a-z0-9_/-]+/)(?:#([\w-]+))?")
 _ISSUES: Final = re.compile(r"(\d+) issues? found")
 
 
@@ -52,6 +54,8 @@ def build_site(root: Path) -> Path:
     navigation = tomllib.loads((root / "zensical.toml").read_text())["project"]["nav"]
     (pages / "llms.txt").write_text(render_llms(pages, navigation))
     _run_zensical(root)
+    if missing := list(find_missing_addresses(root, folder / "html")):
+        raise SiteError(f"the site does not have {', '.join(missing)}")
     return pack(folder / "html", root / "build/site.zip")
 
 
@@ -104,6 +108,21 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
         address = page.removesuffix(".md").removesuffix("index")
         lines.append(f"- [{title}](/docs/{address}): {read_task((pages / page).read_text())}")
     return "\n".join(lines) + "\n"
+
+
+def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:
+    """Yields each address that a file of the layers or of infra/container shows, and that the built site lacks."""
+    shown = {
+        address.groups(default="")
+        for folder in ("layers", "infra/container")
+        for file in (root / folder).rglob("*")
+        if file.suffix in (".py", ".html", ".yaml", ".json")
+        for address in _ADDRESS.finditer(file.read_text())
+    }
+    for place, anchor in sorted(shown):
+        page = site / place / "index.html"
+        if not page.is_file() or (anchor and f'id="{anchor}"' not in page.read_text()):
+            yield f"/docs/{place}{anchor and '#'}{anchor}"
 
 
 def _run_zensical(root: Path) -> None:

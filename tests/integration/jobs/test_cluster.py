@@ -96,8 +96,8 @@ def test_spark_submit(database: Database, tmp_path: Path) -> None:
 
 
 # --- restart ---------------------------------------------------------------------------------------------------------
-# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/operate/metrics_job.md, "When something
-# breaks".
+# Tests a PostgreSQL that crashes under the job and starts again. Source: docs/operate/metrics_job.md, "When a run
+# fails".
 
 
 DAYS = [

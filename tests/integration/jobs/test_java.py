@@ -94,7 +94,7 @@ def test_it_holds_code_only(tmp_path: Path) -> None:
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-# Tests queue.metrics_run: how incomplete runs end. Source: docs/operate/metrics_job.md, "When something breaks".
+# Tests queue.metrics_run: how incomplete runs end. Source: docs/operate/metrics_job.md, "When a run fails".
 
 
 # A run that reports its start and continues until the end of its input.

@@ -224,11 +224,11 @@ def test_each_alert_has_a_line_in_the_runbook() -> None:
 
 def test_each_alert_leads_to_a_place_in_the_runbook() -> None:
     for name, rule in ALERTS.items():
-        page, anchor = rule["annotations"]["runbook_url"].split("#")
-        headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.MULTILINE)
-        assert anchor in {re.sub(r"[^a-z0-9 -]", "", text.lower()).replace(" ", "-") for text in headings}, (
-            name
-        )
+        page, _, anchor = rule["annotations"]["runbook_url"].partition("/#")
+        source = ROOT / f"{page.strip('/')}.md"
+        headings = re.findall(r"^#+ (.+)$", source.read_text(), re.MULTILINE)
+        anchors = {re.sub(r"[^a-z0-9 -]", "", text.lower()).replace(" ", "-") for text in headings}
+        assert anchor in {"", *anchors}, name
 
 
 def test_no_queue_is_left_out_by_its_name() -> None:

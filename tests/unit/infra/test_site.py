@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.site.archive import find_style, render_policy
-from infra.site.build import SiteError, list_pages, render_llms, rewrite_links
+from infra.site.build import SiteError, find_missing_addresses, list_pages, render_llms, rewrite_links
 
 NAVIGATION = [
     {"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]},
@@ -48,6 +48,14 @@ def test_each_page_has_a_line_in_llms_txt(tmp_path: Path) -> None:
     (tmp_path / "start/forgotten.md").write_text("# Title\n")
     with pytest.raises(SiteError, match=r"start/forgotten\.md"):
         render_llms(tmp_path, NAVIGATION)
+
+
+def test_an_address_that_the_program_shows_has_its_page_and_section(tmp_path: Path) -> None:
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers/advice.py").write_text('A = "/docs/a/#there"; B = "/docs/a/#gone"; C = "/docs/b/"\n')
+    (tmp_path / "site/a").mkdir(parents=True)
+    (tmp_path / "site/a/index.html").write_text('<h2 id="there">There</h2>')
+    assert list(find_missing_addresses(tmp_path, tmp_path / "site")) == ["/docs/a/#gone", "/docs/b/"]
 
 
 def test_the_policy_has_the_hash_of_each_inline_script() -> None:

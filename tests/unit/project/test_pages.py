@@ -57,12 +57,12 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_no_message_sends_to_a_page_of_the_checkout() -> None:
-    """`pip install` installs the program without docs/, so a message must state the solution itself."""
+    """`pip install` installs the program without docs/. A message may name an address of the service, /docs/…."""
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / "layers").rglob("*.py"))
         for line, text in texts(ast.parse(path.read_text()))
-        if "docs/" in text
+        if re.search(r"(?<!/)docs/", text)
     ]
     assert found == []
 

@@ -8,50 +8,49 @@ from .formats import digits
 
 
 class Advice(NamedTuple):
-    """The suggestion, and the page in docs/ with the section that explains more. `page` is empty if there is no
-    such page.
+    """The suggestion, and the address on a running service that explains more. `page` is empty if there is no such
+    page.
     """
 
     text: str
     page: str = ""
 
 
-_INCIDENTS: Final = "operate/incidents.md"
-_MAPPINGS: Final = "reference/event_source_mappings.md"
-_BEHIND: Final = f"{_INCIDENTS}#a-queue-that-falls-behind"
+_THROTTLED: Final = "/docs/operate/waiting/#the-queue-is-throttled"
+_POISON: Final = "/docs/operate/poison/"
+_STOPPED: Final = "/docs/reference/event_source_mappings/#a-mapping-that-stopped"
+_BEHIND: Final = "/docs/operate/waiting/#consumers-are-too-slow"
 
 BY_CAUSE: Final[dict[Cause, Advice]] = {
     Cause.NOBODY_RECEIVES: Advice(
         "Start its consumers. If they run, check whether they read another queue, or are refused (403 in their log)",
-        f"{_INCIDENTS}#nobody-receives",
+        "/docs/operate/waiting/#no-consumer-receives",
     ),
-    Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", f"{_INCIDENTS}#throttled"),
+    Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", _THROTTLED),
     Cause.IN_FLIGHT_LIMIT: Advice(
         "Find consumers that do not delete; set the timeout of those messages to 0",
-        f"{_INCIDENTS}#throttled",
+        _THROTTLED,
     ),
     Cause.ENDPOINT_DOWN: Advice(
-        "Repair the endpoint; deliveries then continue", f"{_INCIDENTS}#deliveries-that-do-not-arrive"
+        "Repair the endpoint; deliveries then continue", "/docs/operate/not_delivered/#a-delivery"
     ),
-    Cause.MAPPING_STOPPED: Advice(
-        "Remove the cause, then run: penstock mappings enable", f"{_MAPPINGS}#a-mapping-that-stopped"
-    ),
+    Cause.MAPPING_STOPPED: Advice("Remove the cause, then run: penstock mappings enable", _STOPPED),
     Cause.FUNCTION_FAILS: Advice(
         "Look at the function's log, and check that the service can reach it",
-        f"{_MAPPINGS}#a-mapping-that-stopped",
+        _STOPPED,
     ),
     Cause.POISON_GROUP: Advice(
         "Look at the messages with most receives; a RedrivePolicy sets them aside",
-        f"{_INCIDENTS}#poison-messages",
+        _POISON,
     ),
     Cause.HANDLERS_FAIL: Advice(
-        "Look for errors in the consumers' log: hardly any message succeeds", f"{_INCIDENTS}#poison-messages"
+        "Look for errors in the consumers' log: hardly any message succeeds", _POISON
     ),
     Cause.DEAD_LETTERS_WAIT: Advice(
-        "Find out why they failed, then redrive or delete them", "guides/dead_letters.md#what-failed-alike"
+        "Find out why they failed, then redrive or delete them", "/docs/guides/dead_letters/"
     ),
     Cause.ONE_TENANT: Advice(
-        "Slow down the sender of that group, or run more consumers", f"{_INCIDENTS}#a-noisy-tenant"
+        "Slow down the sender of that group, or run more consumers", "/docs/operate/waiting/#a-noisy-tenant"
     ),
     Cause.CONSUMERS_FELL: Advice("Start the stopped consumers again, or more", _BEHIND),
     Cause.SLOW_HANDLERS: Advice("Look at what handlers wait for, or run more consumers", _BEHIND),

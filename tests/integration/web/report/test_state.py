@@ -118,7 +118,7 @@ def test_the_worst_first(report: Callable[..., str], service: Service) -> None:
     )  # fmt: skip
     assert (first["Waiting"], first["In /s"], first["Empty at"]) == ("3,000", "5.00", "no receives")
     assert f"{service.now - 10 * MINUTE:%H:%M}" in first["Since"]
-    assert "operate/incidents.md#nobody-receives" in first["What to do"]
+    assert "/docs/operate/waiting/#no-consumer-receives" in first["What to do"]
     assert (second["Verdict"], second["Queue"], second["Waiting"]) == (
         "draining",
         "draining",

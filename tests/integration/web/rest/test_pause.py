@@ -1,4 +1,4 @@
-"""A paused queue accepts messages and returns none to any receiver (docs/operate/incidents.md)."""
+"""A paused queue accepts messages and returns none to any receiver (docs/operate/waiting.md)."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import queue_snippets
+from penstock_web.report.advice import advice_on
 
 SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
 MONTH: Final = "30d"
@@ -76,7 +77,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
     attributes = dict(now.queue.attributes)
     return show_page(
         page, "queue.html", title=name, queue=now.queue, seen=now.seen, charts=charts, span=span, spans=[*SPANS, MONTH],
-        history=history,
+        history=history, advice=advice_on(now.seen.verdict),
         redrive=read_redrive(attributes.pop("RedrivePolicy", "")), policy=laid_out(attributes.pop("Policy", "")),
         attributes=attributes, subscribed=subscribed, moment=parse_timestamp,
         receivers=receiving[:SHOWN_RECEIVERS], snippets=queue_snippets(name, context),
