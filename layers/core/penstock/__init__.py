@@ -1,3 +1,3 @@
-"""The queue service without its HTTP servers: the code that the Lambda functions and the container share."""
+"""The queue service without HTTP servers. The Lambda functions and the container share this code."""
 
 __version__ = "0.1.0"

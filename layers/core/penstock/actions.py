@@ -1,8 +1,8 @@
-"""The table of actions: every action of every service, its request and result types, and its operation.
+"""The table of actions: each action of each service, its request and result types, and its operation.
 
-`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules and
-the alarms from ACTIONS. The gateway reads the table, and tests compare the documentation with the table. An action
-whose result type is None has an answer without a body.
+`make generate` reads ACTIONS and writes the entry points in `functions/`, the functions in `template.yaml`, the load
+balancer's rules and the alarms. The gateway reads the table, too, and tests compare the documentation with it. An
+action whose result type is None has a response without a body.
 """
 
 from collections.abc import Callable
@@ -32,10 +32,10 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 
 
 class LazyFunction:
-    """Names a function by its path, or by a part of the path. A call imports its module.
+    """Names a function by its path. The module is imported by the first call.
 
-    Therefore a function of one action imports no other operations, and imports no rules of access without
-    QUEUE_ACCESS.
+    A Lambda function of one action therefore imports no other operations. Access rules are imported only if
+    QUEUE_ACCESS needs them.
     """
 
     __slots__ = ("_path",)
@@ -50,13 +50,12 @@ class LazyFunction:
         return self.load()(request, context)
 
     def load(self) -> Callable[[Any, Context], Any]:
-        """Returns the function itself."""
         module, _, name = self._path.rpartition(".")
         function: Callable[[Any, Context], Any] = getattr(import_module(module), name)
         return function
 
 
-if TYPE_CHECKING:  # mypy checks that a row's functions exist, and that they take the row's request
+if TYPE_CHECKING:  # mypy checks that a row's functions exist and accept the row's request
     import penstock.event_sources.operations
     import penstock.moves.actions
     import penstock.scheduler.groups
@@ -88,21 +87,20 @@ else:
 
 
 def keep_error(error: AwsError) -> AwsError:
-    """Returns the error unchanged, for services whose errors have the names in `penstock.errors`."""
+    """Returns the error unchanged, for services that use the error names of `penstock.errors`."""
     return error
 
 
 def is_always_served(_http: HttpRequest, _settings: Settings) -> bool:
-    """Returns True, for a service that every deployment serves."""
+    """Returns True, for services that every deployment serves."""
     return True
 
 
 class Service(Struct, frozen=True):
-    """A row of the table of services: how a service differs from the others on the wire.
+    """Describes how a service differs from others in its protocol.
 
-    `target_prefix` begins its `X-Amz-Target`, `xml_namespace` is the namespace of its XML answers, and `version` is
-    the `Version` of its Query API. A REST-JSON service has neither prefix nor namespace, since its actions have
-    routes.
+    `target_prefix` is the prefix of `X-Amz-Target`, `xml_namespace` the namespace of XML responses, and `version` the
+    `Version` parameter. A REST-JSON service has neither prefix nor namespace, because its actions have routes.
     """
 
     name: str
@@ -110,10 +108,10 @@ class Service(Struct, frozen=True):
     xml_namespace: str
     version: str
     convert_error: Callable[[AwsError], AwsError] = keep_error
-    """Returns an error that all services share under the name that this service gives it."""
+    """Converts a common error to the service's name for it."""
     has_validation_error: bool = True
-    """Whether a request with a missing or too long member gets the service's ValidationError. SQS has an error for each
-    fault, and checks lengths in its operations."""
+    """Whether a missing or too long member causes the service's ValidationError. SQS has other errors, and its
+    operations check lengths."""
     is_served: Callable[[HttpRequest, Settings], bool] = is_always_served
     """Returns whether this deployment serves the service."""
 
@@ -122,7 +120,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     """A row of the table. `name` is AWS's spelling.
 
     `resources` lists the resources that QUEUE_ACCESS=sigv4 checks before the operation runs. `route` is the method
-    and path of a REST-JSON action; `status` is the status of its answer.
+    and path of a REST-JSON action; `status` is the response's status.
     """
 
     service: str
@@ -141,7 +139,7 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
 
 
 AnyAction: TypeAlias = Action[Struct, Struct | None]
-"""An action. Only the action's row of the table knows the types of its request and result."""
+"""An action whose request and result types are not known statically."""
 
 # fmt: off
 SERVICES = {
@@ -320,7 +318,8 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 )
 # fmt: on
 
-# SDKs call these actions before other services, by the Query protocol. `make generate` writes no functions for them.
+# SDKs send these actions with the Query protocol before they call other services. `make generate` writes no functions
+# for them.
 STS_ACTIONS = (
     Action("sts", "GetCallerIdentity", sts.GetCallerIdentityRequest, sts.GetCallerIdentityResult,
            penstock.sts.credentials.get_caller_identity, resources.use_nothing),
@@ -333,8 +332,8 @@ STS_ACTIONS = (
            resources.refuse_tokens),
 )  # fmt: skip
 
-# Event source mappings are the part of Lambda's API that concerns queues. The container serves them, so `make generate`
-# writes no functions for them.
+# The part of Lambda's API that manages event source mappings. Only the container serves these actions, so `make
+# generate` writes no functions for them.
 _MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
@@ -362,12 +361,11 @@ MAPPING_ACTIONS = (
            "DELETE /2017-03-31/tags/{Resource}", 204),
 )  # fmt: skip
 
-# The request of `/_aws/sqs/messages`. A peek is not an action of SQS, but is authorized and answered like
-# ReceiveMessage.
+# The action of `/_aws/sqs/messages`. SQS has no such action. It is authorized and encoded like ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, penstock.sqs.peek.peek_messages,
               resources.use_queue)  # fmt: skip
 
-# A placeholder for the action of a request that is decoded only after its signature has been verified.
+# Stands for the action until the signature has been verified and the request is decoded.
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyFunction(""), LazyFunction(""))
 
 BY_NAME: dict[tuple[str, str], AnyAction] = {
@@ -381,7 +379,7 @@ BY_TARGET: dict[bytes, AnyAction] = {
 
 
 def _route(text: str) -> tuple[str, str, bool]:
-    """Returns the method, the kind of resource, and whether the path names one resource of that kind."""
+    """Returns the method, the resource kind, and whether the path names one resource."""
     method, path = text.split()
     kind, label, _ = path.removeprefix("/").partition("/{")
     return method, kind, label != ""
@@ -393,16 +391,16 @@ BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
 
 
 REST_SERVICES = {kind: action.service for (_, kind, _), action in BY_ROUTE.items()}
-"""The service of each kind of resource in a REST-JSON path."""
+"""The service of each resource kind in REST-JSON paths."""
 
 
 def load_operations() -> None:
-    """Imports the operations of all actions. A process that serves all actions calls this function when it starts."""
+    """Imports all operations. A process that serves all actions calls this function at its start."""
     for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS, PEEK):
         load_operation(action)
 
 
 def load_operation(action: AnyAction) -> None:
-    """Imports the operation of an action. The row of the table then names the imported operation."""
+    """Imports the action's operation and stores it in the action's row."""
     if isinstance(action.operation, LazyFunction):
         force_setattr(action, "operation", action.operation.load())

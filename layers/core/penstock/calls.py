@@ -1,4 +1,4 @@
-"""Builds the database call of an effect: the statement and its arguments before a driver encodes the arguments."""
+"""Builds the database call of an effect: the statement and its arguments. A driver encodes the arguments."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, cast
@@ -23,7 +23,7 @@ DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[Ro
 def build_call(
     effect: DatabaseEffect[RowT], *, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """Returns the statement and its arguments for one effect that is not merged. Arrays are lists."""
+    """Returns the statement and arguments of one effect that is not merged. Arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
             *transpose(effect.entries, effect.statement.width),
@@ -52,16 +52,14 @@ def build_transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -
 def receive_call(
     receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
-    """Returns the call that receives `count` messages for requests, each of which asks for at most `most`.
+    """Returns the call that receives `count` messages for requests that ask for at most `most` messages each.
 
-    Each lease holds up to `most` messages, or SMALLEST_LEASE if that is more. All messages of a lease expire together.
-    Each merged receive on a FIFO queue gets a lease:
-    no two receives get messages of one group, and all receives ask for the same number. `own_transaction`: the
-    receive
-    runs alone in a transaction, which does not wait for the disk. A crash may then lose the record of the receive, and
-    the messages are received again. `assume_short`: as `message_lengths` says. The receive then fails with
-    LONG_MESSAGE if `most` messages as long as the longest one may not fit. Otherwise the receive measures messages
-    that may be too long.
+    Each lease has up to `most` messages, at least SMALLEST_LEASE. All messages of a lease expire together. On a FIFO
+    queue, each merged receive gets a lease, because two receives must not get messages of one group; all merged
+    receives ask for the same number. `own_transaction` means that the receive is the only statement of a transaction,
+    which does not wait for the disk. A crash can then lose the receive, and the messages are received again.
+    `assume_short` is explained in `message_lengths`: the receive fails with LONG_MESSAGE if `most` messages of the
+    greatest length may not fit. Otherwise the receive measures messages that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [
@@ -70,13 +68,12 @@ def receive_call(
         lease,
         receive.visibility_seconds,
         receive.in_flight_limit,
-        own_transaction and receive.attempt_id is None,  # the database must know the attempt after a crash
+        own_transaction
+        and receive.attempt_id is None,  # the database must remember the attempt after a crash
         receive.attempt_id,
     ]
     limit = receive.limit
-    if limit is None or (
-        most == 1 and not limit.way
-    ):  # the container hands out a single message of any length
+    if limit is None or (most == 1 and not limit.way):  # the container returns a single message of any length
         return receive.statement, [*arguments, None]
     short_bytes = limit.max_bytes // (limit.growth * most) - MESSAGE_HEAD_BYTES
     may_fail = assume_short and own_transaction and receive.attempt_id is None
@@ -91,5 +88,5 @@ def decode_texts(value: str) -> dict[str, str]:
 
 
 def encode_jsonb(value: Mapping[str, object]) -> str:
-    """Returns JSON text, which PostgreSQL casts to jsonb."""
+    """Returns JSON text. PostgreSQL casts it to jsonb."""
     return msgspec.json.encode(value).decode()

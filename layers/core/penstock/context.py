@@ -1,9 +1,8 @@
-"""The context of a request, for its operation: the caller's account and region, and the addresses of queues.
+"""The context of a request: the caller's account and region, and the addresses of queues.
 
-A queue has three addresses: its name, its QueueUrl (for the client; `queue_url`) and its ARN (for SQL and for
-policies). This module converts them. The caller must be able to reach its QueueUrl, so Penstock builds the QueueUrl
-from the Host of the request unless a base URL is configured. Penstock accepts any host on input
-(docs/reference/compatibility.md).
+A queue has three addresses: a name, a QueueUrl for clients (`queue_url`) and an ARN for SQL and policies. This module
+converts them. The caller must be able to reach the QueueUrl, so Penstock builds it from the request's Host unless a
+base URL is configured. Penstock accepts QueueUrls with any host (docs/reference/compatibility.md).
 """
 
 import re
@@ -25,7 +24,7 @@ _KEY_ID = re.compile(rb"Credential=([A-Za-z0-9_]{1,128})(?:/|%2F)").search
 
 
 class Interface(Enum):
-    """The API that received the request. CLI is the command line over the REST API."""
+    """The API that received the request. CLI is the command line, which calls the REST API."""
 
     AWS = "aws"
     REST = "rest"
@@ -35,10 +34,10 @@ class Interface(Enum):
 
 
 class Context:
-    """Holds the caller's account and region, the request's id, and the environment of the process.
+    """The caller's account and region, the request's id, and the environment of the process.
 
-    `user` is the signer of the request, or None if no signature was required. `protocol` is the answer's protocol.
-    `interface` is the API that got the request, and `key_id` the key that admitted it.
+    `user` is the signer of the request, or None if no signature was required. `protocol` is the response's protocol.
+    `interface` is the API that received the request. `key_id` is the key that admitted the request.
     """
 
     __slots__ = (
@@ -76,36 +75,34 @@ class Context:
 
     @property
     def caller(self) -> User:
-        """Returns the calling user, which is the account's root user if no signature was required."""
+        """Returns the user, which is the account's root user if no signature was required."""
         return self.user or build_user(self.account_id, None, None)
 
     @property
     def interface_name(self) -> str:
-        """Returns the name of the API in the audit."""
+        """Returns the API's name in the audit log."""
         return self.interface.value
 
     @property
     def shows_policy_names(self) -> bool:
-        """Returns whether errors write actions as policies do, and not as each service of AWS writes its own."""
+        """Returns whether errors spell actions as policies do. Otherwise they use the spelling of the AWS service."""
         return self.interface is not Interface.AWS
 
     @property
     def caller_arn(self) -> str:
-        """Returns the caller's ARN. Without a checked signature the ARN ends in `user/` and the key id of the
-        request.
-        """
+        """Returns the caller's ARN. If no signature was checked, the ARN ends in `user/` and the request's key id."""
         principal = self.caller.principal
         key_id = None if self.user is not None else read_key_id(self.http)
         return build_user_arn(self.account_id, key_id) if key_id else principal.arn or ""
 
     @property
     def client_address(self) -> str:
-        """Returns the client's IP address, which is empty if unknown."""
+        """Returns the client's IP address, or an empty text if it is unknown."""
         return find_client_address(self.http.headers, self.http.peer, self.environment.settings)
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """Returns the keys, in lower case, and values that conditions of policies may compare."""
+        """Returns the condition keys, in lower case, and values that policies compare."""
         settings = self.environment.settings
         principal = self.caller.principal
         keys = {
@@ -128,11 +125,12 @@ class Context:
 
     @property
     def link_base_url(self) -> str:
-        """Returns the base for links in SNS messages. Other users open them, so a caller cannot choose the host alone.
+        """Returns the base URL of links in SNS messages. Other users open these links, so the caller must not choose
+        the host.
 
-        The base is QUEUE_BASE_URL, or the request's host if the settings or API Gateway name it. The base is also the
-        request's host if this host needs no entry and QUEUE_ACCESS has admitted the caller (an unsigned Unsubscribe
-        is open to everybody). Otherwise the base is the address on which the process listens.
+        The base is QUEUE_BASE_URL. Without QUEUE_BASE_URL the base is the request's host if the settings or API
+        Gateway name the host, or if the host needs no entry and QUEUE_ACCESS has admitted the caller (everybody can
+        send an unsigned Unsubscribe). Otherwise the base is the address on which the process listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:
@@ -155,7 +153,7 @@ class Context:
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
-        """Returns the QueueUrl of a queue of this account (or another), in the region of the request (or another)."""
+        """Returns the QueueUrl of a queue. Account and region default to the request's."""
         path = queue_url.build_path(
             region or self.region,
             account_id or self.account_id,
@@ -165,11 +163,11 @@ class Context:
         return f"{self.base_url}{path}"
 
     def queue_arn(self, url: str) -> str:
-        """Returns the ARN of the queue at a QueueUrl. Raises as `queue` does."""
+        """Returns the ARN of the queue at a QueueUrl. Raises the errors of `queue`."""
         return self.queue(url).arn
 
     def queue(self, url: str) -> ResolvedQueue:
-        """Returns the queue at a QueueUrl, in the URL's region; a bare name is a queue of the caller.
+        """Returns the queue at a QueueUrl, in the URL's region. A bare name is a queue of the caller.
 
         Raises QueueDoesNotExist if no queue can have this address.
         """
@@ -185,7 +183,7 @@ class Context:
 
 
 def read_key_id(http: HttpRequest) -> str | None:
-    """Returns the access key id that a request names, in its header or in a presigned URL, or None."""
+    """Returns the access key id in the request's header or presigned URL, or None."""
     given = http.headers.get(b"authorization", b"") + b"&" + http.query
     found = _KEY_ID(given)
     return found[1].decode() if found else None
@@ -201,17 +199,18 @@ def find_base_url(headers: Mapping[bytes, bytes], environment: Environment) -> s
 
 
 def request_host(headers: Mapping[bytes, bytes], environment: Environment) -> bytes:
-    """Returns the host that the client named to a trusted proxy or to Penstock."""
+    """Returns the host that the client sent to a trusted proxy or to Penstock."""
     return environment.hosts.forwarded(headers) or headers.get(b"host", b"")
 
 
 def is_secure(headers: Mapping[bytes, bytes], settings: Settings) -> bool:
-    """Returns whether the client's connection was encrypted, according to the load balancer or API Gateway."""
+    """Returns whether the load balancer or API Gateway reports an encrypted client connection."""
     return settings.queue_trust_forwarded and _take_first(headers.get(b"x-forwarded-proto")) == b"https"
 
 
 def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Settings) -> str:
-    """Returns the client's IP address, which is empty if unknown. A load balancer appends it to X-Forwarded-For."""
+    """Returns the client's IP address, or an empty text if it is unknown. A load balancer appends it to
+    X-Forwarded-For."""
     forwarded = headers.get(b"x-forwarded-for") if settings.queue_trust_forwarded else None
     if forwarded is None:
         return peer
@@ -219,7 +218,6 @@ def find_client_address(headers: Mapping[bytes, bytes], peer: str, settings: Set
 
 
 def _take_first(value: bytes | None) -> bytes:
-    """Returns the first entry of a forwarded header. The first entry is the client's, since each proxy appends an
-    entry.
-    """
+    """Returns the first entry of a forwarded header. The client's entry is first, because each proxy appends an
+    entry."""
     return b"" if value is None else value.partition(b",")[0].strip()

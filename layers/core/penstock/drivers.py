@@ -1,5 +1,4 @@
-"""Runs an operation to its end on one database connection. This function is the driver of Lambda functions (and of
-tests).
+"""Runs an operation to its end on one database connection. Lambda functions and tests use this driver.
 
 The container's driver does the same with `await`, and merges the effects of concurrent requests.
 """
@@ -25,7 +24,7 @@ LONGEST_PAUSE_SECONDS = 1.0
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
-# Decides for how many of these seconds an operation may wait.
+# Returns how many of the requested seconds an operation can wait.
 GrantWait: TypeAlias = Callable[[float], float]
 
 
@@ -87,7 +86,7 @@ def perform(
     if isinstance(effect, Compute | Ask):
         return effect.function()
     if isinstance(effect, Wake):
-        return None  # a function's process has no other receive that waits; the database notifies other processes
+        return None  # no other receive waits in a function's process; the database notifies other processes
     raise TypeError(effect)
 
 
@@ -96,8 +95,8 @@ def receive(
 ) -> list[ReceivedRow]:
     """Returns the rows of a receive. Polls until a message arrives or the granted wait is over.
 
-    The pauses grow, even if the queue may have a message that this receive does not get, because other receives have
-    locked it or it is too long for the answer. No transaction is open during a pause.
+    The pauses grow even if the queue may have a message. Other receives may have locked the message, or the message
+    may be too long for the response. No transaction is open during a pause.
     """
     rows = receive_now(effect, database, lengths)
     deadline = time.monotonic() + grant(count_seconds_to_wait(effect, rows))
@@ -115,9 +114,7 @@ def receive(
 def receive_now(
     effect: Receive[ReceivedRow], database: StatementExecutor, lengths: MessageLengths
 ) -> list[ReceivedRow]:
-    """Returns the rows of one call, or of two calls if the first call assumed short messages and found a long
-    message.
-    """
+    """Returns the rows of one call, or of a second call if the first assumed short messages and found a long one."""
     try:
         return database.call(*build_call(effect, assume_short=lengths.are_short(effect.queue)))
     except LongMessageFound:
@@ -126,7 +123,7 @@ def receive_now(
 
 
 def count_seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
-    """Returns how long a receive with these rows waits. The wait is 0 if the rows are messages or an error."""
+    """Returns how long a receive waits after these rows. The wait is 0 after messages or an error."""
     if not is_empty(rows):
         return 0
     (header,) = rows

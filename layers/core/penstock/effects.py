@@ -1,14 +1,12 @@
-"""The effects that an operation may yield.
+"""The effects that an operation yields.
 
-An operation is a generator. It yields effects, its driver sends back the result of each effect, and the operation
-returns its result at the end. An operation never touches a connection, a clock or a socket, so the same rules run in a
-Lambda function (`drivers.run`) and in the container (`penstock_web.runtime.driver`), where effects of concurrent
-requests are merged.
+An operation is a generator. It yields effects, and its driver sends back each effect's result. Operations never use a
+connection, a clock or a socket, so the same code runs in a Lambda function (`drivers.run`) and in the container
+(`penstock_web.runtime.driver`). The container merges the effects of concurrent requests.
 
-`Call`, `BatchCall`, `Transact` and `Receive` call the database, and their result is rows. All these effects except
-`Call` may share one call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`),
-ask another server (`Ask`), wake receives of this process (`Wake`), or report what the operation has done
-(`penstock.observing.reports`).
+`Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. All of these except `Call` can share a
+call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another server
+(`Ask`), wake receives of this process (`Wake`), or report what the operation has done (`penstock.observing.reports`).
 
 `rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
@@ -35,22 +33,22 @@ class Effect(Struct, Generic[Result_co], frozen=True):
 
 
 class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
-    """One call of one SQL function with plain arguments. The result consists of the function's rows."""
+    """Calls one SQL function with plain arguments. Returns the function's rows."""
 
     statement: Statement[RowT_co]
     arguments: tuple[object, ...]
 
 
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
-    """One call over a list of entries.
+    """Calls a SQL function over a list of entries.
 
     `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
-    separate key keeps a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to which
-    all entries are sent. `size_bytes` is the size of the entries' contents, if these may be long. Such a call is
+    separate key prevents a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to
+    which all entries are sent. `size_bytes` is the size of the entries' contents, if they can be long. Such a call is
     merged with fewer other calls.
 
-    The result consists of the rows of this effect, in the order of the entries. The column `n` counts the entries of
-    the whole call, so only the order of its values is useful.
+    Returns the rows of this effect, in the order of the entries. The column `n` counts the entries of the whole call,
+    so only the order of its values is useful.
     """
 
     statement: BatchStatement[EntryT_co, RowT_co]
@@ -65,17 +63,15 @@ class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True)
 
     @property
     def batch_key(self) -> Hashable:
-        """Returns a key. Effects with equal keys may share a call."""
         return self.statement, self.options, self.merge_key
 
 
 class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
-    `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction.
-    If the function refuses one of the effects, it changes no rows, and each effect then gets its own transaction.
-    `size_bytes` is as
-    in a BatchCall. The result is this effect's rows of `queue.transact`.
+    `handles` and `messages` are entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction. If
+    the function refuses one of them, it changes no rows, and each effect then gets its own transaction. `size_bytes`
+    is as in a BatchCall. Returns this effect's rows of `queue.transact`.
     """
 
     statement: Statement[RowT_co]
@@ -90,21 +86,18 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     @property
     def batch_key(self) -> Hashable:
-        """Returns a key. Effects with equal keys may share a call."""
         return self.statement, self.options, self.merge_key
 
 
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
 
-    A receive on an empty queue waits for the first message, for at most `wait_seconds` (None: the queue's value), and
-    holds no connection meanwhile. The receive does not wait if the header names an error. About `in_flight_limit`
-    messages of
-    the queue
-    may be in flight (None: any number). `limit` is the maximum length of all messages together (None: no limit). A
-    receive with an `attempt_id` is not merged with other receives.
+    If the queue is empty, the receive waits for the first message, for at most `wait_seconds` (None: the queue's
+    value), without a connection. It does not wait if the header row names an error. About `in_flight_limit` messages
+    of the queue can be in flight (None: any number). `limit` is the maximum length of all messages together (None: no
+    limit). A receive with an `attempt_id` is not merged with other receives.
 
-    The result has the header row, and then at most `count` rows with one message each.
+    Returns the header row, and then at most `count` rows with one message each.
     """
 
     statement: Statement[RowT_co]
@@ -118,42 +111,39 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
     @property
     def batch_key(self) -> Hashable:
-        """Returns a key. Effects with equal keys may share a call.
+        """Returns a key. Effects with equal keys can share a call.
 
-        SQL keeps the shares of requests to a FIFO queue apart, and these shares must have equal counts.
+        On a FIFO queue, SQL returns a separate share to each request, and the shares must have equal counts.
         """
         share = self.count if self.queue.is_fifo else None
         return self.statement, self.queue, self.visibility_seconds, share, self.limit
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds`, and holds no connection meanwhile. The result is True, or False when the process ends."""
+    """Waits `seconds` without a connection. Returns True, or False when the process ends."""
 
     seconds: float
 
 
 class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that uses no shared state. The container calls it in a separate thread, one call at a time.
+    """Calls a function that uses no shared state, and returns its result. The container calls it in a separate thread,
+    one call at a time.
 
-    The effect returns the result of the function. Other requests go on meanwhile, except during a single step in C,
-    such as decoding a
-    text.
+    Other requests continue meanwhile, except during a single step in C, such as decoding a text.
     """
 
     function: Callable[[], Result_co]
 
 
 class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that waits for another server, some seconds at most. The container calls it in a thread.
-
-    The effect returns the result of the function.
-    """
+    """Calls a function that waits some seconds at most for another server, and returns its result. The container
+    calls it in a thread."""
 
     function: Callable[[], Result_co]
 
 
 LONG_COMPUTATION_BYTES = 32_768
-"""Checking and decoding this many bytes takes at most a few milliseconds, whatever they contain."""
+"""Checking and decoding this many bytes takes at most a few milliseconds, whatever the content."""
 
 
 LONG_DIGEST_BYTES = 131_072
@@ -163,25 +153,23 @@ LONG_DIGEST_BYTES = 131_072
 def compute(
     function: Callable[[], Result_co], size_bytes: int, at_once: int = LONG_COMPUTATION_BYTES
 ) -> "Operation[Result_co]":
-    """Computes a function of a text of `size_bytes` bytes. A text of at most `at_once` bytes costs little."""
+    """Calls a function on a text of `size_bytes` bytes. A text of at most `at_once` bytes is cheap and needs no
+    thread."""
     if size_bytes <= at_once:
         return function()
     return (yield from Compute(function))
 
 
 class Woken(IntEnum):
-    """The reason why a receive's wait ended. The value is true if the receive should query again."""
+    """The reason why a receive's wait ended. The value is truthy if the receive should query again."""
 
     NOT = 0
-    FOR_ONE = 1  # a message came, and this receive alone was woken for it
-    FOR_MORE = (
-        2  # the number of messages is not known, so a receive that finds a message wakes other receives
-    )
+    FOR_ONE = 1  # a message came, and only this receive was woken
+    FOR_MORE = 2  # the number of messages is unknown, so a receive that finds a message wakes others
 
 
 class Wake(Effect[None], frozen=True):
-    """Reports that `count` messages were committed to the queue. The driver wakes this many waiting receives of this
-    process.
+    """Wakes `count` waiting receives of this process, because as many messages were committed to the queue.
 
     `woken` is FOR_MORE if the number is a guess.
     """

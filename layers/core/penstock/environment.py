@@ -1,4 +1,4 @@
-"""The environment that all requests of a process share: settings, receipt handles, hosts, rules of access, caches."""
+"""The objects that all requests of a process share: settings, receipt handles, hosts, access rule, caches."""
 
 import os
 from dataclasses import dataclass, field
@@ -20,10 +20,9 @@ T = TypeVar("T")
 
 
 class RequestIds:
-    """Request ids of one process, in the form of a UUID. All groups are random except the last one, a counter.
+    """Request ids of one process, in UUID form. All groups are random except the last one, which is a counter.
 
-    Such an id is 20 times cheaper than a random UUID for each request, and is unique because every process draws 80
-    random bits.
+    Such an id is 20 times cheaper than a random UUID. It is unique, because every process draws 80 random bits.
     """
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Objects that a process creates once, after a fork, and that all its requests share."""
+    """The objects that a process creates once, after a fork, and that all requests share."""
 
     settings: Settings
     receipts: ReceiptHandles
@@ -47,7 +46,7 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # These objects are created here, so that no entry point can forget them. Raises SettingError.
+        # Created here, so that no entry point can forget them. Raises SettingError.
         object.__setattr__(self, "hosts", Hosts(self.settings))
         object.__setattr__(self, "access", _make_access_rule(self.settings))
         object.__setattr__(self, "request_rate", request_rate(self.settings))
@@ -61,9 +60,8 @@ class Environment:
 
 
 def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
-    """Returns receipt handles with the installation's key. The first process makes the key. Raises the errors of
-    `call`.
-    """
+    """Returns receipt handles with the installation's key. The first process creates the key. Raises the errors of
+    `call`."""
     (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
     return ReceiptHandles(bytes(secret.value))
 

@@ -1,4 +1,4 @@
-"""Defines every error that the service can answer, as data: class, JSON type, Query code, HTTP status, fault.
+"""Every error that the service can return, as data: class, JSON type, Query code, HTTP status, fault.
 
     AwsError
     ├── sender's fault, 400
@@ -15,10 +15,10 @@
     │   RequestEntityTooLarge 413, MisdirectedRequest 421
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
-JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
-Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, which is the last model that
-has codes and statuses. Errors that no model names belong to `com.amazon.coral.service`. RequestEntityTooLarge,
-ResponseTooLarge, MisdirectedRequest and the texts of Penstock's limits are our choice.
+JSON responses have `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query responses have the code.
+Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with codes
+and statuses. Errors without a model belong to `com.amazon.coral.service`. RequestEntityTooLarge, ResponseTooLarge,
+MisdirectedRequest and the texts about Penstock's limits are our choice.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -31,15 +31,15 @@ CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
 KMS_KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
 LONGEST_MESSAGE = (
-    16_384  # the number of characters; a message quotes parts of the request, which may be far longer
+    16_384  # the most characters; a message quotes parts of the request, which can be far longer
 )
 
 
 class AwsError(Exception):
-    """An error answer. The class attributes form the row of the table.
+    """An error response. The class attributes are the row of the table.
 
-    `message` is for the client, in AWS's words if these are known. `detail` explains more than AWS does. `detail`
-    appears in the log and in answers of the REST API.
+    `message` is for the client, with AWS's text if it is known. `detail` adds an explanation that AWS does not give.
+    Only the log and the REST API show `detail`.
     """
 
     json_type: str = "InternalFailure"
@@ -51,11 +51,11 @@ class AwsError(Exception):
     query_suffix: str = ""
     retry_after_seconds: int | None = None
     is_access_error: bool = False
-    """Whether metrics count it as a failure of authentication or authorization."""
+    """Whether metrics count the error as a failed authentication or authorization."""
     more_members: Mapping[str, str] = MappingProxyType({})
-    """Members of the error's shape in AWS's model other than its message."""
+    """The error's members in AWS's model other than the message."""
     message_member: str = "Message"
-    """The member of the message in REST-JSON."""
+    """The message's member in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
         self.message = (
@@ -78,7 +78,7 @@ class AwsError(Exception):
 
 
 def _replace_surrogates(text: str) -> str:
-    """Replaces lone surrogates, which a message may quote from JSON. No answer can carry lone surrogates."""
+    """Replaces lone surrogates, which can come from JSON. No response can contain lone surrogates."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -215,7 +215,7 @@ class InvalidAction(AwsError):
 
     @classmethod
     def named(cls, action: str) -> "InvalidAction":
-        """Returns the error for an action that this endpoint does not have."""
+        """Returns the error for an action that this endpoint does not offer."""
         return cls(f"The action {action} is not valid for this endpoint.")
 
 
@@ -250,7 +250,7 @@ class ResponseTooLarge(AwsError):
 
     @classmethod
     def of(cls, way: str) -> "ResponseTooLarge":
-        """Returns the error for an answer that is too long for the entry point of the request."""
+        """Returns the error for a response that is too long for the request's entry point."""
         return cls(f"The answer is longer than one through {way} may be. Ask for less, or ask the container.")
 
     @classmethod
@@ -269,7 +269,6 @@ class MisdirectedRequest(AwsError):
 
     @classmethod
     def of(cls, host: str) -> "MisdirectedRequest":
-        """Returns the error for a request with this Host."""
         return cls(
             f"The host {host[:255]} is not known to be this service's. If it is, name it in the setting "
             "QUEUE_ALLOWED_HOSTS."
@@ -370,7 +369,6 @@ ERRORS: dict[str, type[AwsError]] = {
 
 def make_sql_error(code: str, detail: str | None = None) -> AwsError:
     """Returns the error for the class name in a SQL function's column `error`, or InternalFailure for an unknown
-    name.
-    """
+    name."""
     error = ERRORS.get(code)
     return InternalFailure() if error is None else error(detail)

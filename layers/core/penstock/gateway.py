@@ -1,15 +1,15 @@
-"""Converts an HTTP request to a typed call of an action, and its result or error back to HTTP.
+"""Converts an HTTP request to a typed call of an action, and the result or error back to HTTP.
 
     call = decode(http, environment)          # raises RejectedRequest: the error, in the protocol to answer in
     result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
-AWS JSON names the action in `X-Amz-Target`, and REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
-requests use the Query protocol, whose parameters are in the query string, a form body or both. The path of a Query
-request is `/` or the path of a queue, which is then the QueueUrl; such a path accepts GetQueueUrl and the actions with
-a QueueUrl (recorded at AWS).
+AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler, Lambda) by method and path. All other
+requests use the Query protocol, with parameters in the query string, a form body or both. The path of a Query request
+is `/` or the path of a queue, which is then the QueueUrl. A queue's path accepts GetQueueUrl and the actions with a
+QueueUrl (recorded at AWS).
 
-A request that must be signed is not decoded here. The look-up of its key is an effect, so `call.operation()` first
+A request that must be signed is not decoded here. Looking up its key is an effect, so `call.operation()` first
 verifies the signature and then decodes the request. A client that cannot sign does not learn about other errors in its
 request.
 """
@@ -68,16 +68,16 @@ from .settings import Settings
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
-_log.addFilter(AtMost(10))  # the length limits records of refused requests
+_log.addFilter(AtMost(10))  # limits the length of records about refused requests
 
-LONGEST_SCOPE_BYTES = 512  # no client sends a longer scope, and scopes are cached
+LONGEST_SCOPE_BYTES = 512  # no client sends a longer scope; scopes are cached
 
-# The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
+# The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or the queue's region, account and name.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 
 
 class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
-    """A request that could not be decoded. The exception holds the error, and the facts for the answer."""
+    """A request that could not be decoded: the error, and the data for the response."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -92,7 +92,7 @@ class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the cli
 
 
 class DecodedRequest(NamedTuple):
-    """Holds the action of a request, its typed members, and its credential scope."""
+    """A request's action, typed members and credential scope."""
 
     action: AnyAction
     request: Struct
@@ -108,19 +108,18 @@ class ActionCall(Struct, eq=False):
     protocol: Protocol
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns the action's operation for this request, which a driver runs. The operation then owns the request."""
-        request, self.request = self.request, None  # the operation does not hold it while it waits
+        """Returns the action's operation for this request. The operation then owns the request."""
+        request, self.request = self.request, None  # frees the request's memory while the operation waits
         return self.action.operation(request, self.context)
 
     @property
     def service(self) -> str:
-        """The service whose form of errors the client expects."""
+        """Returns the service whose error format the client expects."""
         return self.action.service
 
 
 class GuardedActionCall(ActionCall, eq=False):
-    """A request that is decoded after its signature has been verified. The action is UNDECODED before the request is
-    decoded.
+    """A request that is decoded after its signature has been verified. Until then the action is UNDECODED.
 
     `guard` is the operation that verifies the signature. `decoder` decodes action and request, and is called once.
     """
@@ -130,31 +129,29 @@ class GuardedActionCall(ActionCall, eq=False):
 
     def read(self) -> DecodedRequest:
         """Decodes action and request. Raises the AwsError of an invalid request, and TypeError if the request was
-        read before.
-        """
+        read before."""
         if self.decoder is None:
             raise TypeError("the request was read before")
         decoded = self.decoder()
         self.action, self.request = decoded.action, decoded.request
         self.context.http = self.context.http.without_body
-        self.decoder = None  # it holds the body
+        self.decoder = None  # the decoder references the body
         return decoded
 
     def operation(self) -> Operation[Struct | None]:
-        """Returns an operation that checks QUEUE_ACCESS and then runs the operation of the action."""
+        """Returns an operation that checks QUEUE_ACCESS and then runs the action's operation."""
         return self.guard(self)
 
     @property
     def service(self) -> str:
-        """Returns the service whose form of errors the client expects before the request is decoded."""
+        """Returns the service whose error format the client expects before the request is decoded."""
         return guess_service(self.context.http) if self.action is UNDECODED else self.action.service
 
 
 class PageCall(ActionCall, eq=False):
-    """A link of an SNS message that a browser opens. The answer is a page with a button, and has no effect."""
+    """A link of an SNS message that a browser opens. The response is a page with a button, and has no effect."""
 
     def operation(self) -> Operation[Struct | None]:
-        """Does nothing."""
         yield from ()
         return None
 
@@ -289,7 +286,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
 
 
 def _check_limits(request: Struct) -> None:
-    """Raises ValidationError for members beyond the limits that their types declare."""
+    """Raises ValidationError for members that exceed the limits of their types."""
     if problems := limits.find_violations(request):
         raise ValidationError.of(problems)
 
@@ -310,10 +307,9 @@ _DECODERS = {
 
 
 def guess_service(http: HttpRequest) -> str:
-    """Returns the most likely service of an undecodable request, since each service writes errors in a different
-    form.
+    """Returns the most likely service of an undecodable request, because each service has its own error format.
 
-    The target decides, then the scope of the signature, then `Version`.
+    The target decides, then the signature's scope, then `Version`.
     """
     resource = find_rest_resource(http.path)
     if resource is not None:
@@ -331,9 +327,7 @@ def guess_service(http: HttpRequest) -> str:
 
 
 def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
-    """Returns the action by name, in the service of the signature, in the service of the given `Version`, or in any
-    service.
-    """
+    """Returns the action by name, in the signature's service, the service of `Version`, or any service."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
         raise MissingAction
@@ -347,7 +341,7 @@ def _find_query_action(tree: query.Tree, signed_service: str) -> AnyAction:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Returns whether the path belongs to the peek endpoint, and the endpoint is enabled."""
+    """Returns whether the path is the peek endpoint's, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
@@ -412,7 +406,7 @@ def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScop
 
 
 def _check_region(region: str, settings: Settings) -> None:
-    """Raises SignatureDoesNotMatch, as an endpoint of AWS does for a scope of another region (aws-sdk-ruby 508)."""
+    """Raises SignatureDoesNotMatch for another region's scope, like an endpoint of AWS (aws-sdk-ruby 508)."""
     if settings.queue_regions and not settings.serves(region):
         raise SignatureDoesNotMatch(
             f"Credential should be scoped to a valid region, not '{region}'.",
@@ -424,7 +418,8 @@ def _check_region(region: str, settings: Settings) -> None:
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
     """Parses `AKID/20250101/us-east-1/sqs/aws4_request`. An access key id of 12 digits is the account id itself.
 
-    Returns None if the text is not a scope. Results are cached, since a client sends the same scope with every request.
+    Returns None if the text is not a scope. Results are cached, because a client sends the same scope with every
+    request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:
@@ -440,14 +435,14 @@ def _build_default_scope(environment: Environment) -> CredentialScope:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
-    """Returns the answer in the protocol of its request. A long answer counts towards the caller's request rate."""
+    """Returns the response in the request's protocol. A long response counts towards the caller's request rate."""
     context, action, protocol = call.context, call.action, call.protocol
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
         body = (
             b"" if result is None else json.encode(result)
-        )  # AWS also answers actions without a result in this way
+        )  # AWS responds like this to actions without a result, too
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
@@ -471,10 +466,10 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
 
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
-    """Returns an error in the protocol of its request. JSON names the Query code in a header.
+    """Returns an error in the request's protocol. JSON names the Query code in a header.
 
-    The answers to temporary errors (503 and throttling) say when to retry. Logs errors that AWS's text does not
-    explain.
+    Temporary errors (503 and throttling) tell the client when to retry. Errors that AWS's text does not explain are
+    logged.
     """
     if error.detail is not None:
         extra = {

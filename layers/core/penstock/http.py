@@ -6,21 +6,20 @@ from msgspec import Struct
 
 from .limits.response_limit import ResponseLimit
 
-# The server buffers this much of a body before the application reads it.
+# The server buffers this many bytes of a body before the application reads it.
 LONG_BODY_BYTES = 65_536
-# The codecs of AWS's protocols take up to 5 ms a MiB, and 6 µs a parameter of the Query protocol. Longer requests are
-# decoded in a thread (effects.Compute).
+# The codecs of AWS's protocols take up to 5 ms per MiB, and 6 µs per parameter of the Query protocol. Longer requests
+# are decoded in a thread (effects.Compute).
 MOST_BYTES_AT_ONCE = 1_048_576
 MOST_PARAMETERS_AT_ONCE = 1_000
 
 
 class HttpRequest(Struct, frozen=True):
-    """A request as the server or API Gateway passed it. Header names are lower case; `query` is still encoded.
+    """A request from the server, load balancer or API Gateway. Header names are lower case; `query` is still encoded.
 
-    `peer` is the source address of the connection, which may be a load balancer's, or empty if unknown.
-    `host_checked` means that API Gateway serves the name in `Host`, so the name belongs to this service.
-    `response_limit` is the limit
-    of the Lambda function that answers the request, or None in the container.
+    `peer` is the connection's source address, which can be a load balancer's, or empty if unknown. `host_checked`
+    means that API Gateway serves the name in `Host`, so the name belongs to this service. `response_limit` is the
+    Lambda function's response limit, or None in the container.
     """
 
     method: str
@@ -34,9 +33,8 @@ class HttpRequest(Struct, frozen=True):
 
     @property
     def takes_long(self) -> bool:
-        """Returns whether the request has more than a MiB or more than 1,000 parameters, so that its decoding would
-        delay other requests.
-        """
+        """Returns whether the request has more than a MiB or more than 1,000 parameters. Decoding it would delay
+        other requests."""
         if len(self.body) > MOST_BYTES_AT_ONCE:
             return True
         return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
@@ -57,7 +55,7 @@ class HttpRequest(Struct, frozen=True):
 
 
 class HttpResponse(Struct, frozen=True):
-    """A response. The headers have no Content-Length, which the server adds."""
+    """A response. The server adds Content-Length to the headers."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

@@ -1,4 +1,4 @@
-"""Addresses of clients for limits."""
+"""Reduces client addresses to the keys that limits count."""
 
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
@@ -8,13 +8,13 @@ from ipaddress import IPv6Address, ip_address
 def rate_limit_key(address: str) -> str:
     """Returns the key under which a limit counts a client's address.
 
-    The key of an IPv6 address is its /64 network, since one client owns the whole network (RFC 6177).
+    An IPv6 address is reduced to its /64 network, because one client owns the whole network (RFC 6177).
     """
     if ":" not in address:
         return address
     try:
         parsed = ip_address(address.partition("%")[0])
-    except ValueError:  # a proxy may have written any text
+    except ValueError:  # a proxy can write any text
         return address
     if not isinstance(parsed, IPv6Address):
         return address

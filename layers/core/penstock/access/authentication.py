@@ -1,12 +1,12 @@
-"""Authentication: the access rules of QUEUE_ACCESS.
+"""Authenticates requests according to QUEUE_ACCESS.
 
     off       every client may call; no AccessRule exists, and no credentials are checked
     presence  clients that send credentials may call, whatever the credentials are
     sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
               the key's, and another account's queue is open as far as its policy allows
 
-Credentials are checked in two steps. `check` is pure, and runs before the request is decoded. `check` returns a guard
-for a signature. The guard becomes part of the operation, so its look-ups are effects, which every driver performs.
+Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns
+a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run it.
 """
 
 import hmac
@@ -57,10 +57,10 @@ RowT = TypeVar("RowT", bound=Row)
 AnyOperation = Operation[Struct | None]
 GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 
-# These prefixes distinguish our keys from AWS's, and let scanners for leaked keys find them.
+# Key prefixes. They distinguish Penstock's keys from AWS's keys, and help scanners to find leaked keys.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
-# The time for which a missing key counts as unknown. The time is short because a user may create the key at any moment.
+# How long a missing key counts as unknown. The time is short because a user can create the key at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = (
     "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
@@ -70,12 +70,12 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
 LONGEST_HEADER = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
-"""The name that stands for all callers without a known key."""
+"""The shared caller name of all requests without a known key."""
 _log = logging.getLogger(__name__)
 
 
 class Api(Enum):
-    """The API of a request, from its head."""
+    """The API that the head of a request selects."""
 
     AWS = auto()
     REST = auto()
@@ -83,14 +83,14 @@ class Api(Enum):
 
 
 class GuardedAction(AuthorizedAction, Protocol):
-    """The columns of an action's row that concern access."""
+    """The columns of an action's row that authentication reads."""
 
     @property
     def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
 class GuardedRequest(Protocol):
-    """A decoded request. The request is available after its signature has been verified."""
+    """A decoded request. Its signature has been verified."""
 
     @property
     def action(self) -> GuardedAction: ...
@@ -103,7 +103,7 @@ class GuardedRequest(Protocol):
 
 
 class GuardedCall(Protocol):
-    """A request that is decoded after its signature has been verified (`gateway.GuardedActionCall`)."""
+    """A request to decode after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
     def context(self) -> RequestContext: ...
@@ -112,36 +112,34 @@ class GuardedCall(Protocol):
 
 
 class AccessRule(Protocol):
-    """A value of QUEUE_ACCESS other than `off`."""
+    """Checks requests for one value of QUEUE_ACCESS."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
-        """Checks a request before it is decoded. Returns a function that makes the guarded operation of a call, or
-        None.
+        """Checks a request before it is decoded. Returns a function that wraps a call in the guard, or None.
 
-        Raises MissingAuthenticationToken, IncompleteSignature and the like.
+        Raises MissingAuthenticationToken, IncompleteSignature and other authentication errors.
         """
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str | None]:
-        """Returns the name of the caller whose share of the memory for long bodies a request takes, or None for the
-        share of the client's address.
+        """Returns the caller's name, or None to use the client's address. The caller's memory share pays for a long
+        body.
 
-        `head` is the request before its body arrives. Raises the error of a request that cannot be accepted, whatever
-        its body is.
+        `head` is the request before its body arrives. Raises an error if the request is refused for any body.
         """
 
 
 def make_access_rule(settings: Settings) -> AccessRule | None:
-    """Returns the access rule of the settings, or None for `off`. Raises SettingError without the encryption key."""
+    """Returns the access rule of the settings, or None for `off`. Raises SettingError if the encryption key is
+    missing."""
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
 def run_public_link(call: "GuardedCall") -> AnyOperation:
-    """Returns the operation of a public link. Raises MissingAuthenticationToken for all other actions."""
     check_rate(call.context, len(call.context.http.body))
     decoded = call.read()
     if decoded.action.label not in PUBLIC_ACTIONS:
@@ -150,12 +148,11 @@ def run_public_link(call: "GuardedCall") -> AnyOperation:
 
 
 class RequireCredentials:
-    """QUEUE_ACCESS=presence: requests must have credentials, and any credentials are accepted."""
+    """QUEUE_ACCESS=presence: requests must have credentials. All credentials are accepted."""
 
     def find_caller(self, head: HttpRequest, api: Api, _: str, /) -> Operation[None]:
-        """Returns None, because the request takes the share of its address. Raises MissingAuthenticationToken or
-        AccessDenied.
-        """
+        """Returns None: the client's address identifies the caller. Raises MissingAuthenticationToken or
+        AccessDenied."""
         if api is Api.AWS:
             self.check(head)
         elif api is Api.REST and not head.headers.get(b"authorization"):
@@ -171,7 +168,8 @@ class RequireCredentials:
         return run_public_link
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
-        """Accepts any Authorization header. Raises AccessDenied, which is 403, as the specification requires."""
+        """Accepts any Authorization header. Raises AccessDenied (status 403, as the REST API specifies) if the header
+        is missing."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
         yield from ()
@@ -192,9 +190,7 @@ class Key(NamedTuple):
 
 
 class KeyCache(Generic[RowT]):
-    """A cache of keys of one kind. The cache keeps each key for `seconds`, in which the service may accept a revoked
-    key.
-    """
+    """Caches keys of one kind for `seconds`. A revoked key can be accepted during this time."""
 
     def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], Key], seconds: float) -> None:
         self._statement = statement
@@ -205,10 +201,9 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
-        """Returns the key, or None if it is unknown, expired or revoked. The method does not look up a text that
-        cannot be a key id.
+        """Returns the key, or None if the key is unknown, expired or revoked. A malformed key id causes no lookup.
 
-        Raises RequestThrottled for an unknown key if its address has sent too many unknown keys.
+        Raises RequestThrottled for an unknown key after too many unknown keys from the same address.
         """
         now = monotonic()
         known = self._known.get(key_id)
@@ -233,7 +228,6 @@ class KeyCache(Generic[RowT]):
 
 
 def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
-    """Adds an entry. A full cache drops its least recently used entry."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
         del cache[next(iter(cache))]
@@ -242,7 +236,7 @@ def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 class RequireSignature:
-    """QUEUE_ACCESS=sigv4: requests must be signed with one of our keys."""
+    """QUEUE_ACCESS=sigv4: requests must be signed with a key of this installation."""
 
     def __init__(self, settings: Settings) -> None:
         self._cipher = SecretCipher(settings.queue_encryption_key)
@@ -251,7 +245,7 @@ class RequireSignature:
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, read_bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
-        """Parses the signature. Returns the guard that verifies the signature."""
+        """Parses the signature and returns the guard that verifies it."""
         if is_public_link(http):
             return run_public_link
         if is_unsigned_token_request(http):
@@ -261,8 +255,8 @@ class RequireSignature:
     def _verify_and_run(self, claim: SignatureClaim, call: "GuardedCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, and runs the operation.
 
-        The account is the owner of the key. Before the verification the method reads only the signature of the request.
-        Raises RequestThrottled if the account makes too many requests.
+        The key's owner is the account. Until the signature is verified, the method reads only the signature. Raises
+        RequestThrottled if the account exceeds its request rate.
         """
         context = call.context
         try:
@@ -271,7 +265,7 @@ class RequireSignature:
                 raise InvalidClientTokenId
             rate = context.environment.request_rate
             if rate is not None:
-                # The service does not verify requests of a throttled account.
+                # Requests of a throttled account are refused before their signature is verified.
                 rate.check_before(key.account_id)
             body_bytes = len(context.http.body)
             verified = partial(sigv4.verify, context.http, claim, key.secret.decode(), time())
@@ -284,7 +278,7 @@ class RequireSignature:
                 raise SignatureDoesNotMatch(
                     f"Credential should be scoped to correct service: '{decoded.action.service}'."
                 )
-            if claim.region != decoded.scope.region:  # a path may name another region
+            if claim.region != decoded.scope.region:  # a path can name another region
                 raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
             yield from authorize(decoded.action, decoded.request, context)
             return (yield from decoded.action.operation(decoded.request, context))
@@ -294,7 +288,7 @@ class RequireSignature:
             raise
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
-        """Requires `Authorization: Bearer <id>.<secret>` with one of our bearer keys."""
+        """Requires `Authorization: Bearer <id>.<secret>` with a valid bearer key."""
         header = context.http.headers.get(b"authorization")
         if not header:
             raise MissingAuthenticationToken
@@ -309,11 +303,11 @@ class RequireSignature:
         context.account_id, context.user = key.account_id, key.user
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str]:
-        """Returns the id of the key that a request names. All callers without a key share one name: links that anybody
-        may open, and pages, whose cookies are read later.
+        """Returns the key id of the request. Callers without a key share one name: public links, and pages, whose
+        cookies are read later.
 
-        The method verifies no signature, because the body has not arrived. Raises MissingAuthenticationToken,
-        InvalidClientTokenId and the like.
+        The signature is not verified, because the body has not arrived. Raises MissingAuthenticationToken,
+        InvalidClientTokenId and other authentication errors.
         """
         header = head.headers.get(b"authorization", b"")
         if api is Api.AWS:
@@ -334,7 +328,7 @@ class RequireSignature:
         return UNKNOWN_CALLERS
 
     def find_key(self, key_id: str, secret: str, address: str) -> Operation[Key | None]:
-        """Returns the key of either kind with this id and secret. Raises as `KeyCache.find` does."""
+        """Returns the access key or bearer key with this id and secret. Raises the errors of `KeyCache.find`."""
         if key_id.startswith(BEARER_PREFIX):
             key = yield from self._bearer_keys.find(key_id, address)
             given = hash_secret(secret)
@@ -355,17 +349,16 @@ class RequireSignature:
 
 
 def is_unsigned_token_request(http: HttpRequest) -> bool:
-    """Returns whether a request is AssumeRoleWithWebIdentity, which SDKs do not sign."""
+    """Returns whether a request is AssumeRoleWithWebIdentity. SDKs do not sign this action."""
     return b"authorization" not in http.headers and b"Action=AssumeRoleWithWebIdentity" in http.body[:4_096]
 
 
 def read_bearer_key(_: str, row: BearerKeyRow) -> Key:
-    """Converts a row to its key."""
     return Key(
         build_user(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at
     )
 
 
 def hash_secret(secret: str) -> bytes:
-    """Returns the hash to store. The secret is random, so it needs neither a salt nor a slow hash."""
+    """Returns the hash that the database stores. The secret is random, so it needs neither a salt nor a slow hash."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,9 +1,9 @@
-"""Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller's account perform an action.
+"""Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller perform an action.
 
-An account may do everything with its queues and topics that their policies do not deny, and may always read and change
-these policies. Another account needs a policy with an Allow. For such an account a missing resource gives the same
-error as a resource without a policy. A schedule may send to a target if its account may do so when it sets the
-schedule; on AWS a role decides when the schedule fires.
+An account can use its own queues and topics unless a policy denies the action. An account can always read and change
+the policies of its own queues and topics. Another account needs an Allow. Another account gets the same error for a
+missing resource as for a resource without a policy. Penstock checks a schedule's target when the schedule is created
+or updated. On AWS, a role is checked when the schedule fires.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,23 +43,22 @@ class SharedState(request_rate.RateEnvironment, Protocol):
 
 
 class RequestContext(ResourceContext, Protocol):
-    """The part of a request's context (`penstock.context.Context`) that this module uses."""
+    """The part of `penstock.context.Context` that this module uses."""
 
     http: HttpRequest
     user: User | None
     key_id: str | None
 
     @property
-    def caller(self) -> User:
-        """Returns the caller."""
+    def caller(self) -> User: ...
 
     @property
     def interface_name(self) -> str:
-        """Returns the name of the API that got the request."""
+        """Returns the name of the API that received the request."""
 
     @property
     def shows_policy_names(self) -> bool:
-        """Returns whether errors write actions as policies do."""
+        """Returns whether errors spell actions as policies do."""
 
     @property
     def client_address(self) -> str:
@@ -67,15 +66,15 @@ class RequestContext(ResourceContext, Protocol):
 
     @property
     def condition_keys(self) -> dict[str, str]:
-        """Returns the values that conditions may compare."""
+        """Returns the values that policy conditions compare."""
 
     @property
     def environment(self) -> SharedState:
-        """Returns the state that the requests of the process share."""
+        """Returns the state that all requests of the process share."""
 
 
 class AuthorizedAction(Protocol):
-    """The columns of an action's row (`penstock.actions.Action`) that concern access."""
+    """The columns of an action's row (`penstock.actions.Action`) that authorization reads."""
 
     @property
     def service(self) -> str: ...
@@ -88,18 +87,17 @@ class AuthorizedAction(Protocol):
 
     @property
     def resources(self) -> Callable[[Any, Any], Uses]:
-        """Returns a function that lists the resources of a request."""
+        """Returns a function that lists a request's resources."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """The access rules of one service. The fields contain names of actions.
+    """The access rules of one service. The fields contain action names.
 
-    An owner can permit `grantable_actions` to other accounts. Only the owner may perform other actions, and so every
-    new action. No policy denies actions in `owner_always_allowed` to the owner's account (on AWS the root user can
-    always
-    perform them, "AWS actions for project owners"). The account of the queue that a subscription delivers to may
-    perform `receiver_actions` on the subscription. `policy_statement` reads the policies of resources.
+    An owner can permit `grantable_actions` to other accounts. Only the owner can perform other actions. No policy can
+    deny `owner_always_allowed` to the owner's account. On AWS the root user can always perform these actions ("AWS
+    actions for project owners"). The account that owns a subscription's queue can perform `receiver_actions` on the
+    subscription. `policy_statement` reads the policies of resources.
     """
 
     grantable_actions: frozenset[str]
@@ -109,9 +107,9 @@ class ServiceRules:
 
 
 def authorize(action: AuthorizedAction, request: Struct, context: RequestContext) -> Operation[None]:
-    """Raises AccessDenied (SNS calls this error AuthorizationError) unless the caller may perform the action.
+    """Raises AccessDenied (AuthorizationError in SNS) unless the caller can perform the action.
 
-    The policies are read for each request. Concurrent requests share one call.
+    The policies are read for each request. Concurrent requests share one query.
     """
     for use in action.resources(request, context):
         service, name = use.action or (action.service, action.name)
@@ -122,7 +120,8 @@ def authorize(action: AuthorizedAction, request: Struct, context: RequestContext
 
 
 def check_user(service: str, action: str, arn: str, context: RequestContext) -> None:
-    """Raises AccessDenied unless the user's policies allow an action that no other policy can allow."""
+    """Raises AccessDenied unless the user's own policies allow the action. Use this for actions that resource
+    policies cannot allow."""
     request = build_access_request(service, action, arn, context)
     decision = context.caller.decide(request)
     if decision is not Decision.ALLOWED:
@@ -131,7 +130,7 @@ def check_user(service: str, action: str, arn: str, context: RequestContext) -> 
 
 
 def check_anywhere(service: str, action: str, context: RequestContext) -> None:
-    """Raises AccessDenied if the user's policies allow an action on no resource."""
+    """Raises AccessDenied if the user's policies do not allow the action on any resource."""
     if not context.caller.may_ever(build_action(service, action)):
         raise deny(service, action, ANY, context, Policies.IDENTITY)
 
@@ -145,7 +144,7 @@ def deny(
     *,
     explicit: bool = False,
 ) -> AccessDenied:
-    """Returns the error for this caller. The REST API and the console spell actions as policies do."""
+    """Returns the error for this caller. In the REST API and the console the error spells actions as policies do."""
     name = build_action_name(service, action, for_policies=context.shows_policy_names)
     return make_denial(name, arn, context.caller.principal, policies, explicit=explicit)
 
@@ -156,19 +155,19 @@ def is_user_allowed(service: str, action: str, arn: str, context: RequestContext
 
 
 def build_access_request(service: str, action: str, arn: str, context: RequestContext) -> AccessRequest:
-    """Returns the request in the form that policies evaluate. A batch action has the name of its single action."""
+    """Returns the request that policies evaluate. A batch action gets the name of its single action."""
     return AccessRequest(context.caller.principal, build_action(service, action), arn, context.condition_keys)
 
 
 def build_action(service: str, action: str) -> str:
-    """Returns an action in the form that policies evaluate: in lower case, and as the single action of a batch."""
+    """Returns the action's name for policies, in lower case. A batch action gets the name of its single action."""
     return f"{service}:{action.removesuffix('Batch')}".lower()
 
 
 def authorize_one(
     service: str, action: str, arn: str, context: RequestContext, acting: ActingService | None = None
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller, or the service that acts for it, may use the queue or topic."""
+    """Raises AccessDenied unless the caller, or the service that acts for the resource, can use the queue or topic."""
     rows = yield from BatchCall(RULES[service].policy_statement, [ResourceEntry(arn)])
     row = rows[0] if rows else PolicyRow(1, None, read_account(arn), None)
     check_policies(service, action, arn, row, context, acting)
@@ -177,7 +176,7 @@ def authorize_one(
 def authorize_each(
     service: str, action: str, arns: Sequence[str], context: RequestContext
 ) -> Operation[None]:
-    """Raises AccessDenied unless the caller may perform the action on every one of these queues or topics."""
+    """Raises AccessDenied unless the caller can perform the action on every queue or topic."""
     entries = [ResourceEntry(arn) for arn in arns]
     found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
     for number, arn in enumerate(arns, 1):
@@ -193,7 +192,7 @@ def check_policies(
     context: RequestContext,
     acting: ActingService | None,
 ) -> None:
-    """Raises AccessDenied unless policies of the caller and of the queue or topic in `row` allow this."""
+    """Raises AccessDenied unless the policies of the caller and of the resource in `row` allow the action."""
     rules = RULES[service]
     request = build_access_request(service, action, arn, context)
     of_user = context.caller.decide(request)
@@ -211,11 +210,11 @@ def check_policies(
 
 
 def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: bool, grantable: bool) -> bool:
-    """Returns whether the policies of a user and of a queue or topic permit the action.
+    """Returns whether the policies of a user and a resource permit the action.
 
-    `foreign` means that the resource belongs to another account, so both policies must allow the action. Otherwise
-    one Allow suffices ("Policy evaluation logic", IAM User Guide). `grantable` means that the owner can permit the
-    action to others. A Deny in either policy decides.
+    A Deny in either policy wins. If the resource belongs to another account (`foreign`), both policies must allow the
+    action. Otherwise one Allow suffices ("Policy evaluation logic", IAM User Guide). `grantable` means that the owner
+    can permit the action to others.
     """
     if Decision.DENIED in (of_user, *of_resource):
         return False
@@ -228,9 +227,9 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
 def find_refusing_policies(
     of_user: Decision, of_resource: list[Decision], *, foreign: bool
 ) -> tuple[Policies, bool]:
-    """Returns the policies that the refusal names, and whether their Deny decided.
+    """Returns the policies that the error names, and whether a Deny decided.
 
-    Other accounts do not see a Deny of the resource, since it would reveal that the resource exists.
+    The error does not show other accounts a Deny of the resource, because it would reveal that the resource exists.
     """
     if of_user is Decision.DENIED:
         return Policies.IDENTITY, True

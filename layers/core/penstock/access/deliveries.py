@@ -1,9 +1,9 @@
-"""Decides whether the policy of a queue lets a topic deliver to it, for a subscription or as its dead-letter queue.
+"""Decides whether a queue's policy lets a topic deliver to the queue, as a subscriber or as a dead-letter queue.
 
-As on AWS, the policy must allow `sqs:SendMessage` to the service `sns.amazonaws.com`, which acts for the topic
-(`aws:SourceArn`) of an account (`aws:SourceAccount`): "Subscribing a queue to a topic" (SNS Developer Guide). A queue
-of the subscribing account may also have no policy, or one without a matching statement (our choice: AWS requires one).
-The check needs QUEUE_ACCESS `sigv4`, since in the other modes a caller may claim any account.
+The policy must allow `sqs:SendMessage` to the service `sns.amazonaws.com` for the topic (`aws:SourceArn`) and the
+account (`aws:SourceAccount`), as in "Subscribing a queue to a topic" (SNS Developer Guide). Unlike AWS, Penstock also
+accepts a queue of the subscribing account if no statement of its policy matches. The check runs only with
+QUEUE_ACCESS=sigv4, because otherwise a caller can claim any account.
 """
 
 from collections.abc import Iterable
@@ -25,25 +25,25 @@ SNS = Principal(None, None, "sns.amazonaws.com")
 
 
 class DeliveryEnvironment(Protocol):
-    """The members of the process's environment that this module uses."""
+    """The part of the process's environment that this module uses."""
 
     @property
     def settings(self) -> Settings: ...
 
 
 class DeliveryContext(Protocol):
-    """The members of a request's context that this module uses."""
+    """The part of a request's context that this module uses."""
 
     @property
     def environment(self) -> DeliveryEnvironment: ...
 
 
 Subscriptions = tuple[list[bytes] | None, list[bytes] | None]
-"""The ids of the allowed and the refused subscriptions. Both lists are None if policies do not apply."""
+"""The ids of allowed and refused subscriptions. Both lists are None if policies do not apply."""
 
 
 def do_policies_decide(context: DeliveryContext) -> bool:
-    """Returns whether accounts are verified, so that policies can decide."""
+    """Returns whether accounts are verified. Otherwise policies cannot decide."""
     return context.environment.settings.queue_access == "sigv4"
 
 
@@ -65,7 +65,7 @@ def check_deliveries(
 ) -> Operation[str | None]:
     """Returns the policies (JSON, by ARN) that let the topic send to the queues, or None if policies do not decide.
 
-    Raises AccessDenied for a queue whose policy does not let the topic send. A missing queue has no policy.
+    Raises AccessDenied if a queue's policy does not let the topic send. A missing queue has no policy.
     """
     if not do_policies_decide(context):
         return None
@@ -84,7 +84,7 @@ def check_deliveries(
 def judge_subscriptions(
     queue_arn: str, policy: str | None, context: DeliveryContext
 ) -> Operation[Subscriptions]:
-    """Checks which subscriptions of a queue may deliver to it under a new policy."""
+    """Decides which subscriptions of a queue can deliver to it under a new policy."""
     if not do_policies_decide(context):
         return None, None
     allowed: list[bytes] = []

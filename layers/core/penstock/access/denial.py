@@ -1,12 +1,13 @@
-"""Makes the error, in AWS's words, for an action that policies do not allow.
+"""Creates AWS's error for an action that policies do not allow.
 
     User: arn:aws:iam::111122223333:user/ann is not authorized to perform: sqs:sendmessage on resource:
     arn:aws:sqs:us-east-1:111122223333:orders because no identity-based policy allows the sqs:sendmessage action
 
 Sources: "Troubleshoot access denied error messages" (IAM User Guide,
-https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html); how each service writes its actions:
-aws/serverless-application-model 3633 (SQS; also that a batch has the name of its single action), aws-ia/
-terraform-aws-control_tower_account_factory 151 (SNS), ministryofjustice/modernisation-platform 7930 (Scheduler).
+https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html). Spelling of actions:
+aws/serverless-application-model 3633 (SQS, and the single action's name for a batch),
+aws-ia/terraform-aws-control_tower_account_factory 151 (SNS), ministryofjustice/modernisation-platform 7930
+(Scheduler).
 """
 
 from enum import Enum
@@ -17,7 +18,7 @@ from .policy.requests import Principal
 
 
 class Policies(Enum):
-    """The kind of the policies that refuse the action."""
+    """The kind of policy that refuses the action."""
 
     IDENTITY = "identity-based"
     RESOURCE = "resource-based"
@@ -26,7 +27,7 @@ class Policies(Enum):
 def make_denial(
     name: str, arn: str, principal: Principal, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
-    """Returns the error. `name` is the action's name.
+    """Returns the error for the action `name`.
 
     `explicit` means that a Deny refuses the action; otherwise no Allow matches.
     """
@@ -47,7 +48,7 @@ def _choose_article(policies: Policies) -> str:
 def build_action_name(service: str, action: str, *, for_policies: bool = False) -> str:
     """Returns an action in its service's spelling: `sqs:sendmessage`, `SNS:Publish`, `scheduler:CreateSchedule`.
 
-    `for_policies`: in the spelling of policies, `sqs:SendMessage`.
+    `for_policies` selects the spelling of policies: `sqs:SendMessage`.
     """
     single = action.removesuffix("Batch")
     if for_policies:

@@ -1,4 +1,4 @@
-"""Checks whether a process has the QUEUE_ENCRYPTION_KEY that encrypts the keys of its database."""
+"""Checks whether a process has the QUEUE_ENCRYPTION_KEY that encrypted the keys in the database."""
 
 from __future__ import annotations
 
@@ -18,32 +18,28 @@ _SHOWN: Final = 3
 
 
 class KeysAtRest(NamedTuple):
-    """Facts about a QUEUE_ENCRYPTION_KEY and the keys of a database."""
+    """The state of a QUEUE_ENCRYPTION_KEY and the encrypted keys in a database."""
 
     is_installations: bool | None
-    """Whether the installation uses this encryption key. None means that the installation has not used any encryption
-    key yet.
-    """
+    """Whether the installation uses this encryption key, or None if the installation has never used one."""
     readable: int
-    """The number of access keys that the encryption key can read."""
     unreadable: tuple[str, ...]
-    """The ids of access keys that were encrypted with another encryption key, newest first."""
+    """The ids of access keys that another encryption key encrypted, newest first."""
     signs: bool
-    """Whether the encryption key can read the key that signs SNS messages. The value is true if the signing key is
-    not encrypted.
-    """
+    """Whether the encryption key can decrypt the key that signs SNS messages. True if the signing key is not
+    encrypted."""
 
     @property
     def unreadable_text(self) -> str:
-        """Returns the first ids, and the number of the other ids."""
+        """Returns the first ids, and the number of remaining ids."""
         shown, more = ", ".join(self.unreadable[:_SHOWN]), len(self.unreadable) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown
 
 
 def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
-    """Decrypts the keys of the database, at a few hundred keys in a millisecond. Changes no data.
+    """Decrypts the keys of the database, a few hundred per millisecond. Changes no data.
 
-    Raises SettingError for a malformed key, and AwsError if the database does not answer.
+    Raises SettingError for a malformed encryption key, and AwsError if the database does not answer.
     """
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))
@@ -61,14 +57,13 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
 
 
 def claim(database: Database, encryption_key: str) -> None:
-    """Records this key as the installation's QUEUE_ENCRYPTION_KEY. Raises as `list_keys_at_rest` does."""
+    """Records this encryption key as the installation's. Raises the errors of `list_keys_at_rest`."""
     database.call(ENCRYPTION_KEY, (compute_fingerprint(encryption_key), True))
 
 
 def compute_fingerprint(encryption_key: str) -> bytes:
-    """Returns 16 bytes that distinguish one key from another. The hash of a random 32-byte key reveals no more.
-    Raises SettingError.
-    """
+    """Returns a 16-byte hash that identifies the encryption key. The key is 32 random bytes, so the hash reveals
+    nothing else. Raises SettingError."""
     return sha256(_PURPOSE + read_key(encryption_key)).digest()[:16]
 
 

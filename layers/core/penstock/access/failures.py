@@ -1,8 +1,7 @@
-"""Counts failed authentications by address, so that guessing keys does not load the database.
+"""Counts failed authentications by address, so that clients that guess keys do not load the database.
 
-An address with too many failures may still use keys that the process knows. The process looks up no unknown keys for
-that address until the window ends. Therefore other clients behind the address (a company's gateway, a load balancer)
-keep working.
+After too many failures, the process looks up no unknown keys for the address until the window ends. Keys that the
+process has cached still work. Other clients behind the same gateway or load balancer can therefore continue.
 """
 
 from time import monotonic
@@ -15,10 +14,10 @@ MOST_ADDRESSES = 4096
 
 
 class FailureCounter:
-    """Counts failures by address (IPv6 by /64) in windows of `seconds`. A full table drops its least recently seen
+    """Counts failures by address (IPv6: by /64) in windows of `seconds`. A full table drops the least recently seen
     address.
 
-    `most` is the number of failures that an address may have in its window.
+    `most` is the number of failures that an address can have in a window.
     """
 
     def __init__(self, most: int = MOST_FAILURES, seconds: float = WINDOW_SECONDS) -> None:
@@ -27,7 +26,6 @@ class FailureCounter:
         self._windows: dict[str, tuple[float, int]] = {}
 
     def add(self, address: str) -> None:
-        """Counts a failure."""
         now, address = monotonic(), rate_limit_key(address)
         started_at, number = self._windows.pop(address, (now, 0))
         if now - started_at > self._seconds:
@@ -37,6 +35,6 @@ class FailureCounter:
         self._windows[address] = started_at, number + 1
 
     def is_exceeded(self, address: str) -> bool:
-        """Returns whether the address has had more than `most` failures in its window."""
+        """Returns whether the address has exceeded `most` failures in the current window."""
         started_at, number = self._windows.get(rate_limit_key(address), (0.0, 0))
         return number > self._most and monotonic() - started_at <= self._seconds

@@ -1,8 +1,8 @@
-"""Decides which Lambda functions this installation invokes, for mappings, subscriptions and schedules.
+"""Decides which Lambda functions this installation invokes for mappings, subscriptions and schedules.
 
-Penstock invokes functions with its own credentials, not with the caller's credentials. Therefore a function must belong
-to the caller's account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. This rule is our choice; on AWS, the
-policies of functions and roles decide.
+Penstock invokes functions with its own credentials, not with the caller's. Therefore the function must be in the
+caller's account and region, and QUEUE_LAMBDA_FUNCTIONS must name it. On AWS, the policies of functions and roles
+decide instead.
 """
 
 from fnmatch import fnmatchcase
@@ -15,9 +15,8 @@ from penstock.settings.formats import split_list
 def find_function_refusal(
     function: FunctionArn | None, text: str, account_id: str, region: str, settings: Settings
 ) -> str | None:
-    """Returns why the installation may not invoke the function for the account, or None. `text` is the name in the
-    request.
-    """
+    """Returns the reason why the installation refuses to invoke the function, or None. `text` is the function's name
+    in the request."""
     if function is None or (function.account_id, function.region) != (account_id, region):
         return f"The function {text} must be in the region {region} and belong to the account {account_id}."
     if not settings.queue_lambda_endpoint:
@@ -28,9 +27,8 @@ def find_function_refusal(
 
 
 def is_listed(function: FunctionArn, settings: Settings) -> bool:
-    """Returns whether QUEUE_LAMBDA_FUNCTIONS allows the function. Without access control an empty list allows all
-    functions.
-    """
+    """Returns whether QUEUE_LAMBDA_FUNCTIONS allows the function. An empty list allows all functions if access
+    control is off."""
     listed = split_list(settings.queue_lambda_functions)
     if not listed:
         return settings.queue_access == "off"

@@ -1,16 +1,16 @@
-"""Decides which hosts a request may name, and which web pages may send requests.
+"""Decides which hosts a request can name, and which web pages can send requests.
 
-With QUEUE_ACCESS=off or presence every client that reaches the service may use any host. A page in a browser inside the
-network may also use the service if the page's name leads to the service (DNS rebinding). The request of such a page has
-the page's name in `Host`. Therefore the service accepts only names that an outsider cannot resolve to the service's
-address: IP addresses, names without a dot, names of private domains (RFC 6761, 6.3: localhost; ICANN, resolution
-2024.07.29.06: internal; "DNS for Services and Pods", Kubernetes: svc, svc.cluster.local), and the names in the
-settings. With QUEUE_ACCESS=sigv4 the signature covers `Host`, so the service does not check it.
+With QUEUE_ACCESS=off or presence, any client that reaches the service can use it. A web page that is open inside the
+network could also use it if the page's host name resolves to the service (DNS rebinding). The browser then sends the
+page's name in `Host`. Therefore the service accepts only the names in the settings and names that an outsider cannot
+point at the service: IP addresses, names without a dot, and private domains. Private domains are localhost (RFC 6761,
+6.3), internal (ICANN, resolution 2024.07.29.06), and svc and svc.cluster.local ("DNS for Services and Pods",
+Kubernetes). With QUEUE_ACCESS=sigv4 the signature covers `Host`, so the service does not check it.
 
-Browsers also send forms, requests for pictures and simple requests of scripts to other sites without a preflight. The
-page cannot read the answer, but the request takes effect. The browser reports that another site has sent it, in
-`Sec-Fetch-Site` if the service's address is https or on this machine ("Fetch Metadata Request Headers", W3C), and in
-`Origin` with every POST ("The Origin Web Concept", RFC 6454; Fetch Standard, "Origin header").
+Browsers send forms, image requests and simple script requests to other sites without a preflight. The page cannot
+read the response, but the request takes effect. Browsers name the sending page in `Origin` on every POST ("The Origin
+Web Concept", RFC 6454; Fetch Standard, "Origin header"). They also send `Sec-Fetch-Site` to https addresses and to
+the local machine ("Fetch Metadata Request Headers", W3C).
 """
 
 import logging
@@ -29,7 +29,7 @@ DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
     "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
 )
-LONGEST_HOST: Final = 261  # the length of the longest DNS name with a port; longer hosts are not cached
+LONGEST_HOST: Final = 261  # the longest DNS name with a port; longer hosts are not cached
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
@@ -38,9 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Hosts:
-    """The hosts of one installation. The class caches its decisions, since a client sends the same Host with every
-    request.
-    """
+    """The hosts of an installation. Decisions are cached, because a client sends the same Host with every request."""
 
     __slots__ = (
         "_asks",
@@ -68,9 +66,10 @@ class Hosts:
         self._has_warned = False
 
     def check(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Raises MisdirectedRequest for a refused host, and AccessDenied for a request from a page of a refused site.
+        """Raises MisdirectedRequest for a refused host, and AccessDenied for a request from a web page of a refused
+        site.
 
-        Any host is accepted if a signature or API Gateway guarantees it (`host_checked`).
+        `host_checked` means that a signature or API Gateway guarantees the host; any host is then accepted.
         """
         if not self._decisions.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)
@@ -78,13 +77,13 @@ class Hosts:
             raise AccessDenied(FOREIGN_PAGE)
 
     def check_host(self, headers: Mapping[bytes, bytes], host_checked: bool) -> None:
-        """Checks only the host, and ignores the page that has sent the request."""
+        """Checks only the host, and not the web page that sent the request."""
         host = headers.get(b"host", b"")
         if self._asks and not self.allows(host) and not host_checked:
             raise MisdirectedRequest.of(host.decode("latin-1"))
 
     def allows(self, host: bytes) -> bool:
-        """Returns whether requests may have this Host, with or without a port."""
+        """Returns whether a request can have this Host, with or without a port."""
         decision = self._decisions.get(host)
         if decision is None:
             decision = self._judge(host)
@@ -95,24 +94,24 @@ class Hosts:
         return decision
 
     def names(self, host: bytes) -> bool:
-        """Returns whether the settings name this host; `*` names none."""
+        """Returns whether the settings name this host. The setting `*` names no host."""
         name = parse_host_name(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 
     def forwarded(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Returns the host that the client named to a proxy in front of the service, or an empty text.
+        """Returns the client's host from `X-Forwarded-Host`, or an empty text.
 
-        AWS does not document that API Gateway or a load balancer sets the header or removes the client's header.
-        Therefore the host in the header must be allowed, too.
+        The host must be allowed, because AWS does not document that API Gateway or a load balancer removes a header
+        that the client sent.
         """
         if not self._trusts_forwarded:
             return b""
-        # The first entry comes from the client, since each proxy appends its own.
+        # The client sets the first entry; each proxy appends another.
         host = headers.get(b"x-forwarded-host", b"").partition(b",")[0].strip()
         return host if self.allows(host) else b""
 
     def warn_of_links(self, base_url: str) -> None:
-        """Logs, once, that links in SNS messages do not lead to the host of requests."""
+        """Logs once that links in SNS messages do not use the request's host."""
         if not self._has_warned:
             self._has_warned = True
             cause = f"they begin with {base_url}: set QUEUE_BASE_URL"
@@ -136,19 +135,18 @@ class Hosts:
 
 
 def is_private(name: str) -> bool:
-    """Returns whether no outside name server can resolve this name to the service's address. Only HTTP/1.0 clients
-    send an empty host.
-    """
+    """Returns whether no public name server can resolve the name to the service. Only HTTP/1.0 clients send an empty
+    host."""
     return "." not in name or name.endswith(PRIVATE_DOMAINS) or _IP_ADDRESS(name) is not None
 
 
 def parse_host_name(host: bytes) -> str | None:
-    """Returns a Host without its port, in lower case, or None if the text is not a host."""
+    """Returns a Host without its port, in lower case, or None if the text is not a host name."""
     found = _HOST(host)
     return None if found is None else found[1].decode().lower().removesuffix(".")
 
 
 def parse_authority(url: bytes) -> bytes:
-    """Returns host and port of a URL. The default port of the scheme is left out, as browsers omit it in Origin."""
+    """Returns the host and port of a URL. Like a browser's Origin, the result omits the scheme's default port."""
     scheme, _, rest = url.partition(b"//")
     return rest.partition(b"/")[0].removesuffix(DEFAULT_PORTS.get(scheme, b""))

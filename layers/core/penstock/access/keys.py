@@ -1,4 +1,4 @@
-"""Checks and makes the forms of keys, user names and users' policies."""
+"""Creates keys, and checks key ids, user names and users' policies."""
 
 import re
 import secrets
@@ -13,16 +13,16 @@ from .users import BUILT_IN, LONGEST_POLICY
 
 _SECRET_BYTES: Final = 30
 is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
-"""Matches names of users under IAM's rules ("IAM and AWS STS quotas", IAM User Guide)."""
+"""Matches user names that IAM allows ("IAM and AWS STS quotas", IAM User Guide)."""
 
 
 def make_key_id(prefix: str) -> str:
-    """Returns the prefix and 16 characters from 80 random bits, which is as long as a key id of AWS (20 characters)."""
+    """Returns the prefix and 16 random characters (80 bits). The length, 20 characters, is that of AWS's key ids."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
 class CreatedKey(NamedTuple):
-    """A new key. `stored` is the key's encrypted secret, or the hash of a bearer key's secret."""
+    """A new key. `stored` is an encrypted secret, or a bearer key's hash."""
 
     key_id: str
     secret: str
@@ -30,7 +30,7 @@ class CreatedKey(NamedTuple):
 
 
 def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
-    """Creates a key. Raises SettingError without an encryption key, which bearer keys do not need."""
+    """Creates a key. Raises SettingError if an access key has no encryption key. A bearer key needs none."""
     key_id, secret = (
         make_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX),
         secrets.token_urlsafe(_SECRET_BYTES),
@@ -41,7 +41,7 @@ def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKe
 
 
 def find_form_problem(text: str) -> str | None:
-    """Returns why a text is not a user's policy, or None for a built-in policy's name and for a policy in JSON."""
+    """Returns why a text is not a user's policy, or None for a built-in policy's name or a valid JSON policy."""
     if text in BUILT_IN:
         return None
     if len(text) > LONGEST_POLICY:
@@ -59,7 +59,7 @@ def find_form_problem(text: str) -> str | None:
 
 
 def _find_element_problem(text: str) -> str | None:
-    """Returns the first element of a statement that a user's policy may not have.
+    """Returns a problem for the first element that a user's policy must not contain.
 
     Source: "IAM JSON policy elements: Principal", "…: Condition operators" (IAM User Guide).
     """

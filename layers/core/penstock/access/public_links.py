@@ -1,7 +1,8 @@
-"""Links in SNS messages, which all recipients may open unsigned (ConfirmSubscription, Unsubscribe, API reference).
+"""Recognises the links in SNS messages that recipients can open unsigned (ConfirmSubscription, Unsubscribe, API
+reference).
 
-A program that opens such a link gets AWS's answer. Browsers also open links without a user's intent, for example from
-other pages and mail, so they first get a page with a button.
+A program that opens such a link gets AWS's response. A browser gets a page with a button first, because browsers can
+open links without the user's intent.
 """
 
 import re
@@ -9,9 +10,9 @@ import re
 from penstock.http import HttpRequest
 
 PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
-# The Accept header of java.net.URL, which is not a browser; many endpoints open SubscribeURL with this class.
+# The Accept header of java.net.URL. Many subscribers open SubscribeURL with this class, which is not a browser.
 JAVA = b"text/html, image/gif, image/jpeg"
-LONGEST_FORM = 4_096  # an ARN, a token and their names fit in this length
+LONGEST_FORM = 4_096  # fits an ARN, a token and the parameter names
 
 _PUBLIC_LINK = re.compile(
     rb"(?:.*&)?Action=(?:%s)(?:&.*)?"
@@ -20,10 +21,9 @@ _PUBLIC_LINK = re.compile(
 
 
 def is_public_link(http: HttpRequest) -> bool:
-    """Returns whether a request without credentials opens such a link, or sends the same action as a form, as SDKs
-    do.
+    """Returns whether a request without credentials opens such a link, or sends the action as a form, as SDKs do.
 
-    A link that names several actions may still be for another action: `authentication.run_public_link` decides.
+    A link that names several actions needs a second check, in `authentication.run_public_link`.
     """
     if b"authorization" in http.headers or b"X-Amz-" in http.query or b"x-amz-target" in http.headers:
         return False
@@ -33,7 +33,6 @@ def is_public_link(http: HttpRequest) -> bool:
 
 
 def is_followed_in_browser(http: HttpRequest) -> bool:
-    """Returns whether a browser opens a public link."""
     if http.method != "GET":
         return False
     accept = http.headers.get(b"accept", b"")

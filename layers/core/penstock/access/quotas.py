@@ -1,9 +1,8 @@
 """Limits the queues, topics, subscriptions, schedules, mappings and deliveries of an account.
 
-Quotas keep an account from filling the installation. `request_rate` limits an account's requests, and
-queue.claim_schedules limits how often its schedules fire.
+`request_rate` limits an account's requests, and queue.claim_schedules limits how often its schedules fire.
 
-Quotas are settings; 0 means no limit. The default is AWS's quota if AWS has one ("Amazon SNS endpoints and quotas",
+Quotas are settings; 0 means no limit. The default is AWS's quota, if one exists ("Amazon SNS endpoints and quotas",
 "Amazon EventBridge Scheduler endpoints and quotas", AWS General Reference).
 """
 
@@ -15,9 +14,8 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
-"""The error of SQL functions that publish. The functions raise the error if queue.find_delivery_excess finds too many
-deliveries of an account, or too many messages for the gateway or the mail server.
-"""
+"""The error that SQL functions raise when an account publishes too much. queue.find_delivery_excess counts the
+account's deliveries and the messages for the gateway or the mail server."""
 
 
 class QuotaEnvironment(Protocol):
@@ -45,29 +43,29 @@ def check_quota(
     group: str | None = None,
     more: int = 1,
 ) -> Operation[None]:
-    """Raises `error` if `more` further items of this kind exceed the quota, and the account has no item of this name.
+    """Raises `error` if the account has no item of this name and `more` further items exceed the quota.
 
-    `kind`: queues, topics, subscriptions, schedules, mappings, platform_applications, opted_out_numbers.
-    `group` is a schedule's group.
+    `kind` is queues, topics, subscriptions, schedules, mappings, platform_applications or opted_out_numbers. `group`
+    is a schedule's group.
     """
     if (yield from is_reached(kind, name, context, group, more)):
         raise error(explain_quota(kind, context))
 
 
 def explain_quota(kind: str, context: QuotaContext) -> str:
-    """Returns the error text for one item more than the quota."""
+    """Returns the error text for an exceeded quota."""
     return f"An account can have {read_quota(kind, context)} {kind.replace('_', ' ')}."
 
 
 def read_quota(kind: str, context: QuotaContext) -> int:
-    """Returns the setting; 0 means no limit."""
+    """Returns the quota; 0 means no limit."""
     return int(getattr(context.environment.settings, f"quota_{kind}"))
 
 
 def is_reached(
     kind: str, name: str | None, context: QuotaContext, group: str | None = None, more: int = 1
 ) -> Operation[bool]:
-    """Returns whether `more` further items of this kind exceed the quota, and the account has no item of this name."""
+    """Returns whether the account has no item of this name and `more` further items exceed the quota."""
     most = read_quota(kind, context)
     if most == 0:
         return False
@@ -77,5 +75,5 @@ def is_reached(
 
 
 def explain_deliveries_quota(settings: Settings) -> str:
-    """Returns the text of the error for an exceeded quota."""
+    """Returns the error text for an exceeded delivery quota."""
     return f"{settings.quota_deliveries} deliveries of an account can wait."

@@ -1,8 +1,8 @@
-"""Limits how many requests a second a caller may send to this process (QUOTA_REQUESTS_PER_SECOND).
+"""Limits the requests per second of each caller to this process (QUOTA_REQUESTS_PER_SECOND).
 
-The caller is the account if requests are signed. Otherwise a client may claim any account, so the caller is the
-client's address. A request counts once for every 64 KiB of its body, rounded up, and once more for each further 64 KiB
-of the answer, as in AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+The caller is the account if requests are signed. Otherwise the caller is the client's address, because a client can
+claim any account. A request counts once for each started 64 KiB of its body, and once more for each further 64 KiB of
+the response, like AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock
@@ -16,7 +16,7 @@ from .addresses import rate_limit_key
 
 MOST_CALLERS = 65_536
 CHUNK_BYTES = 65_536
-"""The bytes that count as one request."""
+"""The number of bytes that count as one request."""
 
 
 class RateEnvironment(Protocol):
@@ -43,45 +43,42 @@ class RateContext(Protocol):
 
 
 class RequestRate:
-    """Lets each caller make `per_second` requests a second. A caller may make one second's requests at once.
+    """Allows each caller `per_second` requests a second. A caller can send one second's requests at once.
 
-    Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class keeps one number for each caller: the
-    time at which all
-    requests of the caller would have arrived at an even pace. The class forgets the oldest caller when there are more
-    than 65,536 callers.
+    Source: the generic cell rate algorithm (ITU-T I.371, annex A). The class stores the time at which each caller's
+    requests would have arrived at an even pace. It forgets the oldest caller when there are more than 65,536 callers.
     """
 
     def __init__(self, per_second: int) -> None:
         self._interval = 1 / per_second
         self._paced_at: dict[str, float] = {}
-        self._lock = Lock()  # a long request is decoded in a thread
+        self._lock = Lock()  # long requests are decoded in a thread
 
     def check(self, caller: str, size: int = 0) -> None:
-        """Counts a request of `size` bytes. Raises RequestThrottled if the caller makes too many requests.
+        """Counts a request of `size` bytes. Raises RequestThrottled if the caller exceeds the rate.
 
-        A long request is accepted like a short one; later requests wait for the whole size of the long request.
+        A long request is accepted like a short one; later requests wait for all its bytes.
         """
         with self._lock:
             self.check_before(caller)
             self._count(caller, max(1, -(-size // CHUNK_BYTES)))
 
     def check_address(self, address: str, size: int = 0) -> None:
-        """Counts a request of a client that is known only by its address. Raises RequestThrottled."""
+        """Counts a request by the client's address. Raises RequestThrottled."""
         self.check(rate_limit_key(address), size)
 
     def check_before(self, caller: str) -> None:
-        """Raises RequestThrottled if `check` would raise it, but does not count the request. Call this before costly
-        work.
-        """
+        """Raises RequestThrottled if `check` would raise it, without counting the request. Call this before costly
+        work."""
         now = monotonic()
-        # Half an interval is allowed, because fractions are not exact.
+        # Half an interval is allowed, because the floating-point times are not exact.
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 
     def count_answer(self, caller: str, size: int) -> None:
-        """Counts an answer of `size` bytes, of which the first 64 KiB are free. Later requests wait for the rest."""
+        """Counts a response of `size` bytes. The first 64 KiB are free; later requests wait for the rest."""
         with self._lock:
-            self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty answer returns no credit
+            self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty response returns no credit
 
     def _count(self, caller: str, requests: int) -> None:
         now = monotonic()
@@ -91,7 +88,7 @@ class RequestRate:
 
 
 def request_rate(settings: Settings) -> RequestRate | None:
-    """Returns the rate that the settings allow; None means no limit."""
+    """Returns the rate limit of the settings, or None for no limit."""
     per_second = settings.quota_requests_per_second
     return RequestRate(per_second) if per_second else None
 
@@ -104,7 +101,7 @@ def check_rate(context: RateContext, size: int) -> None:
 
 
 def count_answer(context: RateContext, size: int) -> None:
-    """Counts an answer of `size` bytes, of which the first 64 KiB are free."""
+    """Counts a response of `size` bytes. The first 64 KiB are free."""
     rate = context.environment.request_rate
     if rate is not None:
         rate.count_answer(_name_caller(context), size)

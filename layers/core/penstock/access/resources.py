@@ -1,7 +1,7 @@
-"""Finds the resources that a request uses. Each row of `penstock.actions` names the function for its action.
+"""Lists the resources that a request uses, for authorization. Each row of `penstock.actions` names its function.
 
-The user's policies decide about the account if a request names its resource by a text that is not an ARN. The operation
-then refuses the text. A process without QUEUE_ACCESS=sigv4 does not import this module.
+If a request names a resource by a text that is not an ARN, the user's policies are checked for the whole account. The
+operation then refuses the text. Only a process with QUEUE_ACCESS=sigv4 imports this module.
 """
 
 from base64 import b64decode
@@ -30,33 +30,33 @@ NO_TOKENS = (
     "was meant, AWS_ENDPOINT_URL moves every service here: set AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_SNS and "
     "AWS_ENDPOINT_URL_SCHEDULER instead."
 )
-# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of
-# other services have no policies, so they must belong to the caller.
+# The actions of a schedule on its target and dead-letter queue, by service. Targets of other services have no
+# policies, so they must belong to the caller.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
 class ResourceContext(Protocol):
-    """The part of a request's context (`penstock.context.Context`) that names resources."""
+    """The part of `penstock.context.Context` that resolves resources."""
 
     account_id: str
     region: str
 
     def queue_arn(self, queue_url: str, /) -> str:
-        """Returns the ARN of the queue at an address. Raises QueueDoesNotExist."""
+        """Returns the ARN of the queue at a QueueUrl. Raises QueueDoesNotExist."""
 
 
 class ActingService(NamedTuple):
-    """A service that acts later for the caller's resource: policies may allow the service instead of the caller."""
+    """A service that will act for the caller's resource. Policies can allow the service instead of the caller."""
 
     principal: Principal
     keys: dict[str, str]
 
 
 class Use(NamedTuple):
-    """The use of one resource by a request, which the policies must allow.
+    """A use of one resource by a request. Policies must allow the use.
 
-    `is_owned`: whether the resource's owner and policy decide together with the user's policies. `action`:
-    service and name of an action other than the request's. `acting`: the service that will act for the caller.
+    `is_owned`: the resource's owner and policy decide together with the user's policies. `action`: service and name
+    of an action, if it differs from the request's action. `acting`: the service that will act for the caller.
     """
 
     arn: str
@@ -71,17 +71,17 @@ ACCOUNT_USE = Use(ANY, is_owned=False)
 
 # --- every service ---------------------------------------------------------------------------------------------------
 def use_account(_: object, __: ResourceContext) -> Uses:
-    """Returns the caller's account, since the action concerns no resource."""
+    """Returns the caller's account, because the action uses no resource."""
     return (ACCOUNT_USE,)
 
 
 def use_nothing(_: object, __: ResourceContext) -> Uses:
-    """Returns nothing, since the action needs no permission."""
+    """Returns nothing, because the action needs no permission."""
     return ()
 
 
 def refuse_tokens(_: object, __: ResourceContext) -> Uses:
-    """Raises AccessDenied: Penstock gives no session tokens."""
+    """Raises AccessDenied: Penstock issues no session tokens."""
     raise AccessDenied(NO_TOKENS)
 
 
@@ -111,29 +111,28 @@ class _WithTaskHandle(Protocol):
 
 
 def use_new_queue(request: _WithQueueName, context: ResourceContext) -> Uses:
-    """Finds the queue that the request creates."""
     return (_use_new("sqs", request.queue_name, context),)
 
 
 def use_queue(request: _WithQueueUrl, context: ResourceContext) -> Uses:
-    """Finds the queue at an address. Raises QueueDoesNotExist."""
+    """Returns the queue at a QueueUrl. Raises QueueDoesNotExist."""
     return (Use(context.queue_arn(request.queue_url)),)
 
 
 def use_queue_of_owner(request: _WithQueueOwner, context: ResourceContext) -> Uses:
-    """Finds the queue with a name, of the caller's account or of a named account."""
+    """Returns the queue with this name, of the named account or the caller's."""
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = build_queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
     return (ACCOUNT_USE,) if arn is None else (Use(arn),)
 
 
 def use_source(request: _WithSourceArn, _: ResourceContext) -> Uses:
-    """Finds the queue that a message move task takes messages from."""
+    """Returns the source queue of a message move task."""
     return (_use_queue_arn(request.source_arn),)
 
 
 def use_source_and_destination(request: _WithDestinationArn, context: ResourceContext) -> Uses:
-    """Finds the source of a message move task, and the destination if the request names one."""
+    """Returns the source of a message move task, and the destination if the request names one."""
     uses = list(use_source(request, context))
     destination = request.destination_arn
     if destination and parse_queue_arn(destination) is not None:
@@ -142,7 +141,7 @@ def use_source_and_destination(request: _WithDestinationArn, context: ResourceCo
 
 
 def use_source_of_task(request: _WithTaskHandle, _: ResourceContext) -> Uses:
-    """Finds the source of the message move task that a handle names (base64 of JSON)."""
+    """Returns the source queue in a message move task's handle (base64 of JSON)."""
     try:
         document = msgspec.json.decode(b64decode(request.task_handle[:LONGEST_TASK_HANDLE], validate=True))
     except (ValueError, msgspec.DecodeError, RecursionError):
@@ -160,7 +159,7 @@ def _use_new(service: str, name: str, context: ResourceContext) -> Use:
 
 
 def build_arn(service: str, name: str, context: ResourceContext) -> str:
-    """Returns the ARN that a queue or topic with this name has or will have, even if the name is invalid."""
+    """Returns the ARN of a queue or topic, even if the name is invalid or the resource does not exist."""
     return f"arn:aws:{service}:{context.region}:{context.account_id}:{name}"
 
 
@@ -200,44 +199,39 @@ class _Publication(Protocol):
 
 
 def use_new_topic(request: _WithName, context: ResourceContext) -> Uses:
-    """Finds the topic that the request creates."""
     return (_use_new("sns", request.name, context),)
 
 
 def use_new_application(request: _WithPlatform, context: ResourceContext) -> Uses:
-    """Finds the platform application that the request creates."""
     return (_use_new("sns", f"app/{request.platform}/{request.name}", context),)
 
 
 def use_topic(request: _WithTopicArn, _: ResourceContext) -> Uses:
-    """Finds the topic with an ARN."""
     return _use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None)
 
 
 def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
-    """Finds the topic whose tags the request reads or changes."""
     return _use_if(request.resource_arn, is_known=parse_topic_arn(request.resource_arn) is not None)
 
 
 def use_subscription(request: _WithSubscriptionArn, _: ResourceContext) -> Uses:
-    """Finds the subscription with an ARN; its topic's policy decides."""
     arn = request.subscription_arn or ""
     return _use_if(arn, is_known=parse_topic_of_subscription(arn) is not None)
 
 
 def use_application(request: _WithApplicationArn, _: ResourceContext) -> Uses:
-    """Finds the platform application with an ARN. Applications have no policies: only their account uses them."""
+    """Returns the platform application. Applications have no policies, so only their account can use them."""
     arn = request.platform_application_arn
     return _use_if(arn, is_known=parse_application_arn(arn) is not None)
 
 
 def use_endpoint(request: _WithEndpointArn, _: ResourceContext) -> Uses:
-    """Finds the endpoint of a mobile app with an ARN. Endpoints have no policies: only their account uses them."""
+    """Returns the endpoint of a mobile app. Endpoints have no policies, so only their account can use them."""
     return _use_if(request.endpoint_arn, is_known=parse_endpoint_arn(request.endpoint_arn) is not None)
 
 
 def use_publication_target(request: _Publication, _: ResourceContext) -> Uses:
-    """Finds the topic or endpoint that a message is published to, and the permission for a phone number."""
+    """Returns the topic or endpoint that receives the message, or the permission to send to a phone number."""
     topic, target = request.topic_arn or "", request.target_arn or ""
     if parse_topic_arn(topic) is not None:
         uses = [Use(topic)]
@@ -282,17 +276,17 @@ class _WithTarget(_WithScheduleName, Protocol):
 
 
 def use_schedule(request: _WithScheduleName, context: ResourceContext) -> Uses:
-    """Finds a schedule of the named group, or of the default group if the request names no group."""
+    """Returns a schedule of the named group or the default group."""
     return (_use_schedule(request.name, request.group_name, context),)
 
 
 def use_schedules(request: _WithGroupName, context: ResourceContext) -> Uses:
-    """Finds all schedules of the named group, or of the default group if the request names no group."""
+    """Returns all schedules of the named group or the default group."""
     return (_use_schedule(ANY, request.group_name, context),)
 
 
 def use_schedule_and_target(request: _WithTarget, context: ResourceContext) -> Iterator[Use]:
-    """Finds a schedule, and the actions that it takes on its target and its dead-letter queue.
+    """Returns a schedule, its target and its dead-letter queue.
 
     Raises AccessDenied for a target of another service in another account.
     """
@@ -313,22 +307,19 @@ def use_schedule_and_target(request: _WithTarget, context: ResourceContext) -> I
 
 
 def use_group(request: _WithName, context: ResourceContext) -> Uses:
-    """Finds the schedule group with a name."""
     return (_use_group(request.name, context),)
 
 
 def use_groups(_: object, context: ResourceContext) -> Uses:
-    """Finds all schedule groups."""
     return (_use_group(ANY, context),)
 
 
 def use_tagged_group(request: _WithResourceArn, _: ResourceContext) -> Uses:
-    """Finds the schedule group whose tags the request reads or changes."""
     return (Use(request.resource_arn, is_owned=False),)
 
 
 def list_invoked_arns(target: _Target) -> list[str]:
-    """Lists ARNs of a schedule's target and dead-letter queue. The operation refuses texts that are not ARNs."""
+    """Returns the ARNs of a schedule's target and dead-letter queue. The operation refuses texts that are not ARNs."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
     return [
         arn
@@ -339,7 +330,7 @@ def list_invoked_arns(target: _Target) -> list[str]:
 
 
 def is_other_arn(text: str) -> bool:
-    """Returns whether this is an ARN of a service other than SQS and SNS."""
+    """Returns whether the text is an ARN of a service other than SQS and SNS."""
     parts = text.split(":", 5)
     return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
 
@@ -363,17 +354,16 @@ class _WithResource(Protocol):
 
 
 def use_mapping(request: _WithUuid, context: ResourceContext) -> Uses:
-    """Finds the event source mapping with an id. The operations check its queue."""
+    """Returns the event source mapping. The operations check the mapping's queue."""
     return (_use_mapping(request.uuid, context),)
 
 
 def use_mappings(_: object, context: ResourceContext) -> Uses:
-    """Finds all event source mappings, also those that the request creates. The operations check the queue."""
+    """Returns all event source mappings of the account. The operations check the queue of a new mapping."""
     return (_use_mapping(ANY, context),)
 
 
 def use_tagged_mapping(request: _WithResource, _: ResourceContext) -> Uses:
-    """Finds the event source mapping whose tags the request reads or changes."""
     return (Use(request.resource, is_owned=False),)
 
 
@@ -382,5 +372,4 @@ def _use_mapping(mapping_id: str, context: ResourceContext) -> Use:
 
 
 def build_mapping_arn(mapping_id: str, context: ResourceContext) -> str:
-    """Returns the ARN of the event source mapping with an id."""
     return f"arn:aws:lambda:{context.region}:{context.account_id}:event-source-mapping:{mapping_id}"

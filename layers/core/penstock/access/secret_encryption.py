@@ -1,8 +1,9 @@
-"""Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
+"""Encrypts the stored secrets of access keys with AES-256-GCM and QUEUE_ENCRYPTION_KEY, which is never in the
+database.
 
 An encrypted secret consists of the version (1), 12 random bytes, and the ciphertext with its tag. The tag also
-authenticates key id and account, so an attacker cannot move a secret to another row. Only this module imports
-`cryptography`, when it makes a cipher.
+authenticates the key id and the account, so an attacker cannot move a secret to another row. Only this module imports
+`cryptography`, when it creates a cipher.
 """
 
 import os
@@ -13,17 +14,17 @@ from penstock.settings import SettingError
 
 KEY_BYTES = 32
 SIGNING_KEYS = "sns"
-"""Replaces the account for private keys that sign SNS messages: each such key is bound to this text."""
+"""Replaces the account id in the tag of private keys that sign SNS messages."""
 _VERSION = b"\x01"
 _NONCE_BYTES = 12
 
 
 class DecryptionError(ValueError):
-    """The secret was encrypted with another key or for another row, or is damaged."""
+    """The secret is damaged, or was encrypted with another key or for another row."""
 
 
 class SecretCipher:
-    """Encrypts and decrypts secrets with one key of 32 bytes in base64. Raises SettingError for any other key."""
+    """Encrypts and decrypts secrets with one 32-byte key in base64. Raises SettingError for any other key."""
 
     __slots__ = ("_cipher",)
 
@@ -33,7 +34,6 @@ class SecretCipher:
         self._cipher = AESGCM(read_key(encryption_key))
 
     def encrypt(self, secret: str, key_id: str, account_id: str) -> bytes:
-        """Returns the bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
         return (
             _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), bind_to_key(key_id, account_id))
@@ -53,7 +53,7 @@ class SecretCipher:
 
 
 def read_key(text: str) -> bytes:
-    """Returns the 32 bytes. Raises SettingError, which does not show the text."""
+    """Returns the 32 bytes. Raises SettingError without showing the text."""
     try:
         key = b64decode(text, validate=True)
     except (Base64Error, ValueError):

@@ -1,13 +1,13 @@
-"""Verifies Signature Version 4: checks whether a request was signed with a secret, by header or by query string.
+"""Verifies Signature Version 4 of a request, in the Authorization header or the query string.
 
     claim = parse(http)                         # the signature that the request claims, or a typed error
     verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
-The functions are pure: they read no clock and know no keys. Sources: "Create a signed AWS API request" and
+The functions are pure: they do not read the clock or look up keys. Sources: "Create a signed AWS API request" and
 "Troubleshoot signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). The functions are
-stricter than AWS if a lenient reading could give one signature two meanings: a name may occur once in the query string,
-and every `x-amz-*` header must be signed (except those that CloudFront adds). The functions refuse UNSIGNED-PAYLOAD and
-chunked payloads, which are for S3 only.
+stricter than AWS where a lenient parser could give one signature two meanings. A name can occur only once in the
+query string, and every `x-amz-*` header must be signed, except those that CloudFront adds. UNSIGNED-PAYLOAD and
+chunked payloads are refused, because only S3 uses them.
 """
 
 import hmac
@@ -31,11 +31,11 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# The length of the longest header or part of a header, in characters; no client sends a longer header. The limit bounds
-# the memory of the caches.
+# The length in characters of the longest header, or part of a header, that is cached. No client sends longer ones.
+# The limit bounds the memory of the caches.
 LONGEST_CACHED = 2048
-# The only parameter that may be repeated; it belongs to EventBridge Scheduler's UntagResource. The order of its values
-# has no meaning.
+# The only parameter that can be repeated (UntagResource of EventBridge Scheduler). The order of its values has no
+# meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
@@ -48,7 +48,7 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class CredentialScope(NamedTuple):
-    """Account, region and service of a request's credential scope."""
+    """The account, region and service in a request's credential scope."""
 
     account_id: str
     region: str
@@ -58,7 +58,7 @@ class CredentialScope(NamedTuple):
 class SignatureClaim(NamedTuple):
     """The signature that a request claims. Only a presigned URL has `expires_seconds`.
 
-    `pairs` are the parameters of the query string, which are signed, too.
+    `pairs` are the query string's parameters. They are signed, too.
     """
 
     access_key_id: str
@@ -73,7 +73,7 @@ class SignatureClaim(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """The credential scope, for which the signing key is valid."""
+        """Returns the credential scope that the signing key is valid for."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
 
@@ -81,8 +81,8 @@ class SignatureClaim(NamedTuple):
 def parse(http: HttpRequest) -> SignatureClaim:
     """Returns the signature that a request claims.
 
-    Raises MissingAuthenticationToken if the request has no signature, IncompleteSignature for an incomplete signature
-    or for two signatures, InvalidClientTokenId for a session token (Penstock issues no session tokens), and
+    Raises MissingAuthenticationToken for a request without a signature, IncompleteSignature for an incomplete
+    signature or two signatures, InvalidClientTokenId for a session token (Penstock issues none), and
     SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
@@ -98,7 +98,7 @@ def parse(http: HttpRequest) -> SignatureClaim:
 
 
 def _parse_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
-    # Only the signature differs between many requests of a client, so the rest is parsed once.
+    # A client's requests often differ only in the signature. The rest is parsed once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
         parts = _read_parts(header)
@@ -166,7 +166,7 @@ def _build_claim(
 
 @lru_cache(maxsize=1024)
 def _parse_scope(credential: str) -> tuple[str, str, str, str]:
-    """Key id, date, region and service."""
+    """Returns key id, date, region and service."""
     parts = credential.split("/")
     if len(parts) != 5 or len(credential) > LONGEST_CACHED:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
@@ -189,7 +189,7 @@ def _refuse_session(token: bytes | str | None) -> None:
 def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` close enough to `now` (Unix time).
 
-    A header is valid from 15 minutes before to 15 minutes after its date, a presigned URL until it expires.
+    A signed header is valid from 15 minutes before its date to 15 minutes after it, a presigned URL until it expires.
     """
     check_time(claim, now)
     key = derive_signing_key(secret, claim.date, claim.region, claim.service)
@@ -199,7 +199,7 @@ def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) ->
 
 
 def check_time(claim: SignatureClaim, now: float) -> None:
-    """Raises SignatureDoesNotMatch, in AWS's words, if the signature is from the future or has expired."""
+    """Raises SignatureDoesNotMatch, with AWS's text, if the signature is from the future or has expired."""
     at = _parse_seconds(claim.timestamp)
     last = CLOCK_SKEW_SECONDS if claim.expires_seconds is None else claim.expires_seconds
     if now > at + last:
@@ -228,9 +228,8 @@ def _decode_text(seconds: float) -> str:
 
 @lru_cache(maxsize=1024)
 def derive_signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """Returns the key of a day, region and service. The keys are cached, since a key takes four of the five HMACs of
-    a verification.
-    """
+    """Returns the signing key of a day, region and service. Deriving a key takes four of the five HMACs of a
+    verification, so keys are cached."""
     key = f"AWS4{secret}".encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -238,13 +237,13 @@ def derive_signing_key(secret: str, date: str, region: str, service: str) -> byt
 
 
 def build_string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
-    """Algorithm, time, scope and the hash of the canonical request."""
+    """Returns algorithm, time, scope and the canonical request's hash."""
     digest = sha256(build_canonical_request(http, claim)).hexdigest()
     return f"{ALGORITHM}\n{claim.timestamp}\n{claim.scope}\n{digest}"
 
 
 def build_canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
-    """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
+    """Returns method, path, query, headers, header names and payload hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (
             http.method.encode(),
@@ -258,9 +257,9 @@ def build_canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
 
 
 def build_canonical_path(path: str) -> bytes:
-    """Returns the path without dot segments and empty segments, encoded twice: the server passes `path` decoded.
+    """Returns the path without dot segments and empty segments, encoded twice. The server passes `path` decoded.
 
-    An ARN in a path is one segment: the client has encoded its slash.
+    An ARN in a path is one segment, because the client has encoded the slash.
     """
     if path == "/":
         return b"/"
@@ -281,13 +280,13 @@ def build_canonical_path(path: str) -> bytes:
 
 
 def query_pairs(query: bytes) -> Pairs:
-    """Names and values, decoded. A plus sign is a space, as in the parser of the Query protocol."""
+    """Returns the decoded names and values. A plus sign is a space, as in the Query protocol."""
     pairs = [part.partition(b"=") for part in query.replace(b"+", b"%20").split(b"&") if part]
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
 
 
 def build_canonical_query(pairs: Pairs) -> bytes:
-    """Encoded and sorted, without the signature itself."""
+    """Returns the encoded and sorted parameters without the signature."""
     if not pairs:
         return b""
     _take_single(pairs)
@@ -300,10 +299,8 @@ def build_canonical_query(pairs: Pairs) -> bytes:
 
 
 def _take_single(pairs: Pairs) -> dict[str, str]:
-    """Returns the parameters by name, without SET_MEMBER. The function refuses a repeated name, because the canonical
-    form loses
-    the order of its values.
-    """
+    """Returns the parameters by name, without SET_MEMBER. Refuses a repeated name, because the canonical form loses
+    the order of the values."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
     parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
     if len(parameters) != len(single):
@@ -312,9 +309,7 @@ def _take_single(pairs: Pairs) -> dict[str, str]:
 
 
 def build_canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
-    """Returns a line for each signed header, trimmed. Raises SignatureDoesNotMatch if a header is missing or not
-    signed.
-    """
+    """Returns a trimmed line for each signed header. Raises SignatureDoesNotMatch for a missing or unsigned header."""
     names = _split_names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
@@ -330,7 +325,7 @@ def build_canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _split_names(signed_headers: str) -> dict[bytes, None]:
-    """SignedHeaders in their order, as keys for fast look-up. Raises SignatureDoesNotMatch."""
+    """Returns the names in SignedHeaders, in order, as keys of a dict. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
     if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
         raise SignatureDoesNotMatch("SignedHeaders must be sorted and must not repeat a header.")
@@ -340,7 +335,7 @@ def _split_names(signed_headers: str) -> dict[bytes, None]:
 
 
 def hash_payload(http: HttpRequest) -> bytes:
-    """Returns the hash of the body, in hexadecimal; X-Amz-Content-Sha256 must be equal if the request has it."""
+    """Returns the body's hash in hexadecimal. Raises an error if X-Amz-Content-Sha256 is present and differs."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

@@ -1,6 +1,6 @@
 """The actions on a topic that its owner can permit to others."""
 
-# The owner's actions in the default policy of a topic (example: GetTopicAttributes, API reference).
+# The owner's actions in a topic's default policy (example of GetTopicAttributes, API reference).
 OWNER_ACTIONS = (
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
     "ListSubscriptionsByTopic", "Publish",

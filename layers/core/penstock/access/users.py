@@ -1,11 +1,11 @@
-"""Users of an account and their permissions, which are IAM's policies and three built-in policies.
+"""The users of an account. Their permissions are IAM policies and three built-in policies.
 
     read      see names, attributes, counts and metrics; no messages
     operate   read, and use existing resources; create, change and delete only messages
     admin     do everything
 
-Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`; a batch has the name of its
-single action); actions that only the REST API has get the prefix `penstock:` (`penstock.management.actions`).
+Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`). A batch has the name of its
+single action. Actions that only the REST API offers have the prefix `penstock:` (`penstock.management.actions`).
 """
 
 from collections.abc import Iterable
@@ -27,9 +27,7 @@ OPERATE = (
     "penstock:TestEndpoint",
     "penstock:PauseQueue", "penstock:RunSchedule",
 )  # fmt: skip
-LONGEST_POLICY = (
-    6_144  # the characters that a managed policy may have ("IAM and AWS STS quotas", IAM User Guide)
-)
+LONGEST_POLICY = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
 
 
 def _build_policy(actions: Iterable[str]) -> str:
@@ -42,34 +40,33 @@ BUILT_IN = {"read": _build_policy(READ), "operate": _build_policy(OPERATE), "adm
 
 
 class User(NamedTuple):
-    """A calling user. `policies` are texts in JSON."""
+    """A user. `policies` are JSON texts."""
 
     principal: Principal
     policies: tuple[str, ...]
 
     def decide(self, request: AccessRequest) -> Decision:
-        """Returns how the user's policies decide: ALLOWED, DENIED or NO_MATCH."""
+        """Returns ALLOWED, DENIED or NO_MATCH."""
         if self.principal.is_root:
             return Decision.ALLOWED
         return evaluate_user(self.policies, request)
 
     def may_ever(self, action: str) -> bool:
-        """Returns whether a policy allows an action (in lower case) on any resource, under any condition."""
+        """Returns whether a policy allows an action (in lower case) for any resource and condition."""
         return self.principal.is_root or is_ever_allowed(self.policies, action)
 
 
 def build_user_arn(account_id: str, name: str) -> str:
-    """Returns the ARN of a user, which policies name as a principal."""
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
 def build_owner_arn(name: str | None, account_id: str) -> str:
-    """Returns the ARN of the owner of a key: a user, or the root user of the account."""
+    """Returns the ARN of a key's owner: a user, or the account's root user."""
     return f"arn:aws:iam::{account_id}:root" if name is None else build_user_arn(account_id, name)
 
 
 def build_user(account_id: str, user_name: str | None, policies: Iterable[str] | None) -> User:
-    """Returns the user of a key. A key without a user belongs to the account's root user, who may do everything."""
+    """Returns the user of a key. A key without a user belongs to the account's root user, who can do everything."""
     if user_name is None:
         return User(make_root(account_id), ())
     texts = tuple(BUILT_IN.get(policy, policy) for policy in policies or ())

@@ -1,7 +1,7 @@
-"""Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text.
+"""Amazon Resource Names of queues. Operations and SQL functions identify a queue by its ARN.
 
-The parsers of `penstock.aws` accept only the partition `aws`, which every ARN that Penstock shows has. A resource
-therefore has only one ARN, and a caller cannot avoid a policy by another spelling.
+The parsers in `penstock.aws` accept only the partition `aws`. A resource therefore has only one ARN, and a caller
+cannot evade a policy with another spelling.
 """
 
 import re
@@ -20,8 +20,6 @@ _ARN = re.compile(r"arn:aws:sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
 
 
 class QueueArn(NamedTuple):
-    """The parts of a queue's ARN."""
-
     region: str
     account_id: str
     name: str
@@ -36,47 +34,42 @@ class QueueArn(NamedTuple):
 
 
 def read_account(arn: str) -> str:
-    """Returns the account id of any valid ARN."""
+    """Returns the account id in a valid ARN."""
     return arn.split(":", 5)[4]
 
 
 def read_region(arn: str) -> str:
-    """Returns the region of any valid ARN."""
+    """Returns the region in a valid ARN."""
     return arn.split(":", 4)[3]
 
 
 def is_queue_name(name: str) -> bool:
-    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. The suffix `.fifo` counts towards the length of a FIFO
-    name.
-    """
+    """Returns whether a name has 1-80 of `[A-Za-z0-9_-]`. A FIFO queue's suffix `.fifo` counts towards the length."""
     return _NAME(name) is not None
 
 
 def is_queue_name_prefix(text: str) -> bool:
-    """Returns whether a name can start with this text; the empty text starts every name."""
+    """Returns whether a queue name can start with this text. Every name starts with the empty text."""
     return _PREFIX(text) is not None
 
 
 def is_account_id(text: str) -> bool:
-    """Returns whether a text has 12 digits."""
     return _ACCOUNT(text) is not None
 
 
 def is_region(text: str) -> bool:
-    """Returns whether a text has 1-32 of `[a-z0-9-]`. AWS adds regions each year, so any name of this form is
-    possible.
-    """
+    """Returns whether a text has 1-32 of `[a-z0-9-]`. AWS adds regions each year, so every such text is accepted."""
     return _REGION(text) is not None
 
 
 def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
-    """Returns the ARN text, or None for an invalid account or name."""
+    """Returns the ARN, or None for an invalid account or name."""
     queue = resolve_queue(region, account_id, name)
     return None if queue is None else queue.arn
 
 
 def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
-    """Returns the queue, or None for an invalid account or name. Results are cached, since every request needs them."""
+    """Returns the queue, or None for an invalid account or name. Results are cached."""
     return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
 
 

@@ -1,4 +1,4 @@
-"""The ending of the names of FIFO queues and FIFO topics, and so of their ARNs."""
+"""The suffix of FIFO queue and topic names and ARNs."""
 
 from typing import Final
 
@@ -6,5 +6,5 @@ FIFO_ENDING: Final = ".fifo"
 
 
 def is_fifo_name(name: str) -> bool:
-    """Returns whether this is the name or the ARN of a FIFO queue or topic, which need not exist."""
+    """Returns whether the text is the name or ARN of a FIFO queue or topic, which does not have to exist."""
     return name.endswith(FIFO_ENDING)

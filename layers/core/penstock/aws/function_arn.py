@@ -1,4 +1,4 @@
-"""Names of functions of AWS Lambda.
+"""Parses names of AWS Lambda functions.
 
 Source: FunctionName of "CreateEventSourceMapping" (AWS Lambda API reference),
 https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
@@ -15,7 +15,7 @@ _ARN = re.compile(r"arn:aws:lambda:[a-z0-9-]+:[0-9]{12}:function:.*").fullmatch
 
 
 class FunctionArn(NamedTuple):
-    """The parts of a function's ARN. `qualifier` is a version or an alias, or empty."""
+    """The parts of a function's ARN. `qualifier` is a version, an alias or empty."""
 
     region: str
     account_id: str

@@ -1,10 +1,10 @@
-r"""Decodes JSON of clients, which may be any JSON that RFC 8259 allows.
+r"""Decodes JSON from clients, including all that RFC 8259 allows.
 
-msgspec decodes every text first. msgspec refuses three kinds of legal texts: an escaped surrogate without its other
-half (`"\ud83d"`; a program that cuts a text in the middle of an emoji writes one), a number beyond the range of
-doubles (`1e400`), and deep nesting. Python's decoder then decides about the first two. A surrogate becomes U+FFFD,
-since UTF-8 cannot carry it; a number beyond the range becomes 10^400 or -10^400. A text that is nested too deeply
-raises RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC 8259, section 9).
+msgspec refuses three kinds of valid JSON: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text
+inside an emoji), a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then handles the
+first two. A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or
+-10^400. Deep nesting raises RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC
+8259, section 9).
 """
 
 import json
@@ -17,11 +17,11 @@ import msgspec
 T = TypeVar("T")
 
 _BEYOND: Final = 10**400
-"""Replaces numbers that no double can hold. msgspec and jsonb can write and compare the replacement."""
+"""Replaces numbers beyond the range of doubles. msgspec and jsonb can write and compare it."""
 _LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
 
-# A pair of surrogates, a surrogate alone (group 1), or any other escape: an escaped backslash does not begin an escape
-# of a surrogate.
+# A pair of surrogates, a lone surrogate (group 1), or another escape. Without the third case, the second half of an
+# escaped backslash would start an escape.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -30,9 +30,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
 
 
 def decode_json(text: str | bytes) -> Any:
-    """Decodes a text. Raises ValueError for a text that is not JSON, and RecursionError for a text that is nested too
-    deeply.
-    """
+    """Decodes a text. Raises ValueError for invalid JSON, and RecursionError for deep nesting."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError):
@@ -41,14 +39,13 @@ def decode_json(text: str | bytes) -> Any:
 
 
 def decode_any_json(text: str) -> Any:
-    """Decodes a text by Python's decoder, which keeps lone surrogates. Raises ValueError, RecursionError."""
+    """Decodes a text with Python's decoder, which keeps lone surrogates. Raises ValueError or RecursionError."""
     return json.loads(text, parse_float=_read_float, parse_int=_read_integer, parse_constant=_refuse_constant)
 
 
 def decode_typed(decode: Callable[[str], T], text: str) -> T:
-    """Decodes a text by a decoder of msgspec. Lone surrogates become U+FFFD. Raises msgspec.MsgspecError, ValueError,
-    RecursionError.
-    """
+    """Decodes a text with a msgspec decoder. Lone surrogates become U+FFFD. Raises msgspec.MsgspecError, ValueError
+    or RecursionError."""
     try:
         return decode(text)
     except msgspec.DecodeError:
@@ -59,7 +56,7 @@ def decode_typed(decode: Callable[[str], T], text: str) -> T:
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Replaces each escaped surrogate of a JSON text that has no other half with an escaped U+FFFD."""
+    """Replaces lone escaped surrogates in a JSON text with an escaped U+FFFD."""
     if _SURROGATE(text) is None:
         return text
     return _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], text)

@@ -1,7 +1,7 @@
-"""MessageIds: random UUIDs (version 4, RFC 9562), created without a system call for each.
+"""Creates message ids: random UUIDs (version 4, RFC 9562), without a system call for each.
 
-Message ids must be unique, not secret, so the process's random generator is enough. Python seeds it from the operating
-system, also after a fork.
+Message ids must be unique, not secret, so the process's random generator is enough. Python seeds the generator from
+the operating system, also after a fork.
 """
 
 from random import getrandbits

@@ -1,13 +1,11 @@
-"""QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` for regions other than the default
-region.
+"""QueueUrls: `https://HOST/ACCOUNT/NAME`, and `https://HOST/REGION/ACCOUNT/NAME` outside the default region.
 
-The URLs of two regions therefore differ, as on AWS, where the host names the region. A URL leads to its region's queue,
-whatever region the signature of a request names. The place of the region is our choice, since the installation has its
-own hosts.
+AWS names the region in the host; Penstock names it in the path, because an installation has its own hosts. A URL
+always leads to the queue in the URL's region, whatever region the signature names.
 
-Penstock accepts URLs with any host, any path before these segments, and slashes at the end (as in the examples of AWS's
-API reference). A URL of AWS, or of a stand-in for it, has its region in the host: `https://sqs.REGION.…`, the hosts for
-FIPS and of VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
+Penstock accepts URLs with any host, any path before these segments, and trailing slashes (as in the examples of AWS's
+API reference). In a URL of AWS or an emulator, the host contains the region: `https://sqs.REGION.…`, the hosts for
+FIPS and VPC endpoints, and the legacy `https://REGION.queue.amazonaws.com` ("Amazon SQS endpoints and quotas", AWS
 General Reference, https://docs.aws.amazon.com/general/latest/gr/sqs-service.html). A bare name is a queue of the
 caller's account and region.
 """
@@ -20,8 +18,7 @@ from penstock.aws.resolved_queue import ResolvedQueue
 from .arn import is_account_id, resolve_queue
 
 LONGEST_URL = 2_048
-"""The most characters of a QueueUrl. A name has at most 80 characters, and the rest is host and path. The limit is our
-choice and keeps caches small.
+"""The most characters of a QueueUrl. A name has at most 80 of them. The limit is our choice; it keeps caches small.
 """
 
 _HOST = re.compile(
@@ -38,7 +35,6 @@ def is_queue_path(path: str) -> bool:
 
 
 def build_path(region: str, account_id: str, name: str, default_region: str) -> str:
-    """Returns the path of a queue's URL."""
     return f"/{account_id}/{name}" if region == default_region else f"/{region}/{account_id}/{name}"
 
 
@@ -48,8 +44,8 @@ def resolve(
 ) -> ResolvedQueue | None:
     """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
-    `served_regions`: QUEUE_REGIONS, separated by commas; empty: any. The result is cached, since every request on a
-    queue needs it.
+    `served_regions` is QUEUE_REGIONS, separated by commas; empty means any region. The result is cached, because
+    every request on a queue needs it.
     """
     head, slash, name = url.rstrip("/").rpartition("/")
     if head == "":  # a name, or a name as a path

@@ -1,4 +1,4 @@
-"""The queue of an effect, by its ARN."""
+"""The queue of an effect, identified by its ARN."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,18 +8,17 @@ from penstock.aws.fifo_name import is_fifo_name
 
 @dataclass(frozen=True)
 class ResolvedQueue:
-    """The queue that a request names, resolved once. Later code uses this object instead of the name."""
+    """A queue that a request names. Later code uses this object instead of the name."""
 
     arn: str
 
     @cached_property
     def is_fifo(self) -> bool:
-        """Whether the queue is FIFO. Messages of one group must not go to two receives at once."""
+        """Whether the queue is FIFO. Two concurrent receives must not get messages of one group."""
         return is_fifo_name(self.arn)
 
     @cached_property
     def merge_key(self) -> str:
-        """The key for merging the queue's calls. It is unique for a FIFO queue, which may wait for a lock, and empty
-        for all other queues.
-        """
+        """The key by which the queue's calls are merged. It is unique for a FIFO queue, whose calls can wait for a
+        lock, and empty for other queues."""
         return self.arn if self.is_fifo else ""

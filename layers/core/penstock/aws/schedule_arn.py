@@ -1,4 +1,4 @@
-"""Amazon Resource Names of schedules and their groups."""
+"""Amazon Resource Names of schedules and schedule groups."""
 
 import re
 from typing import NamedTuple
@@ -11,8 +11,6 @@ _GROUP = re.compile(
 
 
 class GroupArn(NamedTuple):
-    """The parts of a schedule group's ARN."""
-
     region: str
     account_id: str
     name: str
@@ -22,7 +20,7 @@ class GroupArn(NamedTuple):
 
 
 def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
-    """Returns the ARN of a schedule, which contains its group's name, even for the default group."""
+    """Returns a schedule's ARN, which always contains the group's name."""
     return f"arn:aws:scheduler:{region}:{account_id}:schedule/{group}/{name}"
 
 

@@ -27,8 +27,6 @@ _PLATFORM = re.compile(
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 class TopicArn(NamedTuple):
-    """The parts of a topic's ARN."""
-
     region: str
     account_id: str
     name: str
@@ -54,9 +52,7 @@ def parse_topic_arn(text: str) -> TopicArn | None:
 
 
 def parse_topic_of_subscription(text: str) -> TopicArn | None:
-    """Returns the topic of a subscription's ARN, which consists of the topic's ARN and an id. Returns None for any
-    other text.
-    """
+    """Returns the topic in a subscription's ARN (the topic's ARN and an id), or None for any other text."""
     topic, _, subscription_id = text.rpartition(":")
     return parse_topic_arn(topic) if is_subscription_id(subscription_id) else None
 

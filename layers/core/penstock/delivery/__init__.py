@@ -15,4 +15,4 @@ folder import no carrier.
 from typing import Final
 
 DELIVERIES: Final = "deliveries"
-"""The name of deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_deliveries)."""
+"""The name of deliveries in `Wake` and NOTIFY, in place of a queue's ARN (queue.wake_deliveries)."""

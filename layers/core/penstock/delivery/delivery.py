@@ -1,4 +1,4 @@
-"""A delivery that a worker holds. A delivery is one message for one endpoint."""
+"""A delivery that a worker has leased: one message for one endpoint."""
 
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -10,23 +10,22 @@ from penstock.postgres.statements.deliveries import ClaimedDeliveryRow
 from penstock.sns.delivery_policy import Policy, compute_effective_policy
 
 EVENT: Final = "event"
-"""The `kind` of events of the REST API. All kinds except these constants are message types of SNS."""
+"""The `kind` of events of the REST API. All kinds except these constants are SNS message types."""
 GATEWAY: Final = "gateway"
-"""The `kind` of text messages and pushes that the gateway of the installation carries."""
+"""The `kind` of text messages and pushes for the installation's gateway."""
 MAIL: Final = "mail"
-"""The `kind` of mails, whatever their message type of SNS."""
+"""The `kind` of mails, whatever the SNS message type."""
 FUNCTION: Final = "lambda"
 """The `kind` of SNS messages for Lambda functions."""
 SCHEDULE: Final = "schedule"
-"""The `kind` of invocations of functions by schedules. The `policy` of such an invocation limits the number and the
-time of its retries.
-"""
+"""The `kind` of schedules' invocations of functions. The delivery's `policy` limits the number and time of retries."""
 
 
 class Delivery(NamedTuple):
     """A leased delivery. `policy` is the effective policy; None means the defaults. `attempts` counts known outcomes.
 
-    `password` is the password of the endpoint's URL, which shows `****` instead."""
+    `password` belongs to the endpoint's URL, where `****` replaces it.
+    """
 
     delivery_id: int
     account_id: str
@@ -54,7 +53,7 @@ def _parse_policy(kind: str, own: str | None, topic: str | None) -> Policy | Non
 
 
 def read_delivery(row: ClaimedDeliveryRow) -> Delivery:
-    """Makes a delivery from its row, which has the policies of subscription and topic."""
+    """Builds a delivery from its row, which has the policies of subscription and topic."""
     own, topic = row.subscription_policy, row.topic_policy
     return Delivery(
         delivery_id=row.delivery_id,

@@ -1,8 +1,8 @@
 """The outcome of an attempt, and the pause until the next attempt.
 
-The delivery policy determines the retries of a URL on SNS ("Amazon SNS message delivery retries"). Text messages,
-mobile push and e-mail (SMTP) have customer managed endpoints, for which SNS retries 50 times over 6 hours. Events of
-the REST API are retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
+On SNS, the delivery policy determines the retries of a URL ("Amazon SNS message delivery retries"). SNS retries text
+messages, mobile push and e-mail (SMTP) 50 times over 6 hours (customer managed endpoints). Events of the REST API are
+retried after 10, 30, 60 and 300 seconds. functions/outcome.py has the pauses of functions.
 """
 
 from typing import Final, NamedTuple
@@ -23,24 +23,24 @@ GATEWAY_DELAYS: Final = tuple(
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
-"""A `status`: the worker sent no request, and used up no attempt."""
+"""A `status`: no request was sent, and no attempt was used up."""
 
 ANSWERS: Final = 1
-"""A `health`: the endpoint answers."""
+"""A `health`: the endpoint responds."""
 BOUNCED: Final = 2
-"""A `health`: the mail server answers, and permanently refuses the recipient."""
+"""A `health`: the mail server responds, and permanently refuses the recipient."""
 FAILS: Final = -1
 """A `health`: the endpoint fails."""
 SHOWS_NOTHING: Final = 0
-"""A `health`: the attempt shows nothing about the endpoint."""
+"""A `health`: the attempt does not show the endpoint's state."""
 
 
 class Outcome(NamedTuple):
     """The values that the worker writes to the delivery's row. `error` is None if the message was delivered.
 
-    `status` is None if no answer came, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None if
-    there is no further attempt. `health` describes the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING.
-    `sent_bytes` is the size of the request with its head, or None if unknown. `answer` is the beginning of the answer.
+    `status` is None without a response, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None after
+    the last attempt. `health` describes the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes` is the
+    size of the request with its head, or None if unknown. `answer` is the beginning of the response.
     """
 
     status: int | None
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 class Claimed(NamedTuple):
-    """A delivery, the lease under which this worker holds it, and, if the store is traced, the span of its publish."""
+    """A delivery, this worker's lease and, if the store is traced, the span that published the message."""
 
     delivery: Delivery
     lease: UUID

@@ -1,6 +1,5 @@
-"""One run of the worker that delivers. The run claims deliveries, has carriers send them, and settles deliveries while
-endpoints answer.
-"""
+"""One run of the delivery worker. A run claims deliveries, sends them through carriers, and settles them while
+other requests are open."""
 
 import asyncio
 from collections import Counter
@@ -19,20 +18,20 @@ from .store import DeliveryStore
 from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a delivery that is due within this time. Otherwise the run ends."""
+"""A run waits if a delivery is due within this time. Otherwise the run ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
-"""The run collects outcomes for this time, and then writes all collected outcomes in one call."""
+"""How long the run collects outcomes before it writes all of them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
 """The pause between two claims while requests are open and no delivery is due."""
 STOP_SECONDS: Final = 0.3
-"""The time for which a run waits for open requests after a stop."""
+"""How long a run waits for open requests after a stop."""
 
 
 class DeliveryRun:
     """A run in one event loop.
 
-    `carrier_of` returns the carrier for a kind of delivery. `unwritten` has finished attempts whose outcomes are not in
-    the database; the caller passes the list to the next run.
+    `carrier_of` returns the carrier for a kind of delivery. `unwritten` contains finished attempts whose outcomes are
+    not in the database. The caller passes this list to the next run.
     """
 
     def __init__(
@@ -60,15 +59,14 @@ class DeliveryRun:
         self._claim_after = float("-inf")
 
     def wake(self) -> None:
-        """Ends a pause, since a delivery may be due. Only the run's thread may call this method."""
+        """Ends a pause, because a delivery may be due. Only the run's thread can call this method."""
         self._claim_after = float("-inf")
         self._signal.set()
 
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
         """Returns when no delivery is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        After `deadline` (a time of `monotonic`) the run claims no deliveries, and only waits for open attempts.
-        Raises
+        After `deadline` (a time of `monotonic`) the run claims no deliveries, and only waits for open attempts. Raises
         psycopg.Error.
         """
         try:
@@ -86,7 +84,7 @@ class DeliveryRun:
 
     # --- the database ------------------------------------------------------------------------------------------------
     async def _write_and_claim(self, claiming: bool) -> None:
-        """Writes outcomes, claims as many deliveries as places are free, and starts their attempts."""
+        """Writes outcomes, claims a delivery for each free place, and starts the attempts."""
         self._signal.clear()
         capacity = (
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
@@ -99,7 +97,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """The calls run in a thread, so that requests go on. An outcome that cannot be written stays in `unwritten`."""
+        """Runs in a thread, so that requests continue. An outcome that cannot be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -140,13 +138,13 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _carry_traced(self, claimed: Claimed) -> Outcome:
-        """Returns the outcome of an attempt, which becomes a span if the publish was traced."""
+        """Returns the outcome of an attempt. The attempt becomes a span if the publish was traced."""
         carrier = self._carrier_of(claimed.delivery.kind)
         if self._tracer is None or claimed.trace is None:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
-        # The value is set in the context of this task, which belongs only to this attempt.
+        # Only this task, which makes one attempt, sees the value.
         CURRENT_TRACE.set(claimed.trace if span is None else span.context)
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:
@@ -163,9 +161,8 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for open requests and writes outcomes. Abandons slow requests, whose deliveries are due again after
-        their lease.
-        """
+        """Waits for open requests and writes outcomes. Slow requests are abandoned; their deliveries are due again
+        after the lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):

@@ -1,4 +1,4 @@
-"""Deliveries in the database, for one worker. The store claims deliveries under a lease and settles them."""
+"""Claims and settles deliveries in the database, for one worker."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -24,7 +24,7 @@ from .outcome import Claimed, Finished
 from .warnings import DeliveryWarnings, log_expired, log_failed_redrives
 
 LEASE_MS: Final = 30_000
-"""Twice the longest time of an attempt (15 s). An attempt begins as soon as its delivery is claimed."""
+"""Twice the time limit of an attempt (15 s). An attempt starts as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
 SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != "paused")
@@ -32,9 +32,8 @@ SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != 
 
 
 class HandOver(NamedTuple):
-    """The number of mails an hour that may request confirmations for an account, and the number of text messages a
-    day that an account may send to the gateway. 0 means no limit.
-    """
+    """The number of confirmation mails per hour and of gateway text messages per day that an account can send. 0
+    means no limit."""
 
     confirmations: int = 0
     text_messages: int = 0
@@ -46,8 +45,8 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    `traced` means that deliveries have the spans that published them. Outgoing messages of `protocols` become
-    deliveries. This costs one more call and has the limits of `hand_over`.
+    `traced` adds to each delivery the span that published it. Outgoing messages of `protocols` become deliveries,
+    which costs one more call. `hand_over` limits these messages.
     """
 
     def __init__(
@@ -70,16 +69,16 @@ class DeliveryStore:
         self._hand_over_limits = hand_over
 
     def wait_ms(self) -> int | None:
-        """Returns the milliseconds until a delivery may be due, or None. The next publish notifies the watcher."""
+        """Returns the milliseconds until a delivery may be due, or None. A publish notifies the watcher earlier."""
         rows = self._calls.call(NEXT_DELIVERY, (self._watcher,))
         if self._hand_over():
             return 0
         return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Claims at most `limit` due deliveries, since this many places are free.
+        """Claims at most `limit` due deliveries.
 
-        `busy` counts requests under way by endpoint.
+        `busy` counts open requests by endpoint.
         """
         self._hand_over()
         lease = uuid4()
@@ -90,7 +89,7 @@ class DeliveryStore:
         return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 
     def _hand_over(self) -> int:
-        """Converts outgoing messages to deliveries. Returns their number."""
+        """Converts outgoing messages to deliveries. Returns the number of deliveries."""
         if not self._protocols:
             return 0
         (row,) = self._calls.call(
@@ -102,9 +101,8 @@ class DeliveryStore:
         return parse_trace_header(header) if self._carry_traced and header is not None else None
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
-        """Writes outcomes. Returns the number of deliveries with each outcome. Logs deliveries that were given up,
-        and endpoints whose pauses begin.
-        """
+        """Writes outcomes and returns the number of deliveries with each outcome. Logs deliveries that were given
+        up, and endpoints that are now paused."""
         entries = [
             (
                 c.delivery.delivery_id,
@@ -124,8 +122,7 @@ class DeliveryStore:
 
     def expire(self) -> dict[str, int]:
         """Gives up deliveries that waited too long for paused endpoints. Returns the number of deliveries of each
-        kind.
-        """
+        kind."""
         (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
         if number := expired.exhausted + expired.dead_lettered:
             log_expired(number)

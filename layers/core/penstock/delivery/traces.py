@@ -1,4 +1,4 @@
-"""Attempts to deliver as spans, according to the semantic conventions of HTTP clients."""
+"""Records delivery attempts as spans, by the semantic conventions for HTTP clients."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def begin_span(
     tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
 ) -> Span | None:
-    """Begins the span of an attempt. The span omits path and query of the endpoint, which may contain secrets."""
+    """Begins an attempt's span. The span omits the endpoint's path and query, which can contain secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": delivery.attempts,
@@ -27,7 +27,7 @@ def begin_span(
 
 
 def end_span(span: Span, outcome: "Outcome") -> None:
-    """Ends the span with the outcome. Every status from 400 on is an error in client spans."""
+    """Ends the span with the outcome. In client spans every status from 400 on is an error."""
     if outcome.status is None:
         span.end("no_answer")
         return

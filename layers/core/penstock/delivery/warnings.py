@@ -1,4 +1,4 @@
-"""Logs deliveries that were given up, and endpoints that were paused, so that an operator without graphs sees both."""
+"""Logs deliveries that were given up and endpoints that were paused, for operators without graphs."""
 
 import logging
 from collections import Counter
@@ -12,9 +12,8 @@ from penstock.observing.telemetry import OnceAMinute
 from .outcome import Finished
 
 SECONDS_BETWEEN_RECORDS: Final = 60.0
-"""The shortest time between two records on deliveries to one endpoint; the next record counts the deliveries that were
-given up in between.
-"""
+"""The shortest time between two records about one endpoint. The next record counts the deliveries that were given
+up meanwhile."""
 MOST_ENDPOINTS: Final = 1_000
 
 _log = logging.getLogger(__name__)
@@ -23,15 +22,13 @@ _redrives.addFilter(OnceAMinute())
 
 
 class DeliveryWarnings:
-    """The warnings of one process."""
-
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._logged_at: dict[str, float] = {}
         self._given_up: Counter[str] = Counter()
 
     def log(self, finished: Iterable[Finished], paused: Sequence[str]) -> None:
-        """Logs the deliveries whose last attempt failed, by endpoint, and the endpoints whose pauses begin now."""
+        """Logs the deliveries whose last attempt failed, by endpoint, and the endpoints that are now paused."""
         causes: dict[str, str] = {}
         for claimed, outcome, _ in finished:
             if outcome.error is not None and outcome.delay_ms is None:
@@ -54,21 +51,19 @@ class DeliveryWarnings:
 
 
 def log_expired(number: int) -> None:
-    """Logs deliveries that were given up because they had waited too long for paused endpoints."""
+    """Logs deliveries that were given up after waiting too long for paused endpoints."""
     cause = "their endpoints were paused for too long"
     _log.warning("deliveries were given up", extra={"deliveries": number, "cause": cause})
 
 
 def log_failed_redrives(number: int) -> None:
-    """Logs at most one warning a minute about deliveries that were given up and that their dead-letter queue could
-    not take.
-    """
+    """Logs that dead-letter queues could not take deliveries that were given up, at most once a minute."""
     if number:
         _redrives.warning("dead-letter queues could not take deliveries", extra={"deliveries": number})
 
 
 def hide_secrets(endpoint: str) -> str:
-    """Returns an endpoint without user, password and query string, which may contain a token."""
+    """Returns an endpoint without user, password and query string, which can contain secrets."""
     if not endpoint.startswith(("http://", "https://")):
         return endpoint
     parts = urlsplit(endpoint)

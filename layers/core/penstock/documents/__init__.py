@@ -1,1 +1,1 @@
-"""Code that the documents of the management plane share: decoding, queue names, routing keys and times."""
+"""Code for the documents of the management API: decoding, queue names, routing keys and times."""

@@ -1,4 +1,4 @@
-"""Decodes the documents of requests within limits, so that no document blocks the event loop."""
+"""Decodes request bodies within limits, so that no body blocks the event loop."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
@@ -11,11 +11,11 @@ from penstock.effects import LONG_COMPUTATION_BYTES
 from penstock.sqs import validation
 
 MAX_MESSAGES = 1_000
-MAX_BLANK_RATIO = 3  # how many times as long as the longest body the JSON of a message may be
-MAX_HEADERS_BYTES = 1_310_720  # for one message; its attributes may not be longer than 1 MiB
+MAX_BLANK_RATIO = 3  # the most bytes of a message's JSON, as a multiple of the longest body
+MAX_HEADERS_BYTES = 1_310_720  # for one message, whose attributes have at most 1 MiB
 MAX_DOCUMENT_BYTES = 262_144  # for a body without messages
 MAX_HEADERS = 1_000  # for one message in a long body; decoding 100,000 takes 100 ms
-# The limit for the JSON of one message with its headers. Decoding takes up to 5 ms per MiB, in one step.
+# The limit for the JSON of one message with headers. Decoding takes up to 5 ms per MiB, in one step.
 MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS_BYTES + 65_536
 
 T = TypeVar("T")
@@ -24,12 +24,12 @@ T = TypeVar("T")
 class CountedMessage(msgspec.Struct):
     """Counts the messages of a long body before they are decoded.
 
-    It takes a second to decode a million empty messages, or a million headers, in one step. Therefore messages of
-    long bodies are decoded one by one.
+    Decoding a million empty messages, or a million headers, in one step takes a second. Therefore the messages of long
+    bodies are decoded one by one.
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
-    count: ClassVar[int] = 0  # messages counted so far in the body
+    count: ClassVar[int] = 0  # the messages counted in the body
 
     def __post_init__(self) -> None:
         CountedMessage.count += 1
@@ -37,20 +37,16 @@ class CountedMessage(msgspec.Struct):
             raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
         if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
-        quotes = bytes(self.headers).count(b'":')  # a colon follows each name, and texts may contain more
+        quotes = bytes(self.headers).count(b'":')  # a colon follows each name; texts can contain more
         if quotes > 10 * MAX_HEADERS:
             raise ValueError(f"a message of a long body has at most {MAX_HEADERS} headers")
 
 
 class CountedTarget(msgspec.Struct):
-    """Counts the message of a schedule."""
-
-    target: CountedMessage = msgspec.field(default_factory=CountedMessage)  # it counts itself
+    target: CountedMessage = msgspec.field(default_factory=CountedMessage)  # counts itself
 
 
 class CountedTransaction(msgspec.Struct):
-    """Counts the parts of a transaction."""
-
     ack: list[CountedMessage] = []
     send: list[CountedMessage] = []
     publish: list[CountedMessage] = []
@@ -77,11 +73,11 @@ def decode_body(
 ) -> T:
     """Decodes a request's body. Raises InvalidParameterValue.
 
-    `counter` first counts the messages of a long body, of which `most` are allowed, so that no body blocks the event
-    loop.
+    `counter` counts the messages of a long body first, so that no body blocks the event loop. `most` messages are
+    allowed.
     """
     try:
-        text = body.decode()  # this refuses invalid bytes in raw parts, as read_messages does
+        text = body.decode()  # refuses invalid bytes in raw parts, as read_messages does
         if len(body) > LONG_COMPUTATION_BYTES:
             count_messages(counter, text, most)
         return decode_typed(decoder.decode, text)
@@ -102,9 +98,8 @@ def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = 
 def decode_document(
     decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
 ) -> T:
-    """Decodes a body. The default size limit is the limit of bodies without messages. Raises InvalidParameterValue,
-    RequestEntityTooLarge.
-    """
+    """Decodes a body. The default size limit is for bodies without messages. Raises InvalidParameterValue,
+    RequestEntityTooLarge."""
     if len(body) > most_bytes:
         raise errors.RequestEntityTooLarge
     try:
@@ -114,13 +109,13 @@ def decode_document(
 
 
 def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callable[[bytes], T]:
-    """Returns a function that decodes a body of this type, and raises the errors of `decode_document`."""
+    """Returns a function that decodes a body of this type and raises the errors of `decode_document`."""
     decoder = msgspec.json.Decoder(kind)
     return lambda body: decode_document(decoder, body, most_bytes)
 
 
 def build_exactly_one_of(*names: str) -> dict[str, object]:
-    """Returns the JSON schema of a document that has exactly one of these members, other than null."""
+    """Returns the JSON schema of a document in which exactly one of these members is present and not null."""
     return {
         "oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
     }

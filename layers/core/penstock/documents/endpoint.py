@@ -1,9 +1,8 @@
-"""The URL of an endpoint, parsed once. The worker checks, resolves, connects to and sends only these parts.
+r"""An endpoint's URL, parsed once. The worker uses only the parsed parts to check, resolve, connect and send.
 
-An attacker reaches forbidden hosts when two parsers disagree about a URL (`http://good\\@bad/`, `http://good#@bad/`).
-Therefore Penstock has one strict parser, which refuses every URL that it does not understand. An international name
-must be
-in its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
+An attacker can reach forbidden hosts if two parsers disagree about a URL (`http://good\@bad/`, `http://good#@bad/`).
+Therefore Penstock has one strict parser, which refuses all unusual URLs. An international name must be in its ASCII
+form (`xn--…`), and an IPv4 address has four decimal parts.
 """
 
 import re
@@ -23,16 +22,17 @@ _URL: Final = re.compile(
 _USER: Final = re.compile(r"(https?://[^/?#@:]*):([^/?#]*)@", re.IGNORECASE).match
 HIDDEN: Final = "****"
 _PRINTABLE: Final = re.compile(r"[!-~]+")
-# The last label decides whether a host is an address: 127.1, 0x7f.0.0.1 and 017700000001 are addresses to a resolver.
+# The last label decides whether a host is an address. To a resolver, 127.1, 0x7f.0.0.1 and 017700000001 are addresses.
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
 class EndpointRefused(Exception):  # noqa: N818 - named for the event
-    """The worker may not connect to the endpoint now. The text says why. The name may get another address later."""
+    """The worker must not connect to the endpoint now, for the reason in the text. The name can get another address
+    later."""
 
 
 class EndpointInvalid(EndpointRefused):
-    """The worker can never connect to the endpoint: its URL is not acceptable."""
+    """The worker can never connect to the endpoint, because the URL is not acceptable."""
 
 
 class Credentials(NamedTuple):
@@ -46,7 +46,7 @@ class Credentials(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """The parts of an endpoint's URL. `host` is a name or an address without brackets, `target` is path and query."""
+    """The parts of an endpoint's URL. `host` is a name or an address without brackets; `target` is path and query."""
 
     scheme: str
     host: str
@@ -70,9 +70,9 @@ class Endpoint(NamedTuple):
 
 
 def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
-    """Returns why no worker could post to the URL, or None. Every API calls this function before it stores a URL.
+    """Returns why no worker could post to the URL, or None. Every API checks a URL before storing it.
 
-    URLs of subscriptions and event bindings may have a user and a password.
+    URLs of subscriptions and event bindings can have a user and a password.
     """
     try:
         endpoint = parse_endpoint(url)
@@ -84,7 +84,7 @@ def find_endpoint_problem(url: str, *, takes_credentials: bool) -> str | None:
 
 
 def split_password(url: str) -> tuple[str, str | None]:
-    """Returns the URL with `****` in place of its password, as on AWS, and the password with the URL's escapes."""
+    """Returns the URL with `****` in place of the password, as on AWS, and the password with the URL's escapes."""
     match = _USER(url)
     if match is None:
         return url, None
@@ -92,19 +92,19 @@ def split_password(url: str) -> tuple[str, str | None]:
 
 
 def mask_password(url: str) -> str:
-    """Returns the URL in the form in which Penstock stores and shows it."""
+    """Returns the URL in the form that Penstock stores and shows."""
     return split_password(url)[0]
 
 
 def fill_in_password(endpoint: Endpoint, password: str | None) -> Credentials | None:
-    """Returns the credentials of a stored URL, whose password is separate and has the escapes of URLs."""
+    """Returns the credentials of a stored URL. The password is stored separately, with the URL's escapes."""
     if endpoint.credentials is None or password is None:
         return None
     return Credentials(endpoint.credentials.user, unquote(password))
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """Parses an http or https URL, perhaps with user and password. Raises EndpointInvalid for any other text."""
+    """Parses an http or https URL with or without credentials. Raises EndpointInvalid for any other text."""
     if len(url) > MAXIMUM_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
         raise EndpointInvalid("the URL is too long, or has characters that are not printable ASCII")
     match = _URL.fullmatch(url)

@@ -1,4 +1,4 @@
-"""Finds queues by their names. The request determines the account and the region."""
+"""Finds queues by name, in the account and region of the request."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from penstock.effects import Operation
 
 
 def find_queue(name: str, context: Context) -> ResolvedQueue:
-    """Returns the queue. Raises QueueDoesNotExist if no queue can have this name."""
+    """Returns the queue. Raises QueueDoesNotExist for an impossible name."""
     queue = resolve_queue(context.region, context.account_id, name)
     if queue is None:
         raise errors.QueueDoesNotExist
@@ -19,15 +19,14 @@ def find_queue(name: str, context: Context) -> ResolvedQueue:
 
 
 def build_queue_arn(name: str, context: Context) -> str:
-    """Returns the queue's ARN. Raises QueueDoesNotExist as `find_queue` does."""
+    """Returns the queue's ARN. Raises QueueDoesNotExist for an impossible name."""
     return find_queue(name, context).arn
 
 
 def authorize_queues(action: str, names: Iterable[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may perform the action on the queues that a body names.
+    """Raises AccessDenied unless the caller can perform the action on the queues that a body names.
 
-    Without QUEUE_ACCESS=sigv4 a request has no user, and every caller has the right. Raises QueueDoesNotExist as
-    `build_queue_arn` does.
+    Without QUEUE_ACCESS=sigv4 every caller is allowed. Raises QueueDoesNotExist for an impossible name.
     """
     if context.user is not None:
         arns = [build_queue_arn(name, context) for name in dict.fromkeys(names)]

@@ -1,6 +1,4 @@
-"""Routing keys of events and their patterns, as in AMQP topic exchanges: `*` stands for one segment, and `#` for any
-number of segments.
-"""
+"""Routing keys of events and patterns, as in AMQP topic exchanges: `*` stands for one segment, `#` for any number."""
 
 import re
 
@@ -14,11 +12,10 @@ _is_pattern = re.compile(PATTERN).fullmatch
 
 def is_routing_key(text: str) -> bool:
     """Returns whether the text has 1 to 255 characters of `[A-Za-z0-9._-]`, without a leading, trailing or double
-    dot.
-    """
+    dot."""
     return len(text) <= MAX_LENGTH and _is_key(text) is not None
 
 
 def is_pattern(text: str) -> bool:
-    """Returns whether the text is a routing key in which segments may be `*` or `#`."""
+    """Returns whether the text is a routing key in which segments can be `*` or `#`."""
     return len(text) <= MAX_LENGTH and _is_pattern(text) is not None

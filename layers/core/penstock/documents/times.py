@@ -1,4 +1,4 @@
-"""Converts times of documents, which are RFC 3339 in UTC."""
+"""Converts times in documents, which are RFC 3339 in UTC."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ def format_timestamp(milliseconds: int) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """Parses a time of RFC 3339. Returns None for other texts, times without offset, and years outside 1970 to 9998."""
+    """Parses an RFC 3339 time. Returns None for other texts, times without offset, and years outside 1970 to 9998."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:
@@ -21,15 +21,15 @@ def parse_timestamp(text: str) -> datetime | None:
 
 
 def to_second(at: datetime | None) -> str | None:
-    """Formats the time of a schedule to the second."""
+    """Formats a schedule's time, to the second."""
     return None if at is None else format_time(at)
 
 
 def to_millisecond(at: datetime | None) -> str | None:
-    """Formats the time of an event to the millisecond."""
+    """Formats an event's time, to the millisecond."""
     return None if at is None else format_time(at, "milliseconds")
 
 
 def format_time(at: datetime, precision: str = "seconds") -> str:
-    """Formats the time in UTC."""
+    """Formats a time in UTC."""
     return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

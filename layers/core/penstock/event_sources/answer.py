@@ -1,9 +1,9 @@
-"""Finds the messages of a batch that a function's answer reports as failed.
+"""Finds the messages that a function's response reports as failed.
 
 Source: "Handling errors for an SQS event source in Lambda", the conditions of success and failure of
-ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. We chose that an
-unknown identifier fails the whole batch. We also chose that a failed message of a FIFO queue makes all later messages
-of its group fail, whatever the answer says, since AWS asks the function to stop at the failed message.
+ReportBatchItemFailures, https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html. Two rules are
+our choice. An unknown identifier fails the whole batch. A failed message of a FIFO queue fails all later messages of
+its group, because AWS tells functions to stop at the failed message.
 """
 
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 
 class Malformed(Exception):  # noqa: N818 - named for the answer
-    """The answer is invalid, so the whole batch has failed."""
+    """The response is invalid, so the whole batch has failed."""
 
 
 def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
-    """Returns the ids of messages that an answer reports as failed. Raises Malformed."""
+    """Returns the ids of the messages that a response reports as failed. Raises Malformed."""
     if not body.strip():
         return frozenset()
     try:
@@ -44,7 +44,7 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
 
 
 def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fifo: bool) -> list[ReceivedRow]:
-    """Returns the messages that may be deleted."""
+    """Returns the messages to delete."""
     stopped: set[str] = set()
     done: list[ReceivedRow] = []
     for row in rows:
@@ -57,6 +57,5 @@ def select_succeeded(rows: Sequence[ReceivedRow], failed: frozenset[str], *, fif
 
 
 def read_group(row: ReceivedRow) -> str:
-    """Returns the message group of a FIFO queue's message."""
     system = msgspec.json.decode(row.system or "{}")
     return str(system.get("MessageGroupId", ""))

@@ -1,4 +1,4 @@
-"""Receives a batch of messages for a mapping, like a consumer, with the rights of the mapping's creator."""
+"""Receives a batch of messages for a mapping, with the permissions of the mapping's creator."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,7 +31,7 @@ MOST_A_RECEIVE = 10
 CONCURRENCY = 5
 """The number of concurrent invocations of a mapping without ScalingConfig.
 
-AWS begins with the same number ("Configuring scaling behavior",
+AWS starts with the same number ("Configuring scaling behavior",
 https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html).
 """
 
@@ -59,7 +59,7 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def queue(self) -> ResolvedQueue:
-        """The queue that the mapping receives from."""
+        """Returns the queue that the mapping receives from."""
         return ResolvedQueue(self.queue_arn)
 
     @property
@@ -69,7 +69,7 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def window_seconds(self) -> int:
-        """Returns how many seconds a batch gathers messages after its first message."""
+        """Returns how many seconds a batch collects messages after its first message."""
         return self.options.maximum_batching_window_in_seconds or 0
 
     @property
@@ -80,27 +80,24 @@ class StoredMapping(msgspec.Struct, kw_only=True):
 
     @property
     def reports_items(self) -> bool:
-        """Returns whether the answer names the failed messages."""
+        """Returns whether the response names the failed messages."""
         return bool(self.options.function_response_types)
 
 
 def read_mapping(row: JsonObject) -> StoredMapping:
-    """Converts a row to its mapping."""
     return msgspec.convert(row, StoredMapping)
 
 
 def make_context(mapping: StoredMapping, environment: Environment) -> Context:
-    """Returns the context of a mapping's receives and deletes. The context is like the context of a request from its
-    account.
-    """
+    """Returns the context of a mapping's receives and deletes, like that of a request from the mapping's account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 
 
 def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the mapping's creator may still receive and delete.
+    """Raises AccessDenied unless the mapping's creator can still receive and delete messages.
 
-    AWS asks the execution role for these permissions ("Configuring queue permissions").
+    On AWS the execution role needs these permissions ("Configuring queue permissions").
     """
     if context.environment.settings.queue_access != "sigv4":
         return
@@ -126,7 +123,7 @@ def receive(
 def build_records(
     mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context
 ) -> Operation[list[Record]]:
-    """Makes records of the messages that pass the filter. Deletes the other messages, as AWS does."""
+    """Creates records of the messages that match the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
     gathered = mapping.window_seconds > 0
     records = [build_record(row, mapping.queue, receipts, gathered=gathered) for row in rows]

@@ -1,9 +1,9 @@
-"""Limits of a mapping that depend on its queue, or on several members.
+"""Validates a mapping against limits that depend on its queue or on several members.
 
 Sources: "CreateEventSourceMapping" (AWS Lambda API reference); "Creating and configuring an Amazon SQS event source
 mapping", https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html; "Control which events Lambda sends
-to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a mapping).
-The text of an error is ours if AWS publishes no text.
+to your function", https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html (five filters a
+mapping). Penstock's own text is used if AWS publishes none.
 """
 
 from collections.abc import Mapping
@@ -41,9 +41,7 @@ _OFFERED = frozenset(
 
 
 def polls_mappings(http: HttpRequest, settings: Settings) -> bool:
-    """Returns whether the deployment polls for mappings. The container always polls; a setting decides whether Lambda
-    polls.
-    """
+    """Returns whether the deployment polls for mappings. The container always polls; a setting decides for Lambda."""
     return http.response_limit is None or settings.queue_lambda_mappings
 
 
@@ -73,7 +71,7 @@ def check_key(options: Options, settings: Settings) -> None:
 
 
 def check_members(request: ChangeRequest) -> None:
-    """Raises InvalidParameterValueException for a member that is meaningless for a queue or missing in Penstock."""
+    """Raises InvalidParameterValueException for a member that queues or Penstock do not support."""
     if request.destination_config:
         raise InvalidParameterValueException(
             "Unsupported DestinationConfig parameter for given event source mapping type."
@@ -145,5 +143,5 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def make_tag_limit_error() -> InvalidParameterValueException:
-    """The error for too many tags of a mapping."""
+    """Returns the error for too many tags of a mapping."""
     return InvalidParameterValueException(f"A mapping has at most {MOST_TAGS} tags.")

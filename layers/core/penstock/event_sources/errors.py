@@ -1,6 +1,6 @@
 """The errors of event source mappings.
 
-The names, statuses and members of the errors are in botocore's model `lambda/2015-03-31`, in which the message begins
+Names, statuses and members come from botocore's model `lambda/2015-03-31`. In this model the message's member starts
 with a capital letter in some errors only.
 """
 
@@ -29,11 +29,11 @@ class InvalidParameterValueException(LambdaError):
 
 
 class NoSuchQueue(InvalidParameterValueException):
-    """The queue of a mapping does not exist. AWS's API treats this as an invalid parameter."""
+    """A mapping's queue does not exist. AWS's API treats this as an invalid parameter."""
 
 
 class TooManyMappings(InvalidParameterValueException):
-    """QUOTA_MAPPINGS is reached. AWS has no such quota, so we chose one of AWS's errors."""
+    """QUOTA_MAPPINGS is reached. AWS has no such quota, so the choice of the error is ours."""
 
 
 class ResourceConflictException(LambdaError):
@@ -66,7 +66,7 @@ class ServiceException(LambdaError):
 
 
 class LambdaValidationException(LambdaError):
-    """A member breaks a limit of the model. AWS's answer has no Type for this error."""
+    """A member violates a limit of the model. AWS sends no Type with this error."""
 
     json_type = query_code = "ValidationException"
     message_member = "message"

@@ -1,8 +1,8 @@
-"""Builds the event that a function gets from a batch.
+"""Builds a function's event from a batch.
 
 Source: "Using Lambda with Amazon SQS", the examples of a standard queue and of a FIFO queue,
-https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. Messages with attributes have md5OfMessageAttributes, which
-the examples lack, but the event types of Java and Powertools have.
+https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html. Messages with attributes have md5OfMessageAttributes. The
+examples lack this member, but the event types of Java and Powertools have it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +20,8 @@ from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue
 
 MOST_BYTES = 6 * 1_048_576
-"""The maximum size of an invocation's event ("payload limit", 6 MB:
-https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
-"""
+"""The maximum size of an event ("payload limit", 6 MB:
+https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 
 _START, _END = b'{"Records":[', b"]}"
 
@@ -39,8 +38,8 @@ def build_record(
 ) -> JsonObject:
     """Builds the message's record of the event.
 
-    `gathered`: the mapping has a batching window. AWS then also writes the digest of an empty list of attributes
-    (recorded at AWS).
+    `gathered` means that the mapping has a batching window. AWS then also writes the digest of an empty list of
+    attributes (recorded at AWS).
     """
     message = build_message(row, queue, receipts.seal(queue, row.handle), ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     record: JsonObject = {
@@ -70,7 +69,6 @@ def _build_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -
 
 
 def encode_record(row: ReceivedRow, record: JsonObject) -> Record:
-    """Returns the record in JSON."""
     return Record(row, msgspec.json.encode(record))
 
 

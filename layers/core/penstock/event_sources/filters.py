@@ -1,8 +1,8 @@
-"""FilterCriteria. The engine of filter policies compiles the filters, and SQL compares messages with them.
+"""Compiles FilterCriteria with the engine of filter policies. SQL compares messages with the compiled filters.
 
-A pattern applies to the record that the function would get. The body of a record is JSON if it is a JSON object, and
-text otherwise. A pattern has the operators and limits of filter policies. A message passes if any pattern matches.
-Source: "Using event filtering with an Amazon SQS event source",
+A pattern applies to the record that the function would get. A record's body is JSON if it is a JSON object, and text
+otherwise. Patterns have the operators and limits of filter policies. A message matches if any pattern matches. Source:
+"Using event filtering with an Amazon SQS event source",
 https://docs.aws.amazon.com/lambda/latest/dg/with-sqs-filtering.html
 """
 
@@ -27,7 +27,7 @@ from .types import FilterCriteria
 
 
 def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
-    """Compiles the patterns. Returns None if every message passes. Raises InvalidParameterValueException."""
+    """Compiles the patterns. Returns None if every message matches. Raises InvalidParameterValueException."""
     found: list[object] = []
     for given in (criteria.filters if criteria is not None else None) or ():
         try:
@@ -44,9 +44,8 @@ def compile_filters(criteria: FilterCriteria | None) -> list[object] | None:
 
 
 def encode_facts(records: Sequence[JsonObject]) -> list[bytes]:
-    """Returns the facts for the patterns in JSON, one entry for each record. An entry is UNJUDGED for a record that
-    is too complicated; every pattern lets such a record pass. The conversion takes up to 0.4 s per MiB.
-    """
+    """Returns the facts that patterns compare, in JSON, one entry for each record. A record that is too complicated
+    has the entry UNJUDGED and matches every pattern. The conversion takes up to 0.4 s per MiB."""
     return [_encode_facts(record) for record in records]
 
 

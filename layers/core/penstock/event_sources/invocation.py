@@ -1,4 +1,4 @@
-"""Calls the target of a mapping with an event: a function by Lambda's Invoke, and a URL by a POST like a webhook."""
+"""Sends an event to a mapping's target: a function (Lambda's Invoke) or a URL (a POST like a webhook)."""
 
 from time import time
 from typing import Final
@@ -17,11 +17,11 @@ from penstock.settings import Settings
 from .targets import is_url
 
 KEPT_BYTES: Final = 1_048_576
-"""The limit of an answer: batchItemFailures of 10,000 messages take 600 KB."""
+"""The limit of a response: batchItemFailures of 10,000 messages take 600 KB."""
 
 
 class Failure(Exception):  # noqa: N818 - named for the event
-    """The target did not accept the batch. The mapping's last result shows the text of this error."""
+    """The target did not accept the batch. The mapping's last result shows the error's text."""
 
 
 class FunctionThrottled(Failure):
@@ -29,7 +29,7 @@ class FunctionThrottled(Failure):
 
 
 class Invoker:
-    """Calls targets in one event loop. `close` ends its connections."""
+    """Calls targets in one event loop. `close` closes the connections."""
 
     def __init__(self, settings: Settings) -> None:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
@@ -44,12 +44,11 @@ class Invoker:
         self._secrets = read_secrets(settings.webhook_signing_secret)
 
     async def close(self) -> None:
-        """Ends all connections."""
         await self._functions.close()
         await self._urls.close()
 
     async def invoke(self, target: str, account_id: str, region: str, event: bytes, seconds: float) -> bytes:
-        """Returns the body of the answer. Raises Failure."""
+        """Returns the response's body. Raises Failure."""
         try:
             if is_url(target):
                 return await self._post(target, account_id, event, seconds)
@@ -84,9 +83,8 @@ class Invoker:
 
 
 def _check_answer(answer: Answer) -> bytes:
-    """Returns the body of a successful answer. Raises Failure for a truncated body, since the missing part may name
-    failed messages.
-    """
+    """Returns the body of a successful response. Raises Failure for a truncated body, because the missing part may
+    name failed messages."""
     if answer.status == THROTTLED:
         raise FunctionThrottled("the target has answered 429: too many requests")
     if not 200 <= answer.status < 300:

@@ -1,8 +1,8 @@
-"""Creates, gets, lists, updates, deletes and tags event source mappings.
+"""Creates, reads, lists, updates, deletes and tags event source mappings.
 
 Source: "CreateEventSourceMapping" and the pages of the other actions (AWS Lambda API reference). A change takes effect
-at once, so a read shows a mapping as Enabled or Disabled. The answers to changes say Creating, Updating and Deleting,
-as on AWS.
+at once, so reads show a mapping as Enabled or Disabled. As on AWS, responses to changes say Creating, Updating or
+Deleting.
 """
 
 from uuid import UUID
@@ -58,9 +58,9 @@ def create_event_source_mapping(request: mappings.CreateEventSourceMappingReques
     )
 )
 def create(request: mappings.CreateEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Creates a mapping. The worker begins to poll for the mapping.
+    """Creates a mapping. The worker then starts to poll for it.
 
-    Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who may not receive
+    Raises InvalidParameterValueException, ResourceConflictException, and AccessDenied for a caller who cannot receive
     from the queue. TooManyMappings takes precedence over the error for an existing mapping.
     """
     checks.check_members(request)
@@ -106,9 +106,9 @@ def list_event_source_mappings(
 def page(
     request: mappings.ListEventSourceMappingsRequest, context: Context
 ) -> Operation[tuple[list[StoredMapping], str | None]]:
-    """Lists the account's mappings in the region, 100 on a page. A request may name a queue or a function.
+    """Lists the account's mappings in the region, 100 per page, for all queues and functions or for the named ones.
 
-    Returns the mappings with the marker of the next page. Raises InvalidParameterValueException.
+    Returns the mappings and the next page's marker. Raises InvalidParameterValueException.
     """
     most = min(request.max_items or PAGE, PAGE)
     function = request.function_name
@@ -142,7 +142,7 @@ def update_event_source_mapping(request: mappings.UpdateEventSourceMappingReques
 def update(
     request: mappings.UpdateEventSourceMappingRequest, context: Context
 ) -> Operation[tuple[StoredMapping, StoredMapping]]:
-    """Changes the members that the request has. Afterwards the mapping uses the caller's rights.
+    """Changes the members that the request contains. The mapping then uses the caller's permissions.
 
     Returns the mapping before and after the change. Raises ResourceNotFoundException, InvalidParameterValueException,
     ResourceConflictException, AccessDenied.
@@ -159,7 +159,7 @@ def update(
         else targets.parse_target(function, context.account_id, context.region)
     )
     yield from check_receiver(mapping.queue_arn, context)
-    # A caller without the rights can still stop the mapping.
+    # A caller without the permissions can still stop the mapping.
     if function is not None or request.enabled is not False:
         targets.check_target(target, context.account_id, context.region, context.environment.settings)
         yield from check_visibility((yield from read_function_timeout(target, context)), mapping.queue_arn)
@@ -184,7 +184,7 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
     )
 )
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
-    """Deletes a mapping. Current invocations may finish; messages that remain become visible again.
+    """Deletes a mapping. Current invocations can finish; the remaining messages become visible again.
 
     Raises ResourceNotFoundException.
     """
@@ -206,13 +206,13 @@ def list_tags(request: mappings.ListTagsRequest, context: Context) -> Operation[
 
 
 def tag_resource(request: mappings.TagResourceRequest, context: Context) -> Operation[None]:
-    """Adds tags to a mapping, or changes them."""
+    """Adds or changes tags of a mapping."""
     checks.check_tags(request.tags)
     yield from change_tags(request.resource, request.tags, [], context)
 
 
 def untag_resource(request: mappings.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags from a mapping. A missing tag is not an error."""
+    """Removes tags from a mapping. Missing tags are ignored."""
     yield from change_tags(request.resource, {}, request.tag_keys, context)
 
 
@@ -233,7 +233,8 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
-    """Returns the id of the mapping from its ARN. Raises ResourceNotFoundException: only mappings have tags here."""
+    """Returns the mapping's id from its ARN. Raises ResourceNotFoundException, because only mappings have tags
+    here."""
     prefix = ARN_PREFIX.format(context.region, context.account_id)
     if not resource.startswith(prefix):
         raise make_tagged_error(resource)
@@ -241,20 +242,20 @@ def read_tagged_id(resource: str, context: Context) -> str:
 
 
 def make_tagged_error(resource: str) -> ResourceNotFoundException:
-    """Returns the error, in AWS's words, for an ARN that names no mapping."""
+    """Returns the error, with AWS's text, for an ARN that names no mapping."""
     return ResourceNotFoundException(f"Event source mapping not found: {resource}")
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 def check_receiver(queue_arn: str, context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may receive and delete messages of the queue."""
+    """Raises AccessDenied unless the caller can receive and delete the queue's messages."""
     if context.user is not None:
         for action in ("ReceiveMessage", "DeleteMessage"):
             yield from authorize_one("sqs", action, queue_arn, context)
 
 
 def read(uuid: str, context: Context) -> Operation[StoredMapping]:
-    """Returns the mapping of this id. Raises ResourceNotFoundException."""
+    """Returns the mapping with this id. Raises ResourceNotFoundException."""
     mapping_id = parse_uuid(uuid)
     found = None if mapping_id is None else (yield from find(mapping_id, context))
     if found is None:
@@ -263,7 +264,7 @@ def read(uuid: str, context: Context) -> Operation[StoredMapping]:
 
 
 def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
-    """Returns the account's mapping of this id in the region, or None."""
+    """Returns the account's mapping with this id in the region, or None."""
     rows = yield from Call(
         LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
     )
@@ -271,9 +272,8 @@ def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Returns the id, or None. The function accepts only the spelling that policies use, since other spellings would
-    evade the policies.
-    """
+    """Returns the id, or None. Only the spelling in policies is accepted, because other spellings would evade the
+    policies."""
     try:
         mapping_id = UUID(text)
     except ValueError:
@@ -282,7 +282,6 @@ def parse_uuid(text: str) -> UUID | None:
 
 
 def read_options(request: mappings.ChangeRequest) -> Options:
-    """Returns the options that a request has."""
     return Options(**{name: getattr(request, name) for name in Options.__struct_fields__})
 
 
@@ -293,14 +292,13 @@ def merge_options(old: Options, new: Options) -> Options:
 
 
 def build_arn(mapping: StoredMapping) -> str:
-    """Returns the mapping's ARN."""
     return f"{ARN_PREFIX.format(mapping.region, mapping.account_id)}{mapping.mapping_id}"
 
 
 def describe_mapping(mapping: StoredMapping, state: str | None = None) -> mappings.EventSourceMapping:
     """Returns a mapping in the API's form. `state` replaces the stored state.
 
-    AWS shows no LastProcessingResult of a queue's mapping, but the REST API shows this result.
+    AWS shows no LastProcessingResult for a queue's mapping; the REST API shows it.
     """
     options = asdict(mapping.options)
     if mapping.options.provisioned_poller_config == mappings.ProvisionedPollerConfig():

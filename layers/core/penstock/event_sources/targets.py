@@ -1,6 +1,6 @@
-"""Targets of mappings: a Lambda function by its name or ARN, or a URL, which is our extension.
+"""The targets of mappings: a Lambda function by name or ARN, or a URL, which is our extension.
 
-`access/functions.py` decides which functions a mapping may invoke. The guard of webhooks checks a URL at each call.
+`access/functions.py` decides which functions a mapping can invoke. The guard of webhooks checks a URL at each call.
 Source: "CreateEventSourceMapping" (AWS Lambda API reference),
 https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html
 """
@@ -21,9 +21,8 @@ def is_url(target: str) -> bool:
 
 
 def parse_target(text: str, account_id: str, region: str) -> str:
-    """Returns the ARN or URL that a text names, in its stored form. An ARN without a qualifier means $LATEST, so the
-    stored form omits this qualifier. Raises InvalidParameterValueException.
-    """
+    """Returns the ARN or URL in its stored form. An ARN without a qualifier means $LATEST, so the stored form omits
+    $LATEST. Raises InvalidParameterValueException."""
     if is_url(text):
         if problem := find_endpoint_problem(text, takes_credentials=False):
             raise InvalidParameterValueException(f"The URL of a mapping cannot be used: {problem}.")
@@ -35,7 +34,7 @@ def parse_target(text: str, account_id: str, region: str) -> str:
 
 
 def check_target(target: str, account_id: str, region: str, settings: Settings) -> None:
-    """Raises InvalidParameterValueException unless a mapping of this account may invoke the target now."""
+    """Raises InvalidParameterValueException unless a mapping of this account can invoke the target now."""
     if is_url(target):
         return
     function = parse_function(target, account_id, region)

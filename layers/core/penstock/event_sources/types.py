@@ -1,7 +1,7 @@
-"""Requests and results of event source mappings: the members of botocore's model `lambda/2015-03-31`.
+"""Requests and results of event source mappings, with the members of botocore's model `lambda/2015-03-31`.
 
-A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits, and
-answers violations as AWS does. Members that have no meaning for a queue are untyped: Penstock refuses them.
+A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits and
+returns violations in AWS's form. Members that do not apply to queues are untyped, and Penstock refuses them.
 """
 
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ Resource = Annotated[
     Meta(
         min_length=1,
         max_length=10_000,
-        pattern=(  # the expression as AWS's answer quotes it
+        pattern=(  # the expression as AWS's error quotes it
             r"arn:(aws[a-zA-Z-]*):lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:"
             r"(function:[a-zA-Z0-9-_]+(:(\$LATEST|[a-zA-Z0-9-_]+))?|layer:([a-zA-Z0-9-_]+)"
             r"|code-signing-config:csc-[a-z0-9]{17}"
@@ -47,7 +47,7 @@ class ScalingConfig(RestMessage):
 
 
 class ProvisionedPollerConfig(RestMessage):
-    """The provisioned mode. Penstock stores it, and it has no effect."""
+    """The provisioned mode. Penstock stores it, but it has no effect."""
 
     minimum_pollers: Annotated[int, Meta(ge=1, le=200)] | None = None
     maximum_pollers: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -55,7 +55,7 @@ class ProvisionedPollerConfig(RestMessage):
 
 
 class MetricsConfig(RestMessage):
-    """The metrics that AWS would produce. Penstock stores it, and it has no effect."""
+    """The metrics that AWS would produce. Penstock stores the value, but it has no effect."""
 
     metrics: Annotated[list[Metric], Meta(min_length=0, max_length=3)] | None = None
 
@@ -74,7 +74,7 @@ class Options(RestMessage):
 
 
 class ChangeRequest(Options):
-    """Members common to the requests that create and update."""
+    """Members of both the create and the update request."""
 
     enabled: bool | None = None
     logging_config: Unsupported = None

@@ -1,4 +1,4 @@
-"""Checks that a function exists, and that its timeout does not exceed its queue's visibility timeout."""
+"""Checks that a function exists, and that its timeout does not exceed the queue's visibility timeout."""
 
 import json
 from functools import partial
@@ -14,11 +14,11 @@ from .targets import is_url
 
 
 def read_function_timeout(target: str, context: Context) -> Operation[int | None]:
-    """Returns the timeout of a target in seconds. The timeout is None for a URL, and for a function whose timeout
-    Lambda does not report.
+    """Returns a target's timeout in seconds, or None for a URL and for a function whose timeout Lambda does not
+    report.
 
-    Raises InvalidParameterValueException if Lambda says that the function does not exist. AWS reports a missing
-    function before it checks the queue.
+    Raises InvalidParameterValueException if Lambda reports that the function does not exist. Like AWS, call this
+    before checking the queue.
     """
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)
     if function is None:
@@ -34,8 +34,7 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
 def check_visibility(seconds: int | None, queue_arn: str) -> Operation[None]:
     """Raises InvalidParameterValueException if the queue's visibility timeout is shorter than the function's timeout.
 
-    The check is skipped for an unknown timeout, and for a URL, whose messages stay invisible during the request.
-    Source:
+    An unknown timeout is not checked, nor is a URL, because messages stay invisible during a request to a URL. Source:
     "Creating and configuring an Amazon SQS event source mapping",
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html
     """

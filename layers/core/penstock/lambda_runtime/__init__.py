@@ -1,1 +1,1 @@
-"""The parts of a function of AWS Lambda: handlers, events, the execution environment, metrics."""
+"""The runtime of AWS Lambda functions: handlers, events, the execution environment, metrics."""

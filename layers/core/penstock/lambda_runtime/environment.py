@@ -34,8 +34,8 @@ T = TypeVar("T")
 class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
-    Each part is created at its first use, since an import must not fail. `start` reads the secret, and does not fail
-    either. `bounds_waits`: whether `waits` limits how long requests wait for messages; true in functions of many
+    Each part is created at its first use, because an import must not fail. `start` reads the secret, and does not fail
+    either. `bounds_waits` means that `waits` limits how long requests wait for messages; true in functions of many
     actions.
     """
 
@@ -48,11 +48,11 @@ class ExecutionEnvironment:
 
     @classmethod
     def start(cls, *, bounds_waits: bool = False) -> "ExecutionEnvironment":
-        """Returns the environment of a new function. If the function has a secret, this function has read it.
+        """Returns the environment of a new function, after reading the function's secret, if it has one.
 
-        The first invocation then need not wait for the secret ("Init phase" in "Understanding the Lambda execution
-        environment lifecycle", AWS Lambda Developer Guide). If the secret cannot be read or used, the first
-        invocation reads it again and reports the error.
+        The first invocation then does not wait for the secret ("Init phase" in "Understanding the Lambda execution
+        environment lifecycle", AWS Lambda Developer Guide). If reading the secret fails here, the first invocation
+        reads it again and reports the error.
         """
         environment = cls(bounds_waits=bounds_waits)
         if environment.variables.get("QUEUE_SECRET"):
@@ -62,7 +62,8 @@ class ExecutionEnvironment:
 
     @cached_property
     def settings(self) -> Settings:
-        """Reads the settings from the environment variables and from the secret that they name. The secret wins.
+        """Reads the settings from the environment variables and the secret that they name. The secret takes
+        precedence.
 
         Raises SettingError for an invalid setting or a missing DATABASE_URL, and ServiceUnavailable if the secret
         cannot be read.
@@ -78,20 +79,18 @@ class ExecutionEnvironment:
 
     @cached_property
     def _given_settings(self) -> Settings:
-        """Reads settings from the environment variables, which are available even without the secret. Raises
-        SettingError.
-        """
+        """Reads settings from the environment variables, without the secret. Raises SettingError."""
         return Settings.read(self.variables)
 
     @cached_property
     def database(self) -> Database:
-        """Returns the one connection, which reconnects after errors."""
+        """Returns the function's only connection, which reconnects after errors."""
         return self._database(self.settings.queue_database_driver)
 
     @cached_property
     def environment(self) -> Environment:
-        """Returns the settings and the key of receipt handles. Raises ServiceUnavailable and InternalFailure; the
-        next use tries again.
+        """Returns the settings and the key of receipt handles. Raises ServiceUnavailable and InternalFailure; the next
+        use tries again.
 
         Logs problems with the session settings of the database's role.
         """
@@ -102,7 +101,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """Returns the logger. The first call imports powertools, so that cold starts avoid this import."""
+        """Returns the logger. The first call imports powertools, which delays cold starts otherwise."""
         try:
             return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error
@@ -110,11 +109,11 @@ class ExecutionEnvironment:
 
     @property
     def metrics(self) -> Metrics:
-        """Writes counts and gauges."""
+        """Returns the writer of counts and gauges."""
         return Metrics(self._known_settings.queue_account_id, self._known_settings.queue_region)
 
     def run(self, operation: "Operation[T]") -> T:
-        """Runs the operation. If QUEUE_USAGE_METRICS is on, also writes metrics of the queues that the request used."""
+        """Runs the operation. Also writes metrics of the request's queues if QUEUE_USAGE_METRICS is on."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
         from .usage import Usage  # noqa: PLC0415 - most functions do not need it
@@ -137,20 +136,18 @@ class ExecutionEnvironment:
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
-        """Returns the result of `work`, which runs in a segment of X-Ray if the function has tracing."""
+        """Returns the result of `work`. `work` runs in an X-Ray segment if the function has tracing."""
         return trace_call(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:
-        """Closes the connections. Only tests call it: Lambda ends the process."""
+        """Closes the connections. Only tests call this, because Lambda ends the process."""
         for database in ("database", "_psycopg"):
             if database in self.__dict__:
                 self.__dict__[database].close()
 
     @property
     def _known_settings(self) -> Settings:
-        """Returns the settings, which come from the variables alone until the secret has been read. Raises
-        SettingError.
-        """
+        """Returns the settings. Only the variables count until the secret has been read. Raises SettingError."""
         return self.settings if "settings" in self.__dict__ else self._given_settings
 
     @property
@@ -179,9 +176,8 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """Returns the database's address after a rotation, or None if the address is unchanged or was read a moment
-        ago.
-        """
+        """Returns the database's address after a password rotation, or None if it is unchanged or was read a moment
+        ago."""
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

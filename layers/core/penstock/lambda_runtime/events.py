@@ -1,4 +1,4 @@
-"""Reads an HTTP request from a function's event, and writes the answer in the form of the event's source.
+"""Reads an HTTP request from a function's event, and writes the response in the form of the event's source.
 
     form            known by                    headers               query                            answer
     HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers
@@ -10,8 +10,8 @@
 Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
 Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
 
-API Gateway and function URLs only accept their own names, and report the name used (`requestContext.domainName`); a
-load balancer accepts every name that leads to it.
+API Gateway and function URLs accept only their own names, and report the name used (`requestContext.domainName`). A
+load balancer accepts every name that resolves to it.
 """
 
 import os
@@ -23,19 +23,18 @@ from urllib.parse import urlencode
 from penstock.http import HttpRequest, HttpResponse
 from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
-Event = Mapping[str, Any]  # a JSON document, whose form depends on its source
+Event = Mapping[str, Any]  # a JSON document whose form depends on its source
 Answer = dict[str, Any]
 
 
 class UnknownEvent(ValueError):  # noqa: N818 - named for the event
-    """The event of the invocation is not an HTTP request."""
+    """The invocation's event is not an HTTP request."""
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
     """Returns the request in an event. Raises UnknownEvent, and ValueError for a body that is falsely marked as
-    base64.
-    """
+    base64."""
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -91,7 +90,7 @@ def find_response_limit(event: Event) -> ResponseLimit:
 
 
 def strip_stage(event: Event) -> Answer:
-    """Returns an event of an HTTP API with the path as the client wrote it, without the name of a stage."""
+    """Returns an HTTP API's event with the path that the client sent, without a stage's name."""
     context = event.get("requestContext") or {}
     if "http" not in context:
         return dict(event)
@@ -101,7 +100,7 @@ def strip_stage(event: Event) -> Answer:
 
 
 def _strip_stage(path: str, stage: str) -> str:
-    """Returns the path as the client wrote it, without the stage name, which every stage but `$default` prepends."""
+    """Returns the path that the client sent. Every stage but `$default` prepends its name."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
@@ -124,7 +123,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
 
 
 def _list_pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Returns pairs of name and value. A repeated name has a pair for each of its values."""
+    """Returns pairs of name and value. A repeated name has a pair for each value."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -146,13 +145,13 @@ def _decode_body(event: Event) -> bytes:
 
 
 def _encode_text(text: str) -> bytes:
-    # JSON can write a lone surrogate, which the codecs refuse.
+    # JSON can write a lone surrogate. The codecs refuse it.
     return text.encode("utf-8", "surrogatepass")
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def answer(event: Event, response: HttpResponse) -> Answer:
-    """Returns the answer in the form that the event's source expects. Every body that Penstock writes is text."""
+    """Returns the response in the form that the event's source expects. All bodies of Penstock are text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
     result: Answer = {
         "statusCode": response.status,
@@ -167,7 +166,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
 
 
 def is_within_limit(result: Answer, limit: ResponseLimit) -> bool:
-    """Returns whether the result keeps AWS's limit after the runtime has written it as JSON."""
+    """Returns whether the result fits AWS's limit after the runtime has written it as JSON."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

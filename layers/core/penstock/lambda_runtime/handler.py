@@ -1,5 +1,5 @@
-"""The handlers of Lambda functions: one function for each action, and the gateway for requests that name their action
-only in the body.
+"""The handlers of Lambda functions: one for each action, and the gateway for requests that name the action only in the
+body.
 
     handler = make_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
     handler = make_gateway_handler()                     # functions/gateway.py
@@ -23,9 +23,7 @@ from .environment import ExecutionEnvironment
 
 
 class Handler:
-    """The handler of a Lambda function. If `service` and `action` are given, the handler answers other actions with
-    InvalidAction.
-    """
+    """The handler of a Lambda function. If `service` and `action` are given, other actions get InvalidAction."""
 
     def __init__(self, service: str | None, action: str | None, environment: ExecutionEnvironment) -> None:
         self.service = service
@@ -33,9 +31,8 @@ class Handler:
         self.environment = environment
 
     def __call__(self, event: events.Event, lambda_context: object) -> events.Answer:
-        """Returns the answer to an HTTP event, in the form of its source. Raises events.UnknownEvent for any other
-        event.
-        """
+        """Returns the response to an HTTP event, in the form of the event's source. Raises events.UnknownEvent for
+        any other event."""
         return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
     def _answer(self, event: events.Event, lambda_context: object) -> events.Answer:
@@ -48,7 +45,7 @@ class Handler:
         return events.answer(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
-        """Returns the answer to a request. Every error becomes an answer. Errors of the service are logged."""
+        """Returns the response to a request. Every error becomes a response. The service's own errors are logged."""
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
@@ -91,7 +88,7 @@ class Handler:
         }
         if isinstance(
             error, ServiceUnavailable
-        ):  # the database failed, not the code, so its message is enough
+        ):  # the database failed, not the code, so the message is enough
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

@@ -1,10 +1,9 @@
 """Writes metrics of functions as log lines in CloudWatch's Embedded Metric Format, which need no API call.
 
-The namespace is POWERTOOLS_METRICS_NAMESPACE, or Penstock if that is not set. The first metric imports powertools. A
-request without an error writes no metric, since Lambda itself counts invocations, durations and errors. Sources:
-CloudWatch User Guide,
-"Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS", for
-names and dimension.
+The namespace is POWERTOOLS_METRICS_NAMESPACE, or Penstock by default. The first metric imports powertools. Successful
+requests write no metrics, because Lambda itself counts invocations, durations and errors. Sources: CloudWatch User
+Guide, "Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon
+SQS", for names and dimension.
 """
 
 import json
@@ -33,11 +32,9 @@ class Value(NamedTuple):
 
 
 def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
-    """Returns a line of the Embedded Metric Format. powertools could write this line, too, but its import takes 20
-    ms.
+    """Returns a line of the Embedded Metric Format. powertools could write it, too, but its import takes 20 ms.
 
-    `values` has a unit and numbers, at most 100, by name. The dimensions have the names and values of queues'
-    dimensions.
+    `values` contains a unit and at most 100 numbers by metric name. `dimensions` are a queue's.
     """
     directive = {
         "Namespace": read_namespace(),
@@ -50,7 +47,6 @@ def build_emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str
 
 
 def read_namespace() -> str:
-    """Returns the namespace of all metrics."""
     return os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
 
 
@@ -61,7 +57,7 @@ class Metrics:
         self._own = (account_id, region)
 
     def put(self, dimensions: Mapping[str, str], values: Iterable[Value]) -> None:
-        """A line with at most 100 metrics that have the same dimensions."""
+        """Writes a line with at most 100 metrics that have the same dimensions."""
         from aws_lambda_powertools.metrics import EphemeralMetrics  # noqa: PLC0415 - 20 ms
 
         line = EphemeralMetrics(namespace=read_namespace())
@@ -72,7 +68,7 @@ class Metrics:
         line.flush_metrics()
 
     def count(self, dimensions: Mapping[str, str], counts: Mapping[str, int]) -> None:
-        """Writes counts that are not 0. Their names are in Python's style: `busy_queues` becomes BusyQueues."""
+        """Writes counts that are not 0. `busy_queues` becomes the metric BusyQueues."""
         values = [
             Value(name.title().replace("_", ""), "Count", number) for name, number in counts.items() if number
         ]
@@ -80,7 +76,7 @@ class Metrics:
             self.put(dimensions, values)
 
     def count_usage(self, queues: "Mapping[str, QueueUsage]") -> None:
-        """Writes a line for each queue, by its ARN, with the counts of a request that are not 0."""
+        """Writes a line for each queue, by ARN, with a request's counts that are not 0."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
             values: dict[str, tuple[str, list[int]]] = {
@@ -95,16 +91,14 @@ class Metrics:
                 print(build_emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """Returns the dimensions of a queue. They include account and region if these differ from the installation's
-        account and region.
-        """
+        """Returns a queue's dimensions. They include account and region if these differ from the installation's."""
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}
         return dimensions
 
     def count_error(self, service: str, action: str, error: AwsError) -> None:
-        """Counts only errors of the service and throttling errors."""
+        """Counts the error if the service failed or throttled the caller."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:

@@ -1,12 +1,11 @@
-"""The function that migrates the database (infra/migrate). Invoke it by hand or in a pipeline before you deploy the
+"""The function that migrates the database (infra/migrate). Invoke it by hand or in a pipeline before deploying the
 functions.
 
     event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
     error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
 
-The function's package is the folder sql/, so other functions do not carry this folder. The handler is in the core
-layer.
+The function's package is the folder sql/, which other functions do not need. The handler is in the core layer.
 """
 
 import os
@@ -22,25 +21,25 @@ from .environment import ExecutionEnvironment
 
 
 class InvalidEventError(Exception):
-    """The event has a member other than `tune_role`, or this member is not a text."""
+    """The event has a member other than `tune_role`, or `tune_role` is not a text."""
 
 
 class SecretUnavailableError(Exception):
-    """The secret of QUEUE_SECRET cannot be read."""
+    """The secret in QUEUE_SECRET cannot be read."""
 
 
 def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, object]:  # noqa: ARG001 - Lambda's form
-    """Returns the answer of `migrate`. LAMBDA_TASK_ROOT names the folder of the function's package."""
+    """Returns the result of `migrate`. LAMBDA_TASK_ROOT names the package's folder."""
     return migrate(event, Path(os.environ["LAMBDA_TASK_ROOT"]), ExecutionEnvironment())
 
 
 def migrate(
     event: Mapping[str, object], directory: Path, environment: ExecutionEnvironment
 ) -> dict[str, object]:
-    """Migrates the database to the SQL in `directory`. Its address is DATABASE_DIRECT_URL, or otherwise DATABASE_URL.
+    """Migrates the database to the SQL in `directory`. The address is DATABASE_DIRECT_URL, or otherwise DATABASE_URL.
 
-    Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print.
-    Raises MigrationError, SettingError, InvalidEventError, SecretUnavailableError.
+    Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print. Raises
+    MigrationError, SettingError, InvalidEventError, SecretUnavailableError.
     """
     role = read_tune_role(event)
     try:
@@ -52,7 +51,7 @@ def migrate(
 
 
 def read_tune_role(event: Mapping[str, object]) -> str | None:
-    """Returns the role that will get the settings of the service's sessions. Raises InvalidEventError."""
+    """Returns the role that gets the session settings of the service. Raises InvalidEventError."""
     role = event.get("tune_role")
     if event.keys() - {"tune_role"} or not isinstance(role, str | None):
         raise InvalidEventError('an event is {} or {"tune_role": "name of a role"}')

@@ -1,14 +1,14 @@
 """Runs the worker `poll` as a Lambda function, for the mappings of a serverless deployment.
 
-A schedule invokes it every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. It then hands the
-mappings to the next invocation, and waits until its timeout for the functions that it invoked. Messages of unfinished
-functions or of a killed invocation become visible again after the visibility timeout of their queue.
+A schedule invokes the function every minute. An invocation receives messages for QUEUE_LAMBDA_WORKER_SECONDS. It then
+leaves the mappings to the next invocation and waits, until its timeout, for the functions that it invoked. Messages of
+an unfinished function become visible again after the queue's visibility timeout.
 
     receive ── queue empty ────► wait, together with all other mappings: one query, twice a second, for all queues
        ▲                           │
        └──── may have a message ───┘
 
-The poller has only the connection of its environment, so it makes one database call at a time, in a thread.
+The poller has only one connection, so it makes one database call at a time, in a thread.
 """
 
 import asyncio
@@ -42,34 +42,34 @@ RowT = TypeVar("RowT", bound=Row)
 
 LOOK_SECONDS: Final = 0.5
 RESERVE_SECONDS: Final = 5.0
-"""This long before its timeout an invocation stops waiting for functions and ends."""
+"""An invocation stops waiting for functions this many seconds before its timeout."""
 OWN_MB: Final = 128
-"""The memory that the function takes without invocations."""
+"""The function's memory without invocations."""
 
 
 class FunctionCounts:
-    """Counts the work of an invocation, as metrics of its worker."""
+    """Counts an invocation's work, as metrics of the worker."""
 
     def __init__(self) -> None:
         self.totals: Counter[str] = Counter(polled=0, filtered=0, invocations=0, failed=0, handled=0)
 
     def count_polled(self, _arn: str, messages: int, filtered: int, /) -> None:
-        """Messages were received."""
+        """Counts received messages."""
         self.totals.update(polled=messages, filtered=filtered)
 
     def count_invocation(
         self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
     ) -> None:
-        """Counts an invocation of a function. `failed` is the number of messages that failed."""
+        """Counts an invocation of a function. `failed` is the number of failed messages."""
         self.totals.update(invocations=1, failed=failed)
 
     def count_handled(self, _arn: str, messages: int, /) -> None:
-        """Messages were deleted."""
+        """Counts deleted messages."""
         self.totals.update(handled=messages)
 
 
 class FunctionService:
-    """Runs operations on one connection, for many mappings at once.
+    """Runs operations for many mappings at once on one connection.
 
     The driver gets no notifications of changes, so it polls.
     """
@@ -94,7 +94,6 @@ class FunctionService:
         self._thread.shutdown()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result."""
         try:
             effect = next(operation)
             while True:
@@ -115,7 +114,7 @@ class FunctionService:
 
     async def _show(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
         handles = [ReceiptHandle._make(row.handle) for row in messages]
-        with suppress(AwsError):  # the messages are visible after their timeout
+        with suppress(AwsError):  # the messages become visible after the visibility timeout
             await self.run(change(queue, handles, [0] * len(handles)))
 
     # --- effects -----------------------------------------------------------------------------------------------------
@@ -202,9 +201,8 @@ class MappingsHandler:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: LambdaContext) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """Returns the counts. Raises ServiceUnavailable if the database does not answer, so that the invocation
-        counts as failed.
-        """
+        """Returns the counts. Raises ServiceUnavailable if the database does not respond, so that the invocation
+        counts as failed."""
         return self.environment.traced(lambda: self._work(lambda_context), lambda_context)
 
     def _work(self, lambda_context: LambdaContext) -> dict[str, int]:

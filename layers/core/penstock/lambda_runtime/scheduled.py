@@ -29,10 +29,10 @@ Run = Callable[[ExecutionEnvironment], Counts]
 
 
 class PollingWorker(Protocol):
-    """A module of `penstock.workers` whose work must not wait for the next invocation.
+    """A module of `penstock.workers` that must not wait for the next invocation.
 
-    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends when no work is due for
-    a while.
+    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends when no work is due for a
+    while.
     """
 
     LONGEST_RUN_SECONDS: float
@@ -66,7 +66,7 @@ class ReportingWorker(Protocol):
 
 
 class ScheduledHandler:
-    """Runs a worker, and repeats it while its runs end at their time limit, since more work may remain."""
+    """Runs a worker, and repeats the run if it stopped at its time limit, because more work may remain."""
 
     def __init__(
         self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment
@@ -77,7 +77,7 @@ class ScheduledHandler:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: object) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """Sums the counts of all runs. Raises the error of a run, so that the invocation counts as failed."""
+        """Returns the sums of all runs' counts. Raises a run's error, so that the invocation counts as failed."""
         return self.environment.traced(self._work, lambda_context)
 
     def _work(self) -> dict[str, int]:
@@ -94,10 +94,11 @@ class ScheduledHandler:
 
 
 class PollingHandler(ScheduledHandler):
-    """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, since an ended function gets no notifications.
+    """Runs a worker repeatedly for QUEUE_LAMBDA_WORKER_SECONDS, because a function gets no notifications between
+    invocations.
 
-    The time is a little longer than a minute and lasts until the next invocation starts. Two invocations overlap for
-    some seconds and share the work like other workers. Reserved concurrency prevents a third invocation.
+    The time is a little longer than a minute, so the next invocation starts before this one ends. The two invocations
+    share the work for some seconds. Reserved concurrency prevents a third invocation.
     """
 
     def __init__(self, worker: PollingWorker, environment: ExecutionEnvironment) -> None:
@@ -118,18 +119,18 @@ class PollingHandler(ScheduledHandler):
             while (left := ends - monotonic()) > 0:
                 totals.update(self._worker.run_once(settings, self.environment.psycopg_connection(), left))
                 sleep(max(0.0, min(pause, ends - monotonic())))
-        finally:  # committed work counts even if a later run fails
+        finally:  # completed work counts even if a later run fails
             self.environment.metrics.count({"Worker": self.name}, totals)
         return totals
 
 
 def make_polling_handler(worker: PollingWorker) -> PollingHandler:
-    """Returns the handler of a worker, given as its module, whose work must not wait for the next minute."""
+    """Returns the handler of a worker module that must not wait for the next minute."""
     return PollingHandler(worker, ExecutionEnvironment.start())
 
 
 def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
-    """Returns the handler of a worker, given as its module, that only makes calls."""
+    """Returns the handler of a worker module that only makes calls."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
@@ -140,7 +141,7 @@ def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
 
 
 def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
-    """Returns the handler of a worker, given as its module, whose gauges become metrics."""
+    """Returns the handler of a worker module whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
@@ -151,5 +152,5 @@ def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
 
 
 def name_worker(worker: object) -> str:
-    """Returns the worker's name: `maintain` of penstock.workers.maintain."""
+    """Returns the worker's name: `maintain` for penstock.workers.maintain."""
     return getattr(worker, "__name__", type(worker).__name__).rpartition(".")[2]

@@ -1,14 +1,13 @@
-"""Reads settings of a function from a secret of AWS Secrets Manager instead of the function's environment.
+"""Reads a function's settings from a secret of AWS Secrets Manager.
 
-The secret is a JSON object that may have every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}. A
-function reads the secret when it starts, and again when the database refuses a connection, since the password may have
-changed. A rotation therefore needs no deployment, and other requests do not wait for the secret.
+The secret is a JSON object that can contain every setting: {"DATABASE_URL": "postgresql://…", "QUOTA_QUEUES": "1000"}.
+A function reads the secret when it starts, and again when the database refuses a connection, because the password may
+have changed. A rotation therefore needs no deployment, and other requests do not wait for the secret.
 
-This module signs and sends the request, because the import of boto3 takes more CPU time than all other imports of a
-function. Sources:
-"GetSecretValue" (AWS Secrets Manager API Reference), "Create a signed AWS API request" (IAM User Guide), "Defined
-runtime environment variables" (AWS Lambda Developer Guide: the credentials), "Service-specific endpoints" (AWS SDKs and
-Tools Reference Guide: AWS_ENDPOINT_URL_SECRETS_MANAGER).
+This module signs and sends the request itself, because importing boto3 takes more CPU time than all other imports of a
+function. Sources: "GetSecretValue" (AWS Secrets Manager API Reference), "Create a signed AWS API request" (IAM User
+Guide), "Defined runtime environment variables" (AWS Lambda Developer Guide: the credentials), "Service-specific
+endpoints" (AWS SDKs and Tools Reference Guide: AWS_ENDPOINT_URL_SECRETS_MANAGER).
 """
 
 import hmac
@@ -28,16 +27,15 @@ from penstock.settings import SETTINGS, SettingError
 SECONDS_BETWEEN_READS: Final = 5.0
 """The shortest time between two reads. Otherwise each request would read the secret while the database is down."""
 _TIMEOUT_SECONDS: Final = 2
-"""The time limit for the connection and for the read. Two attempts take less than the 10 seconds that Lambda gives the
-start of a function.
-"""
+"""The time limit of connecting and of reading. Two attempts take less than Lambda's 10 seconds for the start of a
+function."""
 _TARGET: Final = "secretsmanager.GetSecretValue"
 _DOMAINS: Final = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
-"""The domains of AWS by the beginning of the region's name. All other regions are in amazonaws.com."""
+"""AWS's domains by prefix of the region's name. All other regions are in amazonaws.com."""
 
 
 class SecretError(Exception):
-    """Secrets Manager refused the request, or sent a malformed answer. The text shows no part of the secret."""
+    """Secrets Manager refused the request, or sent a malformed response. The text shows no part of the secret."""
 
 
 class Credentials(NamedTuple):
@@ -57,8 +55,6 @@ class _Refusal(msgspec.Struct):
 
 
 class Secret:
-    """The secret with this name or ARN."""
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._read_at = 0.0
@@ -81,8 +77,7 @@ class Secret:
 
 
 def check_members(members: object) -> dict[str, str]:
-    """Returns the settings of a secret that are not empty. Every member must be a text and have the name of a
-    setting.
+    """Returns the secret's non-empty settings. Every member must be a text and have a setting's name.
 
     Raises SettingError, whose text does not show the values.
     """
@@ -99,7 +94,7 @@ def check_members(members: object) -> dict[str, str]:
 def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
     """Returns the text of a secret, or None if the secret is binary. Raises SecretError, OSError.
 
-    `variables` is the environment, which names the region, the credentials and the endpoint.
+    `variables` is the environment, with the region, the credentials and the endpoint.
     """
     region = find_region(name, variables)
     url = find_endpoint(region, variables)
@@ -121,7 +116,7 @@ def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
 
 
 def find_region(name: str, variables: Mapping[str, str]) -> str:
-    """Returns the region of a secret: the region of its ARN, otherwise the function's region. Raises SecretError."""
+    """Returns the region in the secret's ARN, or otherwise the function's region. Raises SecretError."""
     parts = name.split(":")
     region = parts[3] if parts[0] == "arn" and len(parts) > 6 else ""
     region = region or variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or ""
@@ -131,15 +126,14 @@ def find_region(name: str, variables: Mapping[str, str]) -> str:
 
 
 def find_endpoint(region: str, variables: Mapping[str, str]) -> str:
-    """Returns the URL of Secrets Manager in a region, or the URL in the environment."""
+    """Returns the URL in the environment, or otherwise the region's URL of Secrets Manager."""
     given = variables.get("AWS_ENDPOINT_URL_SECRETS_MANAGER") or variables.get("AWS_ENDPOINT_URL")
     domain = next((each for start, each in _DOMAINS.items() if region.startswith(start)), "amazonaws.com")
     return given or f"https://secretsmanager.{region}.{domain}"
 
 
 def find_credentials(variables: Mapping[str, str]) -> Credentials:
-    """Returns the credentials in the environment, or otherwise the credentials that botocore finds. Raises
-    SecretError.
+    """Returns the credentials in the environment, or otherwise those that botocore finds. Raises SecretError.
 
     Lambda sets these variables, except for functions with SnapStart.
     """
@@ -188,7 +182,7 @@ def sign_request(
 
 
 def send_request(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Returns the status and the body of the answer. Raises OSError."""
+    """Returns the response's status and body. Raises OSError."""
     from http.client import HTTPConnection, HTTPException, HTTPSConnection  # noqa: PLC0415 - only with a secret
 
     endpoint = urlsplit(url)
@@ -212,7 +206,7 @@ def _decode_answer(answer: bytes) -> str | None:
 
 
 def _read_kind(answer: bytes) -> str:
-    """Returns the name of the error in an answer, such as AccessDeniedException."""
+    """Returns the name of the error in a response, such as AccessDeniedException."""
     try:
         return msgspec.json.decode(answer, type=_Refusal).kind.rpartition("#")[2]
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Counts a request's use of queues as Amazon SQS does, from the reports of its operation.
+"""Counts a request's use of queues as Amazon SQS does, from the operation's reports.
 
 Source: Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS".
 """
@@ -9,9 +9,8 @@ from penstock.observing.reports import Deleted, Received, Report, Sent
 
 
 class QueueUsage(Struct):
-    """The usage of one queue. `sizes` has the sizes of added messages. `empty` means that the last receive found no
-    message.
-    """
+    """The usage of one queue. `sizes` are the added messages' sizes. `empty` means that the last receive found no
+    message."""
 
     sizes: list[int] = field(default_factory=list)
     received: int = 0
@@ -26,7 +25,7 @@ class Usage:
         self.queues: dict[str, QueueUsage] = {}
 
     def count(self, report: Report) -> None:
-        """Counts the reports of the operation. A call that changed nothing does not count."""
+        """Counts a report of the operation. A call that changed nothing does not count."""
         match report:
             case Sent(queue_arn=arn, count=count, sizes=sizes) if count:
                 self._of(arn).sizes += sizes

@@ -1,13 +1,13 @@
 """Limits how long a request to a function of many actions waits for messages, and how many requests wait at once.
 
-Behind the HTTP API the gateway answers all calls of SDKs, since each call is `POST /`, and `rest` answers the whole
-REST API. A request that waits there occupies an execution environment, which other requests, such as sends, then lack.
-A request therefore waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known
-(QUEUE_LAMBDA_CONCURRENCY), only a quarter of it may wait at once: each waiting request has a slot, a row of the
-database. A request without a slot is answered at once.
+Behind the HTTP API, the gateway serves all calls of SDKs, because each call is `POST /`, and `rest` serves the whole
+REST API. A waiting request occupies an execution environment, which other requests, such as sends, then lack.
+Therefore a request waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known
+(QUEUE_LAMBDA_CONCURRENCY), only a quarter of it can wait at once. Each waiting request has a slot, a row of the
+database. A request without a slot does not wait.
 
 A load balancer routes ReceiveMessage to a separate function. This function delays no other requests, and waits as long
-as the request says.
+as the request asks.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 WAITING_SHARE: Final = 4
-"""One of four execution environments may wait."""
+"""One of four execution environments can wait."""
 EXTRA_SECONDS: Final = 5.0
 """A slot expires this many seconds after its wait, in case the environment was frozen or killed."""
 
 
 class BoundedWaits:
-    """Grants the waits of one operation of a request.
+    """Grants the waits of one operation.
 
-    `slots` is the number of requests of the function `function_name` that may wait at once; None means any number.
+    `slots` is the number of requests of the function `function_name` that can wait at once; None means any number.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BoundedWaits:
         self._holder: UUID | None = None
 
     def grant(self, seconds: float) -> float:
-        """Returns for how many of these seconds the request may wait. Raises the errors of `call`."""
+        """Returns how many of these seconds the request can wait. Raises the errors of `call`."""
         granted = min(seconds, self._left)
         if granted > 0 and not self._may_wait():
             granted = self._left = 0
@@ -52,7 +52,7 @@ class BoundedWaits:
         return granted
 
     def end(self) -> None:
-        """Releases the slot. The slot expires if the database fails; the request still has its result."""
+        """Releases the slot. If the database fails, the slot expires later, and the request still gets its result."""
         if self._holder is not None:
             with suppress(ServiceUnavailable, InternalFailure):
                 self._database.call(RELEASE_POLL_SLOT, (self._function_name, self._holder))
@@ -75,7 +75,7 @@ class BoundedWaits:
 def bound_waits(
     settings: Settings, function_name: str, database: "StatementExecutor"
 ) -> Iterator[BoundedWaits]:
-    """Grants the waits of one operation of a request, and releases its slot at the end."""
+    """Grants the waits of one operation, and releases the slot at the end."""
     concurrency = settings.queue_lambda_concurrency
     slots = concurrency // WAITING_SHARE if concurrency else None
     waits = BoundedWaits(settings.queue_lambda_wait_seconds, slots, function_name, database)

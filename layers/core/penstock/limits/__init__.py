@@ -1,1 +1,1 @@
-"""Limits of an answer's length, and the estimate of messages' lengths that keeps answers within these limits."""
+"""The limits of a response's length, and the estimate of messages' lengths that keeps responses within the limits."""

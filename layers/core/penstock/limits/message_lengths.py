@@ -6,9 +6,9 @@ receive.
     long                       receive_answer, which measures messages and receives only those that fit
     merged, in the container   for few callers where messages are long: memory is limited (decision 14)
 
-The estimate uses the messages that this process received last and the messages that it sent. A process assumes long
-messages in a queue that it has not used yet, so its first receive is for few callers. Even if the estimate is wrong,
-the database keeps answers within their limit (`penstock.limits.response_limit`).
+The estimate uses the last messages that this process received and sent. A process assumes long messages in a queue
+that it has not used yet, so its first receive is for few callers. Even if the estimate is wrong, the database keeps
+responses within the limit (`penstock.limits.response_limit`).
 """
 
 from typing import Final
@@ -16,23 +16,23 @@ from typing import Final
 from penstock.aws.resolved_queue import ResolvedQueue
 
 LARGEST_RECEIVE: Final = 250
-"""The number of short messages that one receive brings."""
+"""The number of short messages that one receive returns."""
 
-# The most bytes that a receive for many callers brings, apart from the share of its last caller.
+# The most bytes that a receive for many callers returns, apart from the last caller's share.
 MERGED_BYTES = 1_048_576
-# The share of one caller: ten messages of 400 KB, or four messages of a MiB. ReceiveMessage may return fewer than
-# requested.
+# The share of one caller: ten messages of 400 KB, or four messages of a MiB. ReceiveMessage can return fewer messages
+# than requested.
 LARGEST_ANSWER_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
-# Applies to a queue with long messages among short messages. A receive is then merged with few others, because any
-# message may have a MiB.
+# Applies to a queue with long messages among short ones. A receive is then merged with few others, because any message
+# can have a MiB.
 LEAST_BYTES_OF_LONG = 25_000
 MOST_QUEUES = 10_000
 
 
 class MessageLengths:
-    """Keeps the relevant lengths of messages by their queue's ARN. `_long` has the queues with some long messages."""
+    """The recent message lengths by queue ARN. `_long` contains the queues with some long messages."""
 
     def __init__(self) -> None:
         self._bytes: dict[str, int] = {}
@@ -44,28 +44,25 @@ class MessageLengths:
         self._note(queue, self._bytes.get(queue.arn, UNKNOWN_BYTES))
 
     def are_short(self, queue: ResolvedQueue) -> bool:
-        """Returns whether a receive may assume short messages, because the database would probably not undo it."""
+        """Returns whether a receive can assume short messages, because the database would probably not undo it."""
         return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
     def largest_receive(self, queue: ResolvedQueue) -> int:
-        """Returns how many messages one receive should bring."""
+        """Returns how many messages one receive should return."""
         return min(LARGEST_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue: ResolvedQueue) -> int:
-        """Returns how many messages a caller should get: at least one message, and the requested number from an
-        unknown queue.
-        """
+        """Returns how many messages a caller should get: at least one, and from an unknown queue the requested
+        number."""
         return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: ResolvedQueue, number: int, characters: int) -> None:
         """Records `number` received messages with `characters` characters in total. An empty queue leaves the
-        estimate unchanged.
-        """
+        estimate unchanged."""
         if number or queue.arn not in self._bytes:
             self._note(queue, characters // max(1, number))
 
     def sent(self, queue: ResolvedQueue, length: int) -> None:
-        """Records a sent message of `length` bytes."""
         if length > self._bytes.get(queue.arn, 0):
             self._note(queue, length)
 

@@ -1,4 +1,4 @@
-"""Limits the length of an answer, which depends on the way its request came.
+"""Limits the length of a response. The limit depends on the entry point of the request.
 
     way                          limit                                         a message that is too long alone
     container                    4.2 MB, 4 MiB of bodies and what stands       is handed out alone
@@ -25,18 +25,18 @@ FUNCTION_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
 HEAD_BYTES = 2_000
-"""The part of a function's result that does not hold messages: status, headers, the outermost elements."""
+"""The part of a function's result outside the messages: status, headers, the outermost elements."""
 
 
 MESSAGE_HEAD_BYTES = 2_000
-"""The most bytes around the body and the attributes of a message."""
+"""The most bytes around a message's body and attributes."""
 
 
 class ReceiveLimit(NamedTuple):
-    """The limit for the messages of one answer: `max_bytes` in a `format` of queue.answer_bytes.
+    """The limit for the messages of one response: `max_bytes` in a `format` of queue.answer_bytes.
 
-    `growth`: the largest factor by which escapes lengthen a text. `way`: the way by which the request came, as the
-    error names it; empty for the container, which refuses no message.
+    `growth` is the largest factor by which escapes lengthen a text. `way` is the request's entry point in error texts;
+    empty for the container, which refuses no message.
     """
 
     max_bytes: int
@@ -46,9 +46,9 @@ class ReceiveLimit(NamedTuple):
 
 
 class ResponseLimit(NamedTuple):
-    """The limit of a Lambda function's result. `way`: the way by which the request came, as an error names it.
+    """The limit of a Lambda function's result. `way` is the request's entry point in error texts.
 
-    `is_ascii`: the runtime writes the result in ASCII, with escapes for all other characters.
+    `is_ascii` means that the runtime writes the result in ASCII, with escapes for all other characters.
     """
 
     way: str
@@ -56,12 +56,13 @@ class ResponseLimit(NamedTuple):
     is_ascii: bool
 
     def count_bytes(self, value: object) -> int:
-        """Returns the number of bytes that the runtime writes for a value. In ASCII the runtime also escapes U+007F."""
+        """Returns the number of bytes that the runtime writes for a value. In ASCII the runtime also escapes
+        U+007F."""
         text = json.dumps(value, ensure_ascii=self.is_ascii)
         return len(text) + 5 * text.count("\x7f") if self.is_ascii else len(text.encode())
 
     def count_fitting(self, texts: Sequence[str]) -> int:
-        """Returns how many of these texts, counted from the first, fit into one body."""
+        """Returns how many of these texts, from the first, fit into one body."""
         size = HEAD_BYTES
         for count, text in enumerate(texts):
             size += self.count_bytes(text)
@@ -79,7 +80,7 @@ _FUNCTION_GROWTH = 7
 
 @lru_cache(maxsize=16)
 def make_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveLimit:
-    """Returns the limit of a receive, whose answer is in XML or in JSON. None: by the container."""
+    """Returns the limit of a receive whose response is in XML or JSON. None means the container."""
     language = "xml" if is_xml else "json"
     if limit is None:
         return _CONTAINER_LIMITS[language]

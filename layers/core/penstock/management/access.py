@@ -1,7 +1,7 @@
-"""Users and keys of the caller's account.
+"""Manages the users and keys of the caller's account.
 
-A user who may create users or keys can obtain every right, as with IAM. Only `admin` of the built-in policies allows
-this. A key of the account itself may do everything, and only such a key can create another key of the account.
+A user who can create users or keys can obtain every permission, as with IAM. `admin` is the only built-in policy that
+allows this. A key of the account itself can do everything. Only such a key can create another key of the account.
 """
 
 from datetime import UTC, datetime
@@ -46,8 +46,8 @@ class ShownUser(msgspec.Struct):
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """The request for a new key. A `bearer` key is for the REST API; other keys are for the AWS APIs.
 
-    Without `user`, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null is
-    never.
+    Without `user`, the key belongs to the account itself. `expires_at` has an offset and lies in the future; null
+    means never.
     """
 
     bearer: bool = False
@@ -70,7 +70,7 @@ class ShownKey(msgspec.Struct):
 
 
 class MadeKey(msgspec.Struct):
-    """A new key. Only this answer shows the secret. The `token` of a bearer key follows `Authorization: Bearer`."""
+    """A new key. Only this response shows the secret. The `token` of a bearer key follows `Authorization: Bearer`."""
 
     id: str
     secret: str
@@ -78,12 +78,10 @@ class MadeKey(msgspec.Struct):
 
 
 def show_user(row: UserRow) -> ShownUser:
-    """Returns a user as a document."""
     return ShownUser(row.name, list(row.policies), row.created_at)
 
 
 def show_key(row: KeyRow) -> ShownKey:
-    """Returns a key as a document."""
     return ShownKey(
         row.key_id, "bearer" if row.kind == "bearer" else "access", row.user_name, row.description, row.created_at,
         row.last_used_at, row.expires_at, row.revoked_at,
@@ -91,9 +89,8 @@ def show_key(row: KeyRow) -> ShownKey:
 
 
 def check_access_is_on(context: Context) -> None:
-    """Raises AccessIsOff without access control. Otherwise keys that anyone created would stay
-    valid after access control is switched on.
-    """
+    """Raises AccessIsOff if access control is off. Otherwise anyone could create keys that stay valid when it is
+    switched on."""
     if context.environment.settings.queue_access != "sigv4":
         raise AccessIsOff
 
@@ -111,7 +108,8 @@ def list_users(context: Context) -> Operation[list[ShownUser]]:
     )
 )
 def set_user(name: str, policies: list[str], context: Context) -> Operation[bool]:
-    """Creates a user, or replaces its policies. Returns whether the user is new. Raises InvalidParameterValue."""
+    """Creates a user, or replaces the user's policies. Returns whether the user is new. Raises
+    InvalidParameterValue."""
     check_access_is_on(context)
     if not is_user_name(name):
         raise errors.InvalidParameterValue("A user's name has 1 to 64 of A-Z a-z 0-9 _ + = , . @ -")
@@ -182,7 +180,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
     )
 )
 def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Operation[None]:
-    """Sets when a key of the account expires. Raises KeyNotFound, InvalidParameterValue."""
+    """Sets when a key expires. Raises KeyNotFound, InvalidParameterValue."""
     check_access_is_on(context)
     check_expiry(expires_at)
     yield from _read_key("LimitKey", key_id, context)
@@ -192,7 +190,7 @@ def limit_key(key_id: str, expires_at: datetime | None, context: Context) -> Ope
 @needs("operation", "penstock:RevokeKey")
 @audited(lambda key_id, _context: Act("penstock:RevokeKey", key_id))
 def revoke_key(key_id: str, context: Context) -> Operation[None]:
-    """Revokes a key of the account. Raises KeyNotFound."""
+    """Revokes a key. Raises KeyNotFound."""
     check_access_is_on(context)
     yield from _read_key("RevokeKey", key_id, context)
     yield from Call(REVOKE_KEY, (key_id,))
@@ -215,7 +213,8 @@ def _read_keys(context: Context) -> Operation[list[KeyRow]]:
 
 
 def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
-    """Returns the account's key. Only root keys may see root keys. Raises KeyNotFound, AccessDenied."""
+    """Returns the account's key. Only keys of the account itself can access other such keys. Raises KeyNotFound,
+    AccessDenied."""
     rows = yield from _read_keys(context)
     for row in rows:
         if row.key_id == key_id:

@@ -1,4 +1,4 @@
-"""The names of actions for policies: AWS's names, and Penstock's names with the prefix `penstock:`."""
+"""The names of actions in policies: AWS's names, and Penstock's names with the prefix `penstock:`."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ OWN_ACTIONS: Final = frozenset(
         "Unsubscribe",
     )
 )  # fmt: skip
-"""The actions of Penstock. docs/operate/policies.md lists them."""
+"""Penstock's own actions. docs/operate/policies.md lists them."""
 KNOWN_ACTIONS: Final = OWN_ACTIONS | {
     f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)
 }

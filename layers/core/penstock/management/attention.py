@@ -1,8 +1,8 @@
-"""The queues and endpoints that need attention, for `penstock status`, the console, the report, and the REST API.
+"""Finds the queues and endpoints that need attention, for `penstock status`, the console, the report and the REST API.
 
-A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention because deliveries to
-it were given up, because it is paused, or because it has answered no attempt for some minutes. Prometheus has an alert
-for each other kind of concern: an endpoint that goes on failing is paused, or its deliveries are given up.
+A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention if deliveries to it
+were given up, if it is paused, or if no attempt has succeeded for some minutes. Prometheus has an alert for each kind
+of concern, except failing endpoints: these are paused later, or their deliveries are given up.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,25 +30,25 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
     Kind.FALLING_BEHIND: "warn",
     Kind.DEAD_LETTERS: "warn",
 }
-"""The verdicts that need attention. A queue whose dead letters still arrive counts as bad."""
+"""The verdicts that need attention. A queue that still gets dead letters counts as bad."""
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
 FAILING_SECONDS: Final = 120
-"""An endpoint without an answer for this time needs attention. A restart of the endpoint takes less."""
+"""An endpoint that has not responded for this time needs attention. Restarting an endpoint takes less."""
 MOST_COUNTED: Final = 10_000
-"""The largest number of given-up deliveries that are counted, newest first."""
+"""The most given-up deliveries that are counted, newest first."""
 MOST_QUEUES: Final = 200
-"""The number of queues that are judged: the queues with the most messages, the oldest messages, and dead letters."""
+"""The most queues that are judged: those with the most messages, the oldest messages, and dead letters."""
 
 
 class Concern(Struct):
-    """Something that needs attention.
+    """A queue or endpoint that needs attention, and the reason.
 
     `kind` is the kind of the queue's verdict, or `given_up`, `endpoint_paused` or `endpoint_fails` for the endpoint
-    `name`. `number` counts messages that can be received, deliveries that were given up and are kept, or deliveries
-    that are tried again. `since` is null if the
-    beginning is not known. `since_or_before` means that the concern began at that time or earlier. `text` says why.
+    `name`. `number` counts messages that can be received, given-up deliveries that are kept, or deliveries that are
+    being retried. `since` is null if the beginning is unknown. `since_or_before` means that the concern began at that
+    time or earlier. `text` is the reason.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Attention(Struct):
 
 
 def read_attention(context: Context) -> Operation[Attention]:
-    """Returns what needs attention."""
+    """Returns the queues and endpoints that need attention."""
     place = (context.account_id, context.region)
     total, *rows = yield from Call(READ_OVERVIEW, (*place, MOST_QUEUES // 4))
     names = {row.arn: row.name for row in rows if row.arn is not None and row.name is not None}
@@ -80,7 +80,7 @@ def read_attention(context: Context) -> Operation[Attention]:
 
 
 def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointRow]]:
-    """Returns the endpoints of an account that are paused or fail, or to which deliveries were given up."""
+    """Returns an account's endpoints that are paused, fail, or have given-up deliveries."""
     return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED, FAILING_SECONDS)))
 
 
@@ -95,12 +95,10 @@ def find_concerns(
 
 
 def needs_attention(verdict: Verdict) -> bool:
-    """Returns whether a queue with this verdict needs attention."""
     return verdict.kind in QUEUE_LEVELS
 
 
 def describe_queue(name: str, verdict: Verdict) -> Concern:
-    """Returns the concern about a queue that needs attention."""
     level = QUEUE_LEVELS[verdict.kind]
     if verdict.kind is Kind.DEAD_LETTERS and verdict.arrival_rate:
         level = "bad"

@@ -1,4 +1,4 @@
-"""Bindings of queues and URLs to patterns of routing keys."""
+"""Binds queues and URLs to patterns of routing keys."""
 
 from typing import Any, Literal
 
@@ -65,7 +65,7 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:
-    """Makes the binding, or returns the existing binding.
+    """Creates a binding, or returns the existing one.
 
     Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """
@@ -138,7 +138,6 @@ def match_bindings(routing_key: str, context: Context) -> Operation[list[EventSu
 
 
 def show_binding(row: BindingRow | BoundRow) -> EventSubscription:
-    """Returns a binding as a document."""
     arn = parse_queue_arn(row.endpoint) if row.protocol == "queue" else None
     return EventSubscription(
         id=row.binding_id,

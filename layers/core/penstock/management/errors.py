@@ -1,4 +1,4 @@
-"""Errors of the management API that AWS's APIs do not have."""
+"""The errors of the management API that AWS's APIs do not have."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from penstock.errors import AwsError
 
 
 class ManagementError(AwsError):
-    """The base of the errors. The code of an error is the name of its class, unless the class sets another code."""
+    """Base class of these errors. An error's code is the class name, unless the class sets another code."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -16,7 +16,7 @@ class ManagementError(AwsError):
 
 
 class ObjectNotFound(ManagementError):  # noqa: N818 - called as the answer is
-    """The base of the errors for objects that do not exist."""
+    """Base class of errors for objects that do not exist."""
 
     status = 404
 
@@ -28,8 +28,6 @@ class MessageNotFound(ObjectNotFound):
 
 
 class SubscriptionNotFound(ObjectNotFound):
-    """No binding has this pattern and id."""
-
     default_message = "The subscription does not exist."
 
 
@@ -40,41 +38,34 @@ class StaleReceipt(ManagementError):  # noqa: N818 - called as the answer is
 
 
 class DeliveryNotFound(ObjectNotFound):
-    """No delivery has this id: the delivery has been made or moved to a dead-letter queue, or never existed."""
+    """No delivery has this id. It never existed, succeeded, or was moved to a dead-letter queue."""
 
     default_message = "The delivery does not exist."
 
 
 class EndpointNotFound(ObjectNotFound):
-    """No subscription, binding or recent attempt of the account has this URL. A resume raises this, too, if the
-    endpoint is not paused.
-    """
+    """No subscription, binding or recent attempt of the account has this URL. Resuming an endpoint that is not
+    paused raises this error, too."""
 
     default_message = "The account delivers nothing to this endpoint."
 
 
 class UserNotFound(ObjectNotFound):
-    """The account has no user of this name."""
-
     default_message = "The user does not exist."
 
 
 class KeyNotFound(ObjectNotFound):
-    """The account has no key of this id."""
-
     default_message = "The key does not exist."
 
 
 class AccessIsOff(ManagementError):  # noqa: N818 - called as the answer is
-    """The service does not require keys, so it does not change users or keys. Otherwise anyone could do so."""
+    """The service does not require keys. It therefore refuses to change users and keys, because anyone could do so."""
 
     status = 409
     default_message = "The service requires no keys (QUEUE_ACCESS), so it creates none."
 
 
 class ScheduleNotFound(ObjectNotFound):
-    """No schedule has this name."""
-
     @classmethod
     def named(cls, name: str) -> "ScheduleNotFound":
         """Returns the error for a schedule of this name."""

@@ -1,4 +1,4 @@
-"""Publishes events to all queues and URLs whose pattern matches the routing key."""
+"""Publishes events to all queues and URLs with a pattern that matches the routing key."""
 
 import re
 from collections.abc import Iterable
@@ -36,16 +36,16 @@ class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class EventMessage(msgspec.Struct):
-    """The message that an event put into a queue."""
+    """The message that an event created in a queue."""
 
     queue_name: str
     msg_id: int
 
 
 class PublishedEvent(msgspec.Struct, kw_only=True):
-    """The targets that an event reached.
+    """The queues and URLs that an event reached.
 
-    In a transaction, which may have several events, each result also has its routing key.
+    In a transaction, which can have several events, each result also has its routing key.
     """
 
     routing_key: str | msgspec.UnsetType = msgspec.UNSET
@@ -65,14 +65,14 @@ def read_event(body: bytes) -> NewEvent:
 
 _encode = msgspec.json.encode
 IS_UNJUDGED: Final = filter_facts.UNJUDGED.decode()
-# Matches NUL as JSON writes it, with an unescaped backslash.
+# Matches a NUL in JSON, with an unescaped backslash.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000").search
 
 
 class OutgoingEvent(NamedTuple):
     """A checked event: the parameters of `queue.publish_events` that differ by event, in the function's order.
 
-    `attributes`, `headers` and `facts` are JSON. Filter policies are compared with `facts`.
+    `attributes`, `headers` and `facts` are JSON. Filter policies compare `facts`.
     """
 
     routing_key: str
@@ -102,7 +102,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
 
 
 def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
-    """Checks an event of a request. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Validates a request's event. Raises InvalidParameterValue, RequestEntityTooLarge."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
     body = format_body(event.message)
@@ -125,7 +125,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
 
 
 def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
-    """Returns the response, which lists the targets of an event. Queues that refused the event are omitted."""
+    """Returns the response with an event's targets. Queues that refused the event are omitted."""
     reached = [row for row in rows if row.error is None]
     messages = [
         EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
@@ -140,7 +140,7 @@ def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> Publish
 
 
 def list_sent(rows: Iterable[PublishedEventRow | TransactedRow]) -> list[Sent]:
-    """Returns the queues that got a message. A row without an ARN stands for webhooks."""
+    """Returns the queues that got a message. A row without an ARN represents webhooks."""
     return [Sent(row.arn, 1) for row in rows if row.arn is not None and row.error is None]
 
 

@@ -28,12 +28,11 @@ State = Literal["enabled", "disabled"]
 
 
 class NewMapping(Struct, forbid_unknown_fields=True):
-    """A new mapping. Names the function or URL that gets the messages of a queue of the account.
+    """A new mapping from a queue of the account to a function or URL.
 
-    `window_secs` is the time for which a batch gathers messages. `max_concurrency` is the maximum number of
-    concurrent
+    `window_secs` is the time for which a batch collects messages. `max_concurrency` is the most concurrent
     invocations; null is 5. A message must match one of the patterns in `filters`. `report_failures` means that the
-    function's answer names the messages that failed.
+    function's response names the messages that failed.
     """
 
     queue: Queue
@@ -48,7 +47,7 @@ class NewMapping(Struct, forbid_unknown_fields=True):
 
 
 class MappingPatch(Struct, forbid_unknown_fields=True):
-    """Changes of a mapping. Absent members stay as they are. A change replaces all `filters` or all `tags`."""
+    """Changes of a mapping. Absent members stay unchanged. A change replaces all `filters` or all `tags`."""
 
     function: Function | UnsetType = UNSET
     enabled: bool | UnsetType = UNSET
@@ -63,9 +62,9 @@ class MappingPatch(Struct, forbid_unknown_fields=True):
 class ShownMapping(Struct):
     """A mapping. `reason` explains its state. `last_result` is the result of the last batch: `OK` or `PROBLEM: …`.
 
-    `function` is an ARN or a URL. The mapping has the rights of `user`, or of the account if `user` is null.
-    `invocations` is the total, which may lag by 20 seconds. `failing_since` is the time of the first failure after
-    the last success.
+    `function` is an ARN or a URL. The mapping has the permissions of `user`, or of the account if `user` is null.
+    `invocations` is the total, which can lag by 20 seconds. `failing_since` is the time of the first failure after the
+    last success.
     """
 
     id: str
@@ -111,9 +110,7 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
 def list_mappings(
     queue: str | None, function: str | None, after: str | None, context: Context
 ) -> Operation[MappingList]:
-    """Returns a page of the account's mappings. `queue` and `function` limit the list to mappings of a queue or a
-    function.
-    """
+    """Returns a page of the account's mappings. `queue` and `function` limit the list."""
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
         event_source_arn=None if queue is None else _name_queue(queue, context),
@@ -132,7 +129,7 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
 
 @needs("mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource")
 def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
-    """Changes the given members. Afterwards the mapping has the caller's rights, unless only tags change.
+    """Changes the given members. Unless only tags change, the mapping then has the caller's permissions.
 
     Raises the errors of UpdateEventSourceMapping.
     """
@@ -141,7 +138,8 @@ def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Op
 
 @needs("mapping", "lambda:UpdateEventSourceMapping")
 def set_mapping_state(mapping_id: str, *, enabled: bool, context: Context) -> Operation[ShownMapping]:
-    """Enables or disables a mapping, which needs no rights on tags. Raises the errors of UpdateEventSourceMapping."""
+    """Enables or disables a mapping, which needs no permission for tags. Raises the errors of
+    UpdateEventSourceMapping."""
     return (yield from _change(mapping_id, MappingPatch(enabled=enabled), context))
 
 
@@ -169,7 +167,6 @@ def delete_mapping(mapping_id: str, context: Context) -> Operation[None]:
 
 
 def show_mapping(mapping: StoredMapping) -> ShownMapping:
-    """Returns a mapping as the REST API shows it."""
     options = mapping.options
     scaling, criteria = options.scaling_config, options.filter_criteria
     filters = (criteria.filters if criteria is not None else None) or []

@@ -1,4 +1,4 @@
-"""Message move tasks for selected messages. AWS's actions move all messages of a queue instead.
+"""Message move tasks for selected messages. AWS's actions move all messages of a queue.
 
     running ──> completed            the task has examined all selected messages
        │  └──> cancelled, failed
@@ -39,11 +39,11 @@ PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MOST_PER_SECOND)]
 
 
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Selects messages by `ids` or by `filter`; an empty filter selects all. Only messages that can be received move.
+    """Selects messages by `ids` or by `filter`. An empty filter selects all. Only messages that can be received are
+    moved.
 
-    `to` is the name of the destination; if it is absent, each message returns to its source queue. `per_second`
-    limits the
-    rate. The task waits after `canary` messages until a request continues it.
+    `to` is the destination's name. Without `to`, each message returns to its source queue. `per_second` limits the
+    rate. The task pauses after `canary` messages until a request continues it.
     """
 
     ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
@@ -54,13 +54,12 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ShownMoveTask(msgspec.Struct):
-    """A move. `of` counts the selected ids, or the messages that could be received when the task began to filter
-    them.
+    """A move task. `of` counts the selected ids, or the messages that could be received when the task started.
 
-    `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or without
-    a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue. `state` is
-    running, waiting (until a request continues it), completed, cancelled or failed. `ids` has the first 1,000 ids. A
-    task of StartMessageMoveTask has neither `ids` nor `filter`.
+    `looked_at` counts the examined messages. `skipped` counts selected messages that are in flight, delayed, or
+    without a destination (`problem` gives the reason). If `to` is null, each message returns to its source queue.
+    `state` is running, waiting (until a request continues it), completed, cancelled or failed. `ids` has the first
+    1,000 ids. A task of StartMessageMoveTask has neither `ids` nor `filter`.
     """
 
     id: str
@@ -84,7 +83,7 @@ _new = msgspec.json.Decoder(NewMoveTask)
 
 
 def read_move_task(body: bytes) -> NewMoveTask:
-    """Decodes the move of a request. Raises InvalidParameterValue."""
+    """Decodes a move task in a request. Raises InvalidParameterValue."""
     return decode_document(_new, body)
 
 
@@ -97,7 +96,7 @@ class MoveTaskNotFound(errors.AwsError):
 
 
 class MoveTaskConflict(errors.AwsError):
-    """The queue already has a task, or a request cannot continue or cancel the task because the task has ended."""
+    """The queue already has a task, or the task to continue or cancel has ended."""
 
     json_type = query_code = "MoveTaskConflict"
     status = 409
@@ -111,9 +110,9 @@ class MoveTaskConflict(errors.AwsError):
     )
 )
 def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[MoveTaskRow]:
-    """Starts a task. The task counts the moved messages.
+    """Starts a task and returns it.
 
-    Raises InvalidParameterValue, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller may send to
+    Raises InvalidParameterValue, MoveTaskConflict, QueueDoesNotExist, and AccessDenied unless the caller can send to
     the destination.
     """
     source = build_queue_arn(name, context)
@@ -153,8 +152,7 @@ def _authorize_and_start(
 
 def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]:
     """Returns the queue's last ten tasks, newest first, including tasks of StartMessageMoveTask. Raises
-    QueueDoesNotExist.
-    """
+    QueueDoesNotExist."""
     source = build_queue_arn(name, context)
     rows = yield from Call(DESCRIBE_MOVE_TASKS, (source, None))
     if not rows:
@@ -205,7 +203,7 @@ def continue_move_task(
     )
 )
 def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
-    """Ends a task after its current step. Moved messages stay moved. Raises as `continue_move_task`."""
+    """Ends a task after its current step. Moved messages stay moved. Raises the errors of `continue_move_task`."""
     source = build_queue_arn(name, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(task_id), source))
     task = yield from _describe(source, task_id)
@@ -216,7 +214,7 @@ def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[Mo
 
 # --- documents -------------------------------------------------------------------------------------------------------
 def show_move_task(row: MoveTaskRow) -> ShownMoveTask:
-    """Returns a move as a document. The document's filter contains the name of the source queue."""
+    """Returns a task as a document. The document's filter contains the source queue's name."""
     return ShownMoveTask(
         id=row.task_id,
         state=row.state,

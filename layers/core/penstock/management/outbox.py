@@ -1,4 +1,4 @@
-"""Outgoing messages without a carrier, and opted-out phone numbers."""
+"""Lists outgoing messages, and records opted-out phone numbers."""
 
 from typing import Literal
 
@@ -18,10 +18,9 @@ from penstock.postgres.statements.sns.phone_numbers import OPT_OUT
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A message for a phone, a mobile app, an e-mail address or a function.
 
-    The state is `kept` if the installation cannot carry the message, and `waiting` if the gateway has not accepted
-    the message yet. `error` is
-    the reason of a failure. `attributes` has each attribute by name, with its DataType and StringValue or BinaryValue
-    (base64).
+    The state is `kept` if the installation has no carrier for the message, and `waiting` if the gateway has not
+    accepted the message yet. `error` is the reason for a failure. `attributes` contains each attribute by name, with
+    its DataType and StringValue or BinaryValue (base64).
     """
 
     id: int
@@ -41,9 +40,8 @@ class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=Tru
 
 
 MOST_TEXT_BYTES = 524_288
-"""The longest text of a page. Such a text fits into the answer of a container or function even if escapes make it six
-times as long.
-"""
+"""The most text of a page, in bytes. It fits into the response of a container or function even if escapes make it
+six times as long."""
 _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
@@ -62,13 +60,12 @@ def list_outgoing(
 @needs("account", "penstock:OptOutPhoneNumber")
 @audited(lambda phone_number, _context: Act("penstock:OptOutPhoneNumber", phone_number))
 def opt_number_out(phone_number: str, context: Context) -> Operation[None]:
-    """Records that a phone number is opted out. Raises OverLimit."""
+    """Opts a phone number out. Raises OverLimit."""
     yield from check_quota("opted_out_numbers", phone_number, context, errors.OverLimit)
     yield from Call(OPT_OUT, (context.account_id, context.region, phone_number))
 
 
 def describe_outgoing(row: OutgoingRow) -> OutgoingMessageDescription:
-    """Returns an outgoing message as a document."""
     return OutgoingMessageDescription(
         id=row.outgoing_id,
         state=row.state,

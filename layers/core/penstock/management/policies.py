@@ -1,6 +1,4 @@
-"""Checks policies of users before they are stored. Without this check a misspelt policy would silently allow no
-action.
-"""
+"""Validates users' policies before they are stored. Otherwise a misspelt policy would silently allow no action."""
 
 from typing import Final
 
@@ -15,10 +13,9 @@ _SERVICES: Final = frozenset(name.partition(":")[0] for name in _KNOWN)
 
 
 def find_policy_problem(text: str) -> str | None:
-    """Returns why a text is not a policy of a user, or which of its actions do not exist. None means that the policy
-    is valid.
+    """Returns why a text is not a user's policy, or which of its actions do not exist, or None for a valid policy.
 
-    Actions of services that Penstock does not have are allowed, since the policy may come from AWS.
+    Actions of services that Penstock does not have are valid, because the policy can come from AWS.
     """
     if problem := find_form_problem(text):
         return problem

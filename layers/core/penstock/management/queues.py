@@ -1,4 +1,4 @@
-"""Creates, lists, describes, changes and pauses queues. Lists their receivers."""
+"""Creates, lists, describes, changes and pauses queues. Lists receivers."""
 
 from time import time
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
 
-# Every attribute is a text, as on AWS. A client may also send numbers, booleans and policies as JSON values.
+# Every attribute is a text, as on AWS. A client can also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[
     dict[str, str | bool | int | dict[str, Any]],
     msgspec.Meta(
@@ -32,7 +32,7 @@ Attributes = Annotated[
 
 
 class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """A queue to create. The name of a FIFO queue ends in `.fifo`. The service adds this suffix if `fifo` is true."""
+    """A queue to create. A FIFO queue's name ends in `.fifo`. The service appends this suffix if `fifo` is true."""
 
     name: str
     fifo: bool = False
@@ -41,8 +41,6 @@ class NewQueue(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QueueName(msgspec.Struct):
-    """A queue in a list."""
-
     name: str
     fifo: bool
     created_at: str
@@ -74,8 +72,7 @@ class QueueDescription(QueueName):
 class ReceiverDescription(msgspec.Struct):
     """A receiver. `messages` counts since `first_received_at`. `last_received_at` includes empty receives.
 
-    `caller` is the ARN of the user. If the service requires no keys, `caller` contains the key id that the request
-    names.
+    `caller` is the user's ARN. If the service requires no keys, `caller` contains the key id in the request.
     """
 
     caller: str
@@ -164,9 +161,8 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     )
 )
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
-    """Changes attributes and returns the queue. One database call writes the attributes, and another call counts the
-    messages.
-    """
+    """Changes attributes and returns the queue. One database call writes the attributes; another counts the
+    messages."""
     arn = build_queue_arn(name, context)
     checked = attributes.check_queue_attributes(
         convert_attributes(changes), is_fifo_name(arn), extensions=True
@@ -197,12 +193,13 @@ def delete_queue(name: str, context: Context) -> Operation[None]:
 
 @needs("queue", "sqs:PurgeQueue")
 def purge_queue(name: str, context: Context) -> Operation[int]:
-    """Deletes every message of a queue. Returns their number. Raises QueueDoesNotExist, PurgeQueueInProgress."""
+    """Deletes every message of a queue. Returns the number of messages. Raises QueueDoesNotExist,
+    PurgeQueueInProgress."""
     return (yield from queues.purge(build_queue_arn(name, context), context))
 
 
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
-    """Returns the receivers of a queue in the last day, up to 100, latest first. Raises QueueDoesNotExist."""
+    """Returns a queue's receivers of the last day, up to 100, latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
     if not rows:

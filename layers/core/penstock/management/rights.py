@@ -1,11 +1,11 @@
-"""Declares the rights that an operation, a page or a tool requires of the caller's policies.
+"""Declares the permissions that an operation, a page or a tool requires of the caller's policies.
 
     @needs("queue", "sqs:PurgeQueue")
     def purge_queue(name: str, context: Context) -> Operation[int]: ...
 
-An operation that changes something asks for its rights itself, so no interface can forget them; `right_of` gives the
-rights to routes and screens. A right is asked with the ARN that the AWS API asks it with, so that one policy means the
-same at every interface.
+An operation that changes data checks its own permission, so every interface checks it. `right_of` returns the
+permission for routes and screens. Each check uses the same ARN as the AWS API, so a policy has the same effect at
+every interface.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,12 +42,12 @@ RIGHT: Final = "penstock_right"
 
 
 class Right(NamedTuple):
-    """A right. The caller's policies must allow all `actions`. Every key and every session has a right without
-    actions.
+    """A permission. The caller's policies must allow all `actions`. A permission without actions is granted to every
+    key and session.
 
-    `scope` says what the policies must allow them on: `*`, or the resource that the request names. The policy of a
-    queue or topic counts, too. With `operation`, only the operation knows the resource. `is_public` means that the
-    request needs no key. With `is_of_operation` the operation asks, and not the page or the tool.
+    `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic counts,
+    too. With `operation`, only the operation can find the resource. `is_public` means that the request needs no key.
+    `is_of_operation` means that the operation checks, and not the page or the tool.
     """
 
     actions: tuple[str, ...] = ()
@@ -61,28 +61,28 @@ SIGNED_IN: Final = Right()
 
 
 def require(*actions: str) -> Right:
-    """Returns the right to perform these actions in the account. Raises ValueError for an unknown action."""
+    """Returns the permission for these actions in the account. Raises ValueError for an unknown action."""
     return require_on("account", *actions)
 
 
 def require_on_queue(*actions: str) -> Right:
-    """Returns the right to perform these actions on the queue that the request names.
+    """Returns the permission for these actions on the queue in the request.
 
-    Raises ValueError as `require` does.
+    Raises ValueError for an unknown action.
     """
     return require_on("queue", *actions)
 
 
 def require_on_topic(*actions: str) -> Right:
-    """Returns the right to perform these actions on the topic that the request names.
+    """Returns the permission for these actions on the topic in the request.
 
-    Raises ValueError as `require` does.
+    Raises ValueError for an unknown action.
     """
     return require_on("topic", *actions)
 
 
 def require_on(scope: Scope, *actions: str) -> Right:
-    """Returns the right to perform these actions on the resource of a scope. Raises ValueError as `require` does."""
+    """Returns the permission for these actions on the resource of a scope. Raises ValueError for an unknown action."""
     unknown = [action for action in actions if action not in KNOWN_ACTIONS]
     if unknown or not actions:
         raise ValueError(f"a right names actions of policies; these do not exist: {unknown}")
@@ -90,9 +90,10 @@ def require_on(scope: Scope, *actions: str) -> Right:
 
 
 def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation that asks for a right before it does anything else. Its first arguments name the resource.
+    """Decorates an operation that checks a permission first. The operation's first arguments name the resource.
 
-    With the scope `operation`, the operation asks where it knows the resource. Raises ValueError as `require` does.
+    With the scope `operation`, the operation checks after it has found the resource. Raises ValueError for an unknown
+    action.
     """
     right = require_on(scope, *actions)._replace(is_of_operation=True)
 
@@ -111,7 +112,7 @@ def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], 
 
 
 def right_of(operation: Callable[..., object]) -> Right:
-    """Returns the right that an operation asks for. Raises TypeError for an operation that asks for none."""
+    """Returns the permission that an operation checks. Raises TypeError for an operation without one."""
     right: Right | None = getattr(operation, RIGHT, None)
     if right is None:
         raise TypeError(f"{operation.__qualname__} asks for no right: declare it with @needs")
@@ -119,11 +120,11 @@ def right_of(operation: Callable[..., object]) -> Right:
 
 
 def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller has the right. `names` are the parameters of the request's path.
+    """Raises AccessDenied unless the caller has the permission. `names` are the parameters in the request's path.
 
-    If the operation asks for a right on a resource, this function only refuses a caller whose policies allow an action
-    nowhere: such a caller learns nothing of the request. Policies of queues and topics can allow an action, too, so the
-    operation alone asks for rights on queues and topics.
+    If the operation checks a permission on a resource, this function refuses only callers whose policies do not allow
+    the action on any resource. Such callers learn nothing about the request. Policies of queues and topics can allow
+    an action, too, so only the operation checks permissions on queues and topics.
     """
     if not right.is_of_operation or right.scope == "account":
         yield from authorize(right, names, context)
@@ -134,9 +135,9 @@ def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> O
 
 
 def authorize(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller has the right on the resource that `names` begin with.
+    """Raises AccessDenied unless the caller has the permission on the resource at the start of `names`.
 
-    Without QUEUE_ACCESS=sigv4 a request has no user, and every caller has every right.
+    Without QUEUE_ACCESS=sigv4 every caller has every permission.
     """
     if context.user is None:
         return
@@ -150,7 +151,7 @@ def authorize(right: Right, names: Sequence[str], context: Context) -> Operation
 
 
 OWNED: Final = {"queue": "sqs", "topic": "sns", "subscription": "sns"}
-"""Maps a scope to the service whose resources have policies."""
+"""The service whose resources have policies, by scope."""
 
 
 def build_topic_arn(name: str, context: Context) -> str:
@@ -159,7 +160,7 @@ def build_topic_arn(name: str, context: Context) -> str:
 
 
 def build_schedule_arn(name: str, context: Context) -> str:
-    """Returns the ARN of a schedule of the group `default`, in which the REST API keeps its schedules."""
+    """Returns the ARN of a schedule in the group `default`, which contains the REST API's schedules."""
     return schedule_arn(context.region, context.account_id, DEFAULT_GROUP, name)
 
 
@@ -175,4 +176,4 @@ BUILDERS: Final[dict[Scope, Callable[[Sequence[str], Context], str]]] = {
     "mappings": lambda _, context: build_mapping_arn(ANY, context),
     "user": lambda names, context: build_user_arn(context.account_id, names[0]),
 }
-"""Maps a scope to the function that builds the ARN of its resource."""
+"""The function that builds the resource's ARN, by scope."""

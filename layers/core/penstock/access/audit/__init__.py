@@ -1,1 +1,1 @@
-"""Records acts of users and refused requests for the audit."""
+"""Records user actions and refused requests for the audit log."""

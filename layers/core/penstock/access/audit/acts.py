@@ -1,11 +1,11 @@
-"""Records acts of users. Each act writes one row in its own transaction, whichever API called it.
+"""Records user actions in the audit log. Each action writes one row in its own transaction.
 
     @audited(lambda request, context: Act("sqs:DeleteQueue", context.queue_arn(request.queue_url)))
     def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]: ...
 
-The operation runs unchanged. The act's call of a function in ACTS becomes one statement that calls this function and
-`queue.write_audit`. An act that is refused, that fails or that finds nothing to do leaves no row. `refusals.py` counts
-refused requests. Calls that send, receive or delete messages through the AWS and REST APIs do not count as acts.
+The operation itself does not change. The decorator replaces the first call of a function in ACTS with one statement
+that calls the function and `queue.write_audit`. An action that is refused, fails or changes nothing writes no row.
+`refusals.py` counts refused requests. Sending, receiving and deleting messages is not audited.
 """
 
 import re
@@ -26,11 +26,11 @@ T = TypeVar("T")
 P = ParamSpec("P")
 RowT = TypeVar("RowT", bound=Row)
 
-# Matches NUL as JSON writes it, but not after an escaped backslash. PostgreSQL does not store NUL.
+# Matches a NUL in JSON, but not after an escaped backslash. PostgreSQL does not store NUL.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
 LONGEST_TARGET = 2_048
 LONGEST_DETAILS = 16_384
-"""The limit for the JSON of `details`, in bytes. Longer details are left out."""
+"""The limit for the JSON of `details`, in bytes. Longer details are dropped."""
 
 ACTS: Final = frozenset(
     f"queue.{name}"
@@ -49,17 +49,17 @@ ACTS: Final = frozenset(
         "update_mapping", "verify_sandbox_number",
     )
 )  # fmt: skip
-"""The SQL functions that change something. The first one of an operation is its act."""
+"""The SQL functions that change data. The first one that an operation calls writes the audit row."""
 UNDONE: Final = ("replaced", "dropped", "found", "revoked", "known", "removed", "continued")
-"""If one of these columns is false in a returned row, the function changed nothing."""
+"""The function changed nothing if one of these columns is false in a returned row."""
 
 
 class Act(msgspec.Struct, frozen=True):
-    """An act: its name in policies, and the ARN or other name of its target.
+    """A user action. `name` is the action's name in policies; `target` is an ARN or another name.
 
-    `details` is what the request asks for. `when_changed`: the act only sets values, and leaves no row if it changes
-    none of the values. `counted`: the column of the first row that counts the affected items; empty means one item;
-    `*` counts the rows.
+    `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` names the column
+    of the first row that contains the number of affected items. An empty `counted` means one item; `*` counts the
+    rows.
     """
 
     action: str
@@ -70,7 +70,7 @@ class Act(msgspec.Struct, frozen=True):
 
 
 class Actor(Protocol):
-    """The part of `Context` that names the caller."""
+    """The part of `Context` that identifies the caller."""
 
     @property
     def account_id(self) -> str: ...
@@ -85,7 +85,8 @@ class Actor(Protocol):
 
 
 def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation that is an act. `describe` gets the operation's arguments, which include the context."""
+    """Decorates an operation that the audit records. `describe` gets the operation's arguments, which include the
+    context."""
 
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
         @wraps(function)
@@ -101,15 +102,14 @@ def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]
 
 
 def find_context(arguments: Sequence[object], named: Mapping[str, object]) -> Actor:
-    """Returns the context among the arguments of an operation."""
     given = (*arguments[::-1], *named.values())
     return cast("Actor", next(one for one in given if hasattr(one, "interface_name")))
 
 
 def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Actor) -> Operation[T]:
-    """Runs an operation, whose act also writes a row of the audit. Raises the errors of the operation.
+    """Runs an operation and adds the audit row to its first change. Raises the operation's errors.
 
-    The act is described when the operation makes the call, which is after the operation has checked the request.
+    `act` can be a function. The function is called after the operation has validated the request.
     """
     is_recorded = False
     effect = _resume(lambda: next(operation))
@@ -129,7 +129,7 @@ def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Act
 
 
 def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
-    """Returns the operation's next effect, or the end of the operation."""
+    """Returns the operation's next effect, or StopIteration when the operation has finished."""
     try:
         return step()
     except StopIteration as end:
@@ -137,12 +137,12 @@ def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
 
 
 def is_audited(effect: Effect[Any]) -> bool:
-    """Returns whether the effect writes the audit."""
+    """Returns whether the effect writes an audit row."""
     return isinstance(effect, Call) and isinstance(effect.statement, AuditedStatement)
 
 
 def is_done(rows: list[Row]) -> bool:
-    """Returns whether the rows of an act report a change, by the rule of `queue.write_audit`."""
+    """Returns whether the rows report a change. `queue.write_audit` applies the same rule."""
     if not rows:
         return False
     row = rows[0]
@@ -150,10 +150,10 @@ def is_done(rows: list[Row]) -> bool:
 
 
 def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Actor) -> Call[Row] | None:
-    """Returns the call that also writes the audit, or None if the effect is not an act."""
+    """Returns a call that also writes the audit row, or None if the effect changes nothing."""
     if not isinstance(effect, Call | BatchCall) or effect.statement.name not in ACTS:
         return None
-    if isinstance(effect.statement, AuditedStatement):  # an operation that this one calls is the act
+    if isinstance(effect.statement, AuditedStatement):  # a nested operation already writes the audit row
         return None
     act = described if isinstance(described, Act) else described()
     statement, arguments = build_call(effect)
@@ -167,7 +167,7 @@ def add_audit(effect: Effect[Any], described: Act | Callable[[], Act], actor: Ac
 def build_values(
     act: Act, account_id: str, interface: str, actor: str | None, key_id: str | None, address: str
 ) -> tuple[object, ...]:
-    """Returns the arguments that an extended statement has after the arguments of its function."""
+    """Returns the arguments that an extended statement takes after the function's own arguments."""
     details = _NUL(r"\1\\ufffd", msgspec.json.encode(act.details).decode())
     return (
         account_id, interface, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
@@ -176,19 +176,19 @@ def build_values(
 
 
 def clean(text: str) -> str:
-    """Returns a text that PostgreSQL can store."""
+    """Removes the characters that PostgreSQL cannot store."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 class AuditedStatement(Statement[RowT], Generic[RowT], frozen=True, eq=False):
-    """A statement that also writes the audit."""
+    """A statement that also writes an audit row."""
 
 
 @lru_cache(maxsize=256)
 def extend_statement(statement: Statement[RowT], counted: str) -> Statement[RowT]:
-    """Returns a statement with the same rows that also writes the audit, if the function changed something.
+    """Returns a statement that returns the same rows, and writes an audit row if the function changed something.
 
-    `queue.audited_state` is stable, so it returns the state before the statement.
+    `queue.audited_state` is a stable function, so it returns the state before the statement.
     """
     kinds = WRITE_AUDIT.types[:9]
     first = len(statement.types) + 1

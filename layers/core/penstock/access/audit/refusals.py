@@ -1,7 +1,7 @@
-"""Counts refused requests, failed sign-ins and readings of messages for the audit.
+"""Counts refused requests, failed sign-ins and message reads for the audit log.
 
-Each row counts one minute, one caller and one error, or one queue that the caller has read from. The first row is
-written at once. Later rows are written together every ten seconds. Other requests that are admitted cost nothing.
+Each row counts one minute, one caller and one error, or one queue that the caller has read. The first row is written
+at once. Later rows are written together every ten seconds. Accepted requests cost nothing, except message reads.
 """
 
 import asyncio
@@ -22,9 +22,8 @@ T = TypeVar("T")
 
 WRITE_SECONDS: Final = 10.0
 MOST_CALLERS: Final = 200
-"""A process tells this many callers and errors apart between two writes. The process counts further callers and errors
-together.
-"""
+"""The most callers and errors that a process counts separately between two writes. The process counts all others
+together."""
 LONGEST_TEXT: Final = 256
 REFUSING: Final = (
     errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MissingAuthenticationToken,
@@ -32,13 +31,13 @@ REFUSING: Final = (
 )  # fmt: skip
 OTHERS: Final = "(others)"
 READING: Final = "penstock:ReadMessages"
-"""The name in the audit of a request that shows bodies of messages without receiving them."""
+"""The audit log's name for a request that shows message bodies without receiving the messages."""
 
 _denied = re.compile(r"to perform: (\S+) on resource: (\S+) ").search
 
 
 class Refusal(NamedTuple):
-    """The caller who was refused, the interface, and the error. Without an error the caller has read from a queue."""
+    """A refused caller, the interface and the error. `error` is None if the caller has read a queue."""
 
     account_id: str
     interface: str
@@ -57,15 +56,13 @@ class RefusedRequest(Actor, Protocol):
 
 
 class Caches(Protocol):
-    """The part of `Environment` that keeps the counts of the process."""
+    """The part of `Environment` that stores the counts of the process."""
 
     def cache(self, kind: type[T]) -> T: ...
 
 
 class Refusals:
-    """The refusals of a process since its last write. Each refusal has the action and the target of its first
-    request.
-    """
+    """The refusals since the last write. Each refusal has the action and target of its first request."""
 
     def __init__(self) -> None:
         self._counts: dict[Refusal, int] = {}
@@ -73,7 +70,6 @@ class Refusals:
         self._written_at = -WRITE_SECONDS
 
     def add(self, refusal: Refusal, action: str, target: str) -> None:
-        """Counts a refusal."""
         if refusal not in self._counts and len(self._counts) >= MOST_CALLERS:
             refusal = Refusal(refusal.account_id, refusal.interface, None, None, OTHERS, refusal.error)
             target = target if refusal.error else OTHERS
@@ -81,7 +77,7 @@ class Refusals:
         self._first.setdefault(refusal, (action, target))
 
     def write(self) -> Operation[None]:
-        """Writes any counts if ten seconds have passed."""
+        """Writes the counts if ten seconds have passed since the last write."""
         if not self._counts or monotonic() < self._written_at + WRITE_SECONDS:
             return
         self._written_at = monotonic()
@@ -93,7 +89,7 @@ class Refusals:
 
 
 def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str) -> Operation[T]:
-    """Runs an operation, and counts its error if the error refuses the caller. Raises the errors of the operation."""
+    """Runs an operation and counts the error if the operation refuses the caller. Raises the operation's errors."""
     try:
         return (yield from operation)
     except AwsError as error:
@@ -102,14 +98,16 @@ def watch_refusals(operation: Operation[T], request: RefusedRequest, action: str
 
 
 def note_refusal(error: AwsError, request: RefusedRequest, action: str) -> Operation[None]:
-    """Counts like `count_refusal`, and writes the counts if ten seconds have passed."""
+    """Counts the error, and writes the counts if ten seconds have passed."""
     count_refusal(error, request, action)
     yield from request.environment.cache(Refusals).write()
 
 
 def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
-    """Counts a request that shows messages of a queue without receiving them, and writes the counts as `note_refusal`
-    does. Without QUEUE_ACCESS=sigv4 the caller is not known, and the function counts nothing.
+    """Counts a request that shows a queue's messages without receiving them, and writes the counts if ten seconds
+    have passed.
+
+    Counts nothing unless QUEUE_ACCESS is `sigv4`, because the caller is unknown.
     """
     if request.user is None:
         return
@@ -119,7 +117,6 @@ def note_reading(arn: str, request: RefusedRequest) -> Operation[None]:
 
 
 def describe_caller(request: RefusedRequest, error: str | None, queue: str = "") -> Refusal:
-    """Returns the caller of a request, with the error or the queue that it is counted with."""
     actor = None if request.user is None else request.user.principal.arn
     key_id = None if request.key_id is None else shorten(request.key_id)
     address = shorten(request.client_address)
@@ -127,7 +124,7 @@ def describe_caller(request: RefusedRequest, error: str | None, queue: str = "")
 
 
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
-    """Counts an error that refuses the caller, once. `action` is used if the error names no action."""
+    """Counts an error that refuses the caller, at most once. `action` is used if the error names no action."""
     if not isinstance(error, REFUSING) or getattr(error, "is_noted", False):
         return
     error.__dict__["is_noted"] = True
@@ -148,5 +145,5 @@ async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object
 
 
 def shorten(text: str) -> str:
-    """Returns a text that PostgreSQL can store, of limited length."""
+    """Removes the characters that PostgreSQL cannot store, and truncates the text."""
     return clean(text)[:LONGEST_TEXT]

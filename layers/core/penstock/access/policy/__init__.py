@@ -1,1 +1,1 @@
-"""Policies: Evaluates IAM's JSON for a caller, an action, a queue or topic, and the circumstances of the request."""
+"""Evaluates IAM policies in JSON for a caller, an action, a resource and the request's condition keys."""

@@ -1,4 +1,4 @@
-"""Checks the form of a queue's or topic's policy before the policy is stored.
+"""Validates a queue's or topic's policy before it is stored.
 
 Sources: "Grammar of the IAM JSON policy language", "IAM JSON policy elements: Condition operators" (IAM User Guide);
 "Amazon SQS policy quotas"
@@ -19,8 +19,8 @@ from .statements import as_list, find_misspelling
 MOST_BRACKETS = 500  # a policy with 20 statements has 100 patterns
 
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
-# Patterns are compiled when a policy is checked, since every function imports this module. An account, an identity of
-# IAM or STS, or the id that AWS shows for an identity that was deleted.
+# Matches an account, an IAM or STS identity, or the id that AWS shows for a deleted identity. The patterns are
+# compiled when a policy is checked, because every function imports this module.
 _PRINCIPAL = r"\*|[0-9]{12}|[A-Z0-9]{16,128}|arn:aws:(iam|sts)::[0-9]{12}:(root|[a-z-]+/[A-Za-z0-9_+=,.@/-]+)"
 _ACTION = r"\*|([A-Za-z0-9*?-]+):([A-Za-z*?]+)"
 _OPERATOR = (
@@ -44,10 +44,10 @@ SNS_ACTIONS = frozenset((
 
 
 class PolicyProblem(NamedTuple):
-    """The reason why AWS does not store a policy.
+    """The reason why AWS refuses a policy.
 
-    `kind`: form, principal, action, or (for too many) statements and actions. `found`: the wrong action, or the
-    number of statements or actions.
+    `kind` is form, principal, action, or (if there are too many) statements or actions. `found` is the wrong action,
+    or the number of statements or actions.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class PolicyProblem(NamedTuple):
 
 
 class PolicyRules(NamedTuple):
-    """What a service allows in policies of its resources. `actions` are names in lower case."""
+    """The rules for resource policies of one service. `actions` are names in lower case."""
 
     service: str
     actions: frozenset[str]
@@ -68,7 +68,7 @@ SNS_RULES = PolicyRules("sns", SNS_ACTIONS, 100, None)
 
 
 def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:
-    """Returns the first problem of a policy of a queue or topic, or None."""
+    """Returns the first problem of a resource policy, or None."""
     if text.count("[") + text.count("{") > MOST_BRACKETS * rules.most_statements // SQS_RULES.most_statements:
         return PolicyProblem("form")
     try:
@@ -107,7 +107,7 @@ def _check_statement(statement: dict[str, object], rules: PolicyRules) -> Iterat
 
 
 def _has_principals(element: object) -> bool:
-    """Returns whether an element Principal is `*`, or names at least one principal of each of its kinds."""
+    """Returns whether an element Principal is `*`, or names at least one principal of each kind."""
     if element == "*":
         return True
     if not isinstance(element, dict) or not element or not element.keys() <= _PRINCIPAL_KINDS:
@@ -119,7 +119,7 @@ def _has_principals(element: object) -> bool:
 
 
 def _is_known(action: str, rules: PolicyRules) -> bool:
-    """Returns whether a pattern may name an action of the service. A name with a wildcard is not looked up."""
+    """Returns whether a pattern can match an action of the service. A name with a wildcard is always accepted."""
     parts = re.fullmatch(_ACTION, action)
     if parts is None:
         return False
@@ -129,9 +129,7 @@ def _is_known(action: str, rules: PolicyRules) -> bool:
 
 
 def has_known_operators(condition: object) -> bool:
-    """Returns whether IAM has all operators of an element Condition, and each operator has at least one key and its
-    values.
-    """
+    """Returns whether IAM defines all operators of an element Condition, and each operator has a key with values."""
     return isinstance(condition, dict) and all(
         re.fullmatch(_OPERATOR, operator.lower())
         and isinstance(keys, dict)
@@ -144,6 +142,6 @@ def has_known_operators(condition: object) -> bool:
 
 
 def _list_texts(value: object) -> list[str]:
-    """Returns the texts of a text or a list of texts, and an empty list for other values."""
+    """Returns a text as a list, a list's texts, or an empty list for other values."""
     texts = [element for element in as_list(value) if isinstance(element, str) and element]
     return texts if len(texts) == len(as_list(value)) else []

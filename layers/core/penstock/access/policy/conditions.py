@@ -1,10 +1,10 @@
-"""Evaluates the tests in the element Condition of a policy for a request.
+"""Evaluates a policy's element Condition for a request.
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
-global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, each also with
-`IfExists`, with `ForAnyValue:` and with `ForAllValues:`, and the keys in KEYS. Each of our keys has at most one value.
-Tests with other operators or keys are unsupported: an Allow with such a test never applies, and a Deny with such a test
-applies as if the test held.
+global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, with and without
+`IfExists`, `ForAnyValue:` and `ForAllValues:`, and the keys in KEYS. Each supported key has at most one value. A
+Condition with another operator or key is unsupported: an Allow with such a Condition never applies, and a Deny always
+applies if its other elements match.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .patterns import compiled
 
-# The names are in lower case, since IAM ignores the case of key names.
+# The names are in lower case, because IAM ignores the case of key names.
 KEYS = frozenset((
     "aws:principalaccount", "aws:principalarn", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
     "aws:sourceip", "aws:username",
@@ -25,7 +25,7 @@ Test = Callable[[str], bool]
 class Condition(NamedTuple):
     """A test of one condition key.
 
-    `is_negated` means that no wanted value may match. `if_missing` is the result if the request lacks the key.
+    `is_negated` means that no wanted value must match. `if_missing` is the result for a request without the key.
     """
 
     key: str
@@ -34,7 +34,7 @@ class Condition(NamedTuple):
     if_missing: bool
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        """Returns whether the test holds. `values` has the request's values, by key in lower case."""
+        """Returns whether the condition is true. `values` has the request's values by key, in lower case."""
         value = values.get(self.key)
         if value is None:
             return self.if_missing
@@ -79,14 +79,14 @@ def _read(operator: str, key: str, wanted: list[str] | None) -> Condition | None
 
 
 def _list_texts(wanted: object) -> list[str] | None:
-    """Returns the wanted values from a text, a number, a boolean or a list of them, or None for other types."""
+    """Returns the wanted values of a text, number, boolean or list, or None for other types."""
     values = wanted if isinstance(wanted, list) else [wanted]
     if not all(isinstance(value, (str, int, float)) for value in values):
         return None
     return [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
 
 
-# --- operators: functions from a wanted value to a test; None for an impossible value ---------------------------
+# --- operators: functions from a wanted value to a test, or to None for an impossible value -----------------------
 def _is_equal(wanted: str) -> Test:
     return wanted.__eq__
 
@@ -101,7 +101,7 @@ def _is_like(wanted: str) -> Test:
 
 
 def _is_like_arn(wanted: str) -> Test | None:
-    """Compares each of the six parts of an ARN separately; ArnEquals and ArnLike do the same."""
+    """Compares each of an ARN's six parts separately. ArnEquals and ArnLike are the same."""
     parts = wanted.split(":", 5)
     if len(parts) != 6:
         return None

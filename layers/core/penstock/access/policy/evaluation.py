@@ -1,7 +1,7 @@
 """Evaluates policies of users, queues and topics for a request ("Policy evaluation logic", IAM User Guide).
 
-An explicit Deny wins over an Allow. The result is "no match" if no statement applies. Results are cached: a policy is
-evaluated once for each caller, action, resource and combination of values that it compares.
+An explicit Deny wins over an Allow. Results are cached by caller, action, resource and the values that the policy
+compares.
 """
 
 from enum import Enum
@@ -14,9 +14,7 @@ MOST_DECISIONS = 4096
 
 
 class Decision(Enum):
-    """The result of a policy. ACCOUNT_ALLOWED means that the policy allows the caller's account, not the caller by
-    name.
-    """
+    """The result of a policy. ACCOUNT_ALLOWED: the policy allows the caller's account, but does not name the caller."""
 
     ALLOWED = "allowed"
     ACCOUNT_ALLOWED = "account allowed"
@@ -25,12 +23,12 @@ class Decision(Enum):
 
 
 def evaluate(policy: str | None, request: AccessRequest) -> Decision:
-    """Evaluates the policy of a queue or topic, as JSON text. None means that the queue or topic has no policy."""
+    """Evaluates the policy of a queue or topic, in JSON. None means that the resource has no policy."""
     return _evaluate_stored(policy, request, of_user=False)
 
 
 def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision:
-    """Evaluates a user's policies. Policies of users have no element Principal."""
+    """Evaluates a user's policies, which have no element Principal."""
     decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
     return next(
         (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions),
@@ -39,7 +37,7 @@ def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision
 
 
 def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:
-    """Returns whether an Allow of a user's policies names the action, for any resource and condition."""
+    """Returns whether a user's policies allow the action for any resource and condition."""
     return any(
         not statement.denies and statement.is_complete and statement.names(action)
         for policy in policies
@@ -73,7 +71,7 @@ def _find_decision(
 
 
 def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
-    """Returns whether a Deny concerns this caller. A Deny for an account concerns all its users."""
+    """Returns whether a Deny applies to this caller. A Deny for an account applies to all its users."""
     if statement.principals is None:
         return True
     named = statement.principals.name(principal) or statement.principals.name_account(principal)

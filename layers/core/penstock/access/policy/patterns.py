@@ -1,16 +1,17 @@
-"""Patterns of policies: `*` is any text, `?` any character ("IAM JSON policy elements: Resource", IAM User Guide)."""
+"""Matches policy patterns: `*` stands for any text, `?` for any character ("IAM JSON policy elements: Resource", IAM
+User Guide)."""
 
 from functools import lru_cache
 
-# The size of the cache; a topic's policy has at most 7,500 patterns.
+# The size of the cache. A topic's policy has at most 7,500 patterns.
 MOST_PATTERNS = 16_384
 
 
 class Pattern:
     """A compiled pattern.
 
-    Each bit of one number is a place in the pattern that the text read so far may have reached. Each character of the
-    text therefore takes one step, however many `*` the pattern has, and no pattern is slow.
+    The pattern is a state machine. Each bit of a number is a position in the pattern that the text can have reached.
+    Each character of the text takes one step, however many `*` the pattern has.
     """
 
     __slots__ = ("_accepted", "_any", "_exact", "_loops", "_positions")
@@ -20,11 +21,11 @@ class Pattern:
         self._loops = self._any = 0
         self._positions: dict[
             str, int
-        ] = {}  # for each character; the lowest bit is the place before the first
+        ] = {}  # by character; the lowest bit is the position before the first character
         at = 1
         for character in text:
             if character == "*":
-                self._loops |= at  # the places of `*`, which any character keeps
+                self._loops |= at  # the positions of `*`, which match any character
                 continue
             at <<= 1
             if character == "?":
@@ -34,7 +35,6 @@ class Pattern:
         self._accepted = at
 
     def matches(self, text: str) -> bool:
-        """Returns whether the whole text matches."""
         if self._exact is not None:
             return text == self._exact
         reached = 1
@@ -48,6 +48,4 @@ class Pattern:
 
 
 compiled = lru_cache(MOST_PATTERNS)(Pattern)
-"""Returns the pattern of a text. Patterns are cached, since conditions of many requests compare with the same
-patterns.
-"""
+"""Returns the compiled pattern from the cache. Many requests compare with the same patterns."""

@@ -1,14 +1,14 @@
-"""Describes a request for the evaluation of policies: its caller, action, resource and circumstances."""
+"""Describes a request to policy evaluation: caller, action, resource and condition keys."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Principal(NamedTuple):
-    """A caller: an account's root user, a user of an account, or a service that acts for a resource.
+    """A caller: an account's root user, another user, or a service that acts for a resource.
 
-    `arn`: the caller's ARN in IAM, `arn:aws:iam::111122223333:user/billing` or `…:root`. `service`: the name of a
-    service, such as `sns.amazonaws.com`. A service has neither account nor ARN.
+    `arn` is the caller's ARN in IAM: `arn:aws:iam::111122223333:user/billing` or `…:root`. `service` is a service's
+    name, such as `sns.amazonaws.com`. A service has neither account nor ARN.
     """
 
     account_id: str | None
@@ -17,7 +17,7 @@ class Principal(NamedTuple):
 
     @property
     def is_root(self) -> bool:
-        """Whether this caller is the root user, who may do everything in the account unless a Deny applies."""
+        """Whether this caller is the root user, who can do everything in the account unless a Deny applies."""
         return self.arn is not None and self.arn.endswith(":root")
 
     @property
@@ -27,14 +27,14 @@ class Principal(NamedTuple):
 
 
 def make_root(account_id: str) -> Principal:
-    """Returns the root user of an account: the caller with a key that belongs to no user."""
+    """Returns the root user of an account. A key without a user belongs to the root user."""
     return Principal(account_id, f"arn:aws:iam::{account_id}:root")
 
 
 class AccessRequest(NamedTuple):
-    """`action`: IAM's name in lower case, such as `sqs:sendmessage`. `arn`: the ARN of the queue or topic.
+    """`action` is IAM's name in lower case, such as `sqs:sendmessage`. `arn` is the queue's or topic's ARN.
 
-    `keys`: the condition keys that the request has (`conditions.KEYS`), each with its value.
+    `keys` maps the request's condition keys (`conditions.KEYS`) to values.
     """
 
     principal: Principal

@@ -1,8 +1,9 @@
-"""The statements of a policy: IAM's JSON, of a user, a queue or a topic.
+"""Parses the statements of a policy of a user, queue or topic.
 
-A statement applies to a request if all of its elements match. An Allow never applies if it lacks an element, or has an
-unknown element or a policy variable (`${…}`). In a Deny such an element counts as matching. Sources: "IAM JSON policy
-element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
+A statement applies to a request if all its elements match. An Allow never applies if an element is missing, unknown,
+or contains a policy variable (`${…}`). In a Deny such an element counts as matching.
+
+Sources: "IAM JSON policy element reference" (IAM User Guide), "Overview of managing access" (SQS Developer Guide).
 """
 
 import re
@@ -23,14 +24,12 @@ _ELEMENTS = frozenset((
 _DOCUMENT = frozenset(("Version", "Id", "Statement"))
 _VERSIONS = ("2008-10-17", "2012-10-17")
 
-# The size of the cache; the longest policy has 30,720 bytes.
+# The size of the cache. The longest policy has 30,720 bytes.
 MOST_POLICIES = 256
 
 
 class Principals(NamedTuple):
-    """The callers that an element Principal names. `accounts` are ids of accounts. Each id stands for all callers of
-    the account.
-    """
+    """The callers that an element Principal names. Each id in `accounts` includes all callers of the account."""
 
     everybody: bool
     accounts: frozenset[str]
@@ -38,9 +37,7 @@ class Principals(NamedTuple):
     services: frozenset[str]
 
     def name(self, principal: Principal) -> bool:
-        """Returns whether the element names this caller directly: as `*`, a service, a user, or the root user of an
-        account.
-        """
+        """Returns whether the element names this caller: `*`, a service, a user, or the account's root user."""
         return (
             self.everybody
             or principal.arn in self.arns
@@ -49,12 +46,11 @@ class Principals(NamedTuple):
         )
 
     def name_account(self, principal: Principal) -> bool:
-        """Returns whether the element names the caller's account."""
         return principal.account_id in self.accounts
 
 
 class Patterns(NamedTuple):
-    """The texts of Action or Resource, or (`is_negated`) of NotAction or NotResource."""
+    """The patterns of Action or Resource. `is_negated`: of NotAction or NotResource."""
 
     patterns: tuple[Pattern, ...]
     is_negated: bool
@@ -66,8 +62,8 @@ class Patterns(NamedTuple):
 class PolicyStatement(NamedTuple):
     """One statement. A field is None if the element is missing or unsupported.
 
-    `is_complete`: no element is unsupported or missing; otherwise an Allow never applies. `principals`: The principal
-    is None in a user's policy, which concerns that user.
+    `is_complete` is false if an element is missing or unsupported; an Allow then never applies. `principals` is None
+    in a user's policy, which applies to that user.
     """
 
     denies: bool
@@ -79,7 +75,6 @@ class PolicyStatement(NamedTuple):
     conditions: tuple[Condition, ...] | None
 
     def applies_to(self, request: AccessRequest) -> bool:
-        """Returns whether the statement's action, resource and conditions match."""
         return (
             (self.denies or self.is_complete)
             and self.names(request.action)
@@ -90,12 +85,11 @@ class PolicyStatement(NamedTuple):
         )
 
     def names(self, action: str) -> bool:
-        """Returns whether the statement's element Action matches."""
         return self.actions is None or self.actions.match(action)
 
 
 class Policy(NamedTuple):
-    """The statements, and the keys that their conditions compare."""
+    """The statements, and the condition keys that they compare."""
 
     statements: tuple[PolicyStatement, ...]
     keys: tuple[str, ...]
@@ -103,14 +97,14 @@ class Policy(NamedTuple):
 
 @lru_cache(maxsize=MOST_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
-    """Parses a policy; a text that is not JSON has no statements. The text is the cache key, so changes take effect."""
+    """Parses a policy. A text that is not JSON has no statements. The text is the cache key, so changes take effect."""
     statements = tuple(_parse_statement(statement, of_user) for statement in list_statements(text))
     keys = {condition.key for statement in statements for condition in statement.conditions or ()}
     return Policy(statements, tuple(sorted(keys)))
 
 
 def list_statements(text: str) -> list[dict[str, object]]:
-    """Returns the statements of a policy in JSON that are objects, or an empty list if the text is not a policy."""
+    """Returns the statements of a JSON policy that are objects, or an empty list if the text is not a policy."""
     try:
         document = decode_json(text)
     except (ValueError, RecursionError):
@@ -120,10 +114,10 @@ def list_statements(text: str) -> list[dict[str, object]]:
 
 
 def find_misspelling(text: str) -> str | None:
-    """Returns the first element, version or effect that IAM does not define, or a Sid that occurs twice. Returns None
-    if the policy has no such fault or is not a JSON object.
+    """Returns the first element, version or effect that IAM does not define, or a duplicate Sid. Returns None if the
+    policy is correct or is not a JSON object.
 
-    Sources: "IAM JSON policy elements reference", the pages of Version and Sid (IAM User Guide).
+    Sources: "IAM JSON policy elements reference", the pages about Version and Sid (IAM User Guide).
     """
     try:
         document = decode_json(text)
@@ -157,7 +151,7 @@ def _find_misspelt_statement(statements: list[object]) -> str | None:
 
 
 def _find_foreign_resource(policy: str) -> str | None:
-    """Returns a problem if the partition of a resource can never be `aws`: such a resource would match nothing."""
+    """Returns a problem if a resource's partition cannot be `aws`. Such a resource never matches."""
     for statement in list_statements(policy):
         for text in (*as_list(statement.get("Resource", [])), *as_list(statement.get("NotResource", []))):
             if isinstance(text, str) and text.startswith("arn:") and not _may_be_ours(text):
@@ -201,7 +195,7 @@ def _parse_patterns(fields: dict[str, object], element: str, *, lower: bool = Fa
 
 
 def _parse_principals(element: object) -> Principals | None:
-    """`"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds match no caller."""
+    """Parses `"*"`, `{"AWS": …}` and `{"Service": …}`. Other kinds match no caller."""
     if element is None:
         return None
     kinds = element if isinstance(element, dict) else {"AWS": element}
@@ -222,5 +216,5 @@ def _list_texts(value: object) -> list[str]:
 
 
 def as_list(value: object) -> list[object]:
-    """Returns a list, or the list of a single value."""
+    """Returns a list unchanged, and another value as a list of one."""
     return value if isinstance(value, list) else [value]

@@ -1,1 +1,1 @@
-"""Codecs between bytes and the types of requests and results, compiled once per type."""
+"""Encodes and decodes requests and results. The codecs are compiled once per type."""

@@ -1,14 +1,14 @@
-"""Decodes bodies of AWS JSON 1.0 to requests, and encodes results to bodies.
+"""The codec of AWS JSON 1.0: decodes requests and encodes results.
 
-msgspec decodes a body in one pass. If the decoder refuses a body, a second pass follows the shape of the type to find
-AWS's error: SerializationException for a text that is not JSON or a value of a wrong type, and MissingParameter for an
-absent required member. The second pass keeps surrogates without their other half, so that the check of a message's text
-names them and only this message fails. A member that is null counts as absent, and an unknown member is ignored. Source
-of the texts: recorded answers of the AWS JSON services.
+msgspec decodes a body in one pass. If msgspec refuses the body, a second pass finds AWS's error:
+SerializationException for a text that is not JSON or a value of a wrong type, and MissingParameter for an absent
+required member. The second pass keeps lone surrogates, so the check of a message's text refuses only that message. A
+null member counts as absent, and an unknown member is ignored. Source of the texts: recorded responses of the AWS
+JSON services.
 
-A long body may have long strings, but not many strings: decoding a million small members takes 0.3 s. The codec
-therefore checks the body's length without escapes and its quotes before the first pass. It checks brackets, braces and
-commas before the second pass.
+A valid long body has long strings, but not many strings. Decoding a million small members would take 0.3 s. Therefore
+the codec checks the unescaped length and the number of quotes before the first pass. It checks the number of
+brackets, braces and commas before the second pass.
 """
 
 from collections.abc import Callable
@@ -24,20 +24,20 @@ from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
-SHORT_BYTES = 131_072  # any body of at most this size is decoded within 6 ms
+SHORT_BYTES = 131_072  # any body of this size is decoded within 6 ms
 MAXIMUM_UNESCAPED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
-MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most twice 700 quotes
-# the number of brackets, braces and commas in a body whose values are all decoded
+MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most 1,400 quotes
+# the most brackets, braces and commas in a body that the second pass decodes
 MAXIMUM_STRUCTURAL_CHARACTERS = 50_000
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
-"""Returns the body of an answer with a result."""
+"""Encodes a result to a response body."""
 
 
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
-    """Returns a function that decodes a body. The decoder raises SerializationException or MissingParameter."""
+    """Returns a function that decodes a body. The function raises SerializationException or MissingParameter."""
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
@@ -54,11 +54,11 @@ def make_decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
 
 
 def check_long_body(body: bytes) -> None:
-    """Raises RequestEntityTooLarge, and SerializationException for more than 5,000 names and values.
+    """Raises RequestEntityTooLarge for a long body, and SerializationException for more than 5,000 names and values.
 
     Quotes inside a string are escaped and do not count.
     """
-    # \u0041 is five bytes longer than the character A, for which it stands.
+    # The escape \u0041 is five bytes longer than the character A.
     if len(body) > MAXIMUM_UNESCAPED_BYTES and len(body) - 5 * body.count(b"\\") > MAXIMUM_UNESCAPED_BYTES:
         raise RequestEntityTooLarge
     quotes = body.count(b'"')
@@ -67,15 +67,14 @@ def check_long_body(body: bytes) -> None:
 
 
 def has_too_many_values(body: bytes) -> bool:
-    """Returns whether a body has more than 50,000 brackets, braces and commas outside of strings."""
+    """Returns whether a body has more than 50,000 brackets, braces and commas outside strings."""
     outside = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     return sum(map(outside.count, (b"[", b"{", b","))) > MAXIMUM_STRUCTURAL_CHARACTERS
 
 
 def encode_error(error: AwsError) -> bytes:
-    """Returns `{"__type": …, "message": …}` with the error's other members. The Query code is in the header
-    `x-amzn-query-error`.
-    """
+    """Returns `{"__type": …, "message": …}` and the error's other members. The header `x-amzn-query-error` has the
+    Query code."""
     return encode(
         {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
     )
@@ -124,9 +123,7 @@ _TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolea
 
 
 def decode_scalar(kind: type, value: Any) -> Any:
-    """Returns the value if it is a text, number or truth value of this type. Raises SerializationException for a
-    value of another type.
-    """
+    """Returns the value if it is a text, number or boolean of this type. Otherwise raises SerializationException."""
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):

@@ -1,8 +1,8 @@
-"""Describes, in AWS's words, how a request violates the limits of its type (`msgspec.Meta`).
+"""Describes, with AWS's texts, how a request violates the limits of its type (`msgspec.Meta`).
 
     Value '' at 'name' failed to satisfy constraint: Member must have length greater than or equal to 1
 
-Source: answers quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90, webiny/webiny-js 5445).
+Source: responses quoted in public issues (aws-sdk-net 2495, SWO-GS/auto-tag 90, webiny/webiny-js 5445).
 """
 
 import re
@@ -13,24 +13,22 @@ import msgspec
 
 from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, read_structure
 
-MOST_QUOTED = 512  # the number of characters of a value that an error text repeats
+MOST_QUOTED = 512  # the most characters of a value that an error text quotes
 
 Problems = list[str]
 
 
 def describe_problem(shown: str, path: str, reason: str) -> str:
-    """Returns one violation in AWS's form."""
     return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
 
 
 def describe_violations(problems: Sequence[str]) -> str:
-    """Returns the text of the error for these violations."""
+    """Returns the error text for these violations."""
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
-    """Returns the violations of a text or number."""
     reasons = (
         _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     )
@@ -60,14 +58,14 @@ def size_reasons(limits: Limits, size: int, of: str) -> Iterable[str]:
 
 # --- decoded requests ------------------------------------------------------------------------------------------------
 def find_violations(request: msgspec.Struct) -> Problems:
-    """Returns the violations of a decoded request. The function returns at once if the type has no limits."""
+    """Returns the violations of a decoded request. Returns at once if the type has no limits."""
     shape = _find_limits(type(request))
     return [] if shape is None else list(_find_in_structure(shape, request, ""))
 
 
 @cache
 def _find_limits(request: type[msgspec.Struct]) -> Structure | None:
-    """Returns the shape of a request type that has limits."""
+    """Returns the request type's shape, or None if the type has no limits."""
     shape = read_structure(request)
     return shape if _has_limits(shape) else None
 
@@ -90,7 +88,7 @@ def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator
 
 
 def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
-    """Returns the violations in a value. Maps of requests have no limits."""
+    """Returns the violations in a value. Maps in requests have no limits."""
     if isinstance(shape, Scalar) and isinstance(value, str | int):
         yield from find_scalar_problems(shape.limits, value, path)
     elif isinstance(shape, List) and isinstance(value, list):
@@ -101,5 +99,5 @@ def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
 
 
 def build_display_name(member: Member) -> str:
-    """Returns the member's name in AWS's texts, which begins with a small letter."""
+    """Returns the member's name in AWS's error texts, which starts with a lower-case letter."""
     return member.name[:1].lower() + member.name[1:]

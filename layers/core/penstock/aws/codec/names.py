@@ -1,13 +1,13 @@
-"""Names of members in Query and XML, if these differ from the member's name.
+"""Declares the names of members in Query and XML where they differ from the member's own name.
 
-JSON uses the member's name. Query and XML need more names for lists and maps, and the services differ: SQS flattens
-(`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
-declares this in its type: `Annotated[dict[str, str] | None, name_flat_map("Attribute", "Name", "Value")]`.
-A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
-The JSON of the Query protocol uses the member's name, unless AWS's answers have another name (`json`).
+JSON uses the member's name. Query and XML need more names for lists and maps. SQS flattens them (`Attribute.1.Name`,
+repeated `<Attribute>` elements), SNS wraps them (`Attributes.entry.1.key`, `<Tags><member>`). A member's type
+declares the names: `Annotated[dict[str, str] | None, name_flat_map("Attribute", "Name", "Value")]`. A list or map
+without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models. The JSON
+responses of the Query protocol use the member's name, except where `json` gives another name.
 
-REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
-Source: the `location` and `locationName` traits of the models.
+REST-JSON sends some members outside the body: `Annotated[str, in_path()]`, `Annotated[str | None,
+in_query("State")]`. Source: the `location` and `locationName` traits of the models.
 """
 
 from typing import Any, Literal
@@ -15,26 +15,26 @@ from typing import Any, Literal
 import msgspec
 
 Unsupported = Any
-"""A member of AWS's model that Penstock refuses with any value."""
+"""A member of AWS's model that Penstock refuses, whatever the value."""
 
 
 class Request(msgspec.Struct, rename="pascal", gc=False):
     """Base class of requests, with AWS's PascalCase names.
 
-    Requests contain no cycles, so garbage collection may skip them.
+    Requests contain no cycles, so the garbage collector skips them.
     """
 
 
 class Result(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of results and their parts. The encoder omits members whose value is the default."""
+    """Base class of results and their parts. The encoder omits members with default values."""
 
 
 class RestMessage(msgspec.Struct, rename="pascal", omit_defaults=True, gc=False):
-    """Base class of the requests, results and parts of REST-JSON. The encoder omits absent members."""
+    """Base class of requests, results and parts in REST-JSON. The encoder omits absent members."""
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """Holds the names of one list or map. `tag` is the repeated element; maps also name their `key` and `value`."""
+    """The names of one list or map. `tag` is the repeated element; maps also have `key` and `value`."""
 
     flat: bool
     tag: str
@@ -48,35 +48,32 @@ WRAPPED_MAP = Naming(flat=False, tag="entry")
 
 
 def name_flat_list(tag: str, json: str = "") -> msgspec.Meta:
-    """Returns a list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
+    """Declares a list with the items `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, json=json)})
 
 
 def name_flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
-    """Returns a map whose entries are `tag.1.key` / `tag.1.value` in Query and repeated `<tag>` in XML."""
+    """Declares a map with the entries `tag.1.key` and `tag.1.value` in Query and repeated `<tag>` in XML."""
     return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, key=key, value=value)})
 
 
 def name_map_entries(key: str, value: str) -> msgspec.Meta:
-    """Returns a map below `Member.entry.N` with its own names for keys and values."""
+    """Declares a map below `Member.entry.N` with its own names for keys and values."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 
 class ParameterLocation(msgspec.Struct, frozen=True):
-    """The place outside of the body where a REST-JSON request has a member. `name` is the parameter's name in the
-    query
-    string.
-    """
+    """The place of a REST-JSON request's member outside the body. `name` is the query string parameter's name."""
 
     where: Literal["path", "query"]
     name: str = ""
 
 
 def in_path() -> msgspec.Meta:
-    """Returns the part of the path behind the resource's name."""
+    """Declares a member that follows the resource's kind in the path."""
     return msgspec.Meta(extra={"location": ParameterLocation("path")})
 
 
 def in_query(name: str) -> msgspec.Meta:
-    """Returns a parameter of the query string."""
+    """Declares a parameter of the query string."""
     return msgspec.Meta(extra={"location": ParameterLocation("query", name)})

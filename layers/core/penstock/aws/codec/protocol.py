@@ -1,4 +1,4 @@
-"""The protocols of requests and of their answers."""
+"""The protocols of requests and responses."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON names the action by method and path. The other protocols have
-    form parameters with `Action`.
+    """JSON is AWS JSON 1.0 with `X-Amz-Target`. REST_JSON names the action by method and path. The other protocols
+    send forms with `Action`.
 
-    The answer to QUERY is XML. The answer to QUERY_JSON is JSON, as the header `Accept` requests. PAGE is a page for
-    a browser.
+    QUERY responds with XML. QUERY_JSON responds with JSON, which the header `Accept` requests. PAGE responds with a
+    page for a browser.
     """
 
     JSON = "json"
@@ -22,8 +22,8 @@ class Protocol(Enum):
     PAGE = "page"
 
 
-# Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: the kind of a resource, and a
-# resource's name. Older clients end the path of all mappings with a slash.
+# Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource
+# name. Older clients append a slash to the path of all mappings.
 _RESOURCE = re.compile(
     r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags)(?:/(.*))?", re.DOTALL
 ).fullmatch
@@ -31,14 +31,14 @@ _PREFIXES = ("/schedule", "/tags", "/2015-03-31/event", "/2017-03-31/tags")
 _MAPPINGS = "2015-03-31/event-source-mappings"
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
-"""The methods for which a path of `find_rest_resource` gets an answer in AWS's form. No action has PATCH."""
+"""The methods that get an error in AWS's form on a path of `find_rest_resource`. No action uses PATCH."""
 
 
 def find_rest_resource(path: str) -> tuple[str, str | None] | None:
-    """Returns kind and label of the resource at a REST-JSON path, or None: `/schedules/a` is `("schedules", "a")`.
+    """Returns the kind and the label of the resource at a REST-JSON path, or None. `/schedules/a` returns
+    `("schedules", "a")`.
 
-    Some servers pass a path on as the client wrote it, and other servers decode it. No label has a percent sign, so
-    both forms work.
+    Some servers decode the path and others do not. Both forms work, because no label contains a percent sign.
     """
     match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
@@ -51,7 +51,7 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
 def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """Returns the protocol of a request, by its path and its headers (names in lower case).
 
-    A form belongs to the Query protocol even if the client adds X-Amz-Target, as some clients do.
+    A form uses the Query protocol even if the client adds X-Amz-Target, as some clients do.
     """
     if path != "/" and find_rest_resource(path) is not None:
         return Protocol.REST_JSON
@@ -65,8 +65,8 @@ def detect_protocol(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 def is_json_preferred(accept: bytes) -> bool:
     """Returns whether `Accept` prefers `application/json` to XML and HTML (RFC 9110, 12.5.1).
 
-    A wildcard states no preference, and a browser names HTML first, so both get XML. The result is cached, since a
-    client sends the same header with every request. A header longer than any client's header gets XML.
+    A wildcard expresses no preference, and browsers prefer HTML; both get XML. The result is cached, because a client
+    sends the same header with every request. A header longer than any client's gets XML.
     """
     if len(accept) > 1024:
         return False
@@ -83,7 +83,7 @@ _KINDS = frozenset((_JSON, b"application/xml", b"text/xml", b"text/html", b"appl
 
 
 def _parse_weight(parameters: list[bytes]) -> float:
-    """Returns the value of `q=0.8`. A missing value counts as 1, and an invalid value counts as 0."""
+    """Returns the value of `q=0.8`. A missing value counts as 1, an invalid value as 0."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -1,11 +1,11 @@
-"""The Query protocol: decodes form bodies and query strings to requests.
+"""The codec of the Query protocol: decodes form bodies and query strings.
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-First the names are split at their dots into a tree, in time proportional to the text. An index is a key like any other
-(`Attribute.999999999` is one entry, not an array). The depth and the number of parameters are bounded. The tree is then
-decoded along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
-reference's examples, which also leave the index out (`AttributeName=All`, `Attribute.Name=…`).
+The names are split at their dots into a tree, in linear time. An index is a key like any other, so
+`Attribute.999999999` is one entry. The depth and the number of parameters are bounded. The tree is then decoded
+according to the request type. Sources: the Query serializer's traits in the models (names), the examples of the SQS
+API reference, which also omit the index (`AttributeName=All`, `Attribute.Name=…`).
 """
 
 import re
@@ -27,7 +27,7 @@ from penstock.errors import (
 from .names import Naming
 from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, read_structure
 
-# A batch of SQS has at most 400 parameters, and a message of SNS has three for each of its attributes.
+# An SQS batch has at most 400 parameters. An SNS message has three parameters per attribute.
 MAXIMUM_PARAMETERS = 5_000
 MAXIMUM_DEPTH = 8
 MAXIMUM_DECODED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
@@ -43,12 +43,11 @@ _BOOLEANS = {"true": True, "false": False}
 
 # --- text to tree ----------------------------------------------------------------------------------------------------
 def parse(*texts: bytes) -> Tree:
-    """Returns the parameters of the query string and the form body. A later parameter replaces an earlier parameter
-    of the same name.
+    """Returns the parameters of the query string and the form body. A later parameter replaces an earlier one of the
+    same name.
 
-    Raises MalformedQueryString for too many parameters, for a name that is too deep or is both a value and a prefix,
-    and for a text that is not UTF-8. Raises RequestEntityTooLarge if the texts without escapes are longer than any
-    valid request.
+    Raises MalformedQueryString for too many parameters, a name that is too deep or both a value and a prefix, and a
+    text that is not UTF-8. Raises RequestEntityTooLarge if the unescaped texts are longer than any valid request.
     """
     tree: Tree = {}
     if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
@@ -74,18 +73,18 @@ def _unquote(text: bytes) -> str:
 
 
 def unquote(text: bytes) -> bytes:
-    """Decodes `%41` to `A`. A percent sign that begins no escape stays in the text, as in browsers.
+    """Decodes `%41` to `A`. Keeps a percent sign without an escape, like browsers.
 
-    Python's function takes 0.3 µs per escape, which is 0.6 s for a body full of escapes. Therefore the decoder of
-    quoted-printable, which reads `=41` and is written in C, decodes many escapes in 3 ns each. Raises
-    MalformedQueryString if a text with many escapes has a percent sign that begins no escape.
+    Python's function takes 0.3 µs per escape, or 0.6 s for a body full of escapes. Therefore many escapes are decoded
+    with the quoted-printable decoder, which is written in C, reads `=41` and takes 3 ns per escape. Raises
+    MalformedQueryString if a text with many escapes also has a percent sign without an escape.
     """
     escapes = text.count(b"%")
     if escapes <= FEW_ESCAPES:
         return unquote_to_bytes(text)
     if 3 * escapes <= len(text):
-        # The number is exact because each = now begins an escape. A valid escape makes the decoded text two bytes
-        # shorter, and an invalid escape does not. Otherwise only a soft line break makes the text shorter.
+        # Each = now starts an escape. A valid escape makes the decoded text two bytes shorter; an invalid escape does
+        # not. Only a soft line break also makes the text shorter.
         marked = text.replace(b"=", b"%3D").translate(_PERCENT_TO_EQUALS)
         decoded = a2b_qp(marked)
         soft_break = b"=\r" in marked or b"=\n" in marked
@@ -114,7 +113,7 @@ def _make_conflict(name: str) -> MalformedQueryString:
 # --- tree to request -------------------------------------------------------------------------------------------------
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
-    """Returns a function that decodes parameters. The decoder raises MissingParameter or InvalidParameterValue."""
+    """Returns a function that decodes parameters. The function raises MissingParameter or InvalidParameterValue."""
     shape = read_structure(request)
     return lambda tree: _decode_structure(shape, tree, "")
 
@@ -133,16 +132,15 @@ def _decode_structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
 
 
 def _decode_member(member: Member, node: Tree) -> str | Tree | None:
-    """Returns the member's value. A flattened member may have the name of the member or the name of its element."""
+    """Returns the member's value. A flattened member can have the member's name or its element's name."""
     name = query_name(member)
     value: str | Tree | None = node.get(name)
     return node.get(member.name) if value is None and name != member.name else value
 
 
 def _decode_absent(member: Member, prefix: str) -> Any:
-    """Returns the value of an absent required member. An absent flattened list of SQS is empty, because the protocol
-    cannot write an empty list.
-    """
+    """Returns the default of an absent required member. For SQS, an absent flattened list is empty, because the
+    protocol cannot send an empty list."""
     if isinstance(member.shape, List) and member.shape.naming.flat:
         return []
     raise MissingParameter.named(prefix + member.name)
@@ -163,9 +161,9 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
 
 
 def _list_entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
-    """Returns entries in the order of their indexes, without gaps. A node without an index is the only entry.
+    """Returns the entries in the order of their indexes, without gaps. A node without an index is the only entry.
 
-    An empty text is an empty list, since botocore writes empty lists in this way.
+    An empty text is an empty list, as botocore sends it.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))
@@ -179,7 +177,7 @@ def _decode_pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> t
         raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
     key, value = node.get(naming.key), node.get(naming.value)
     if value is None and isinstance(shape, Structure):
-        value = {}  # decoding it reports the missing member
+        value = {}  # decoding {} reports the missing member
     if value is None or not isinstance(key, str):
         raise MissingParameter.named(f"{path}.{naming.value if isinstance(key, str) else naming.key}")
     return key, _decode_value(shape, value, f"{path}.{naming.value}")

@@ -1,13 +1,13 @@
-"""The JSON answers of the Query protocol, for clients that send `Accept: application/json`.
+"""Encodes the JSON responses of the Query protocol, for clients that send `Accept: application/json`.
 
     {"SendMessageResponse": {"SendMessageResult": {"MessageId": …, "SequenceNumber": null},
                              "ResponseMetadata": {"RequestId": …}}}
     {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
 
-No page of AWS's documentation describes these answers: members have the model's names (except `messages` and
-`queueUrls`), lists have no wrapper, maps are lists of pairs as in XML (`[{"Name": …, "Value": …}]`), and a member that
-is absent is null. Sources: the outputs in AWS's samples of API Gateway in front of SQS
-(github.com/aws-samples/serverless-patterns), and a recorded answer of ListQueues.
+AWS does not document these responses. Members have the model's names (except `messages` and `queueUrls`), lists have
+no wrapper, maps are lists of pairs as in XML (`[{"Name": …, "Value": …}]`), and an absent member is null. Sources:
+the outputs in AWS's samples of API Gateway in front of SQS (github.com/aws-samples/serverless-patterns), and a
+recorded response of ListQueues.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """Returns the whole answer of an action. An action without a result has no Result member."""
+    """Returns the whole response of an action. An action without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
         answer = {f"{action}Result": make_converter(type(result))(result), **answer}
@@ -40,7 +40,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
 
 
 def encode_error(error: AwsError, request_id: str) -> bytes:
-    """Returns type, code, message and other members, as in XML."""
+    """Returns the error's type, code, message and other members, as in XML."""
     body = {
         "Type": error.fault,
         "Code": error.query_code,
@@ -52,7 +52,7 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 @cache
 def make_converter(message: type[msgspec.Struct]) -> Converter:
-    """Returns a function that converts a result of this type to plain values, which msgspec encodes."""
+    """Returns a function that converts a result of this type to values that msgspec encodes."""
     return _convert_structure(read_structure(message))
 
 
@@ -99,9 +99,9 @@ def _convert_value(shape: Shape) -> Converter:
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
 def convert_xml(document: bytes) -> bytes:
-    """Returns an XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
+    """Converts an XML response to JSON without a model, like LocalStack's peek endpoint.
 
-    A repeated element becomes a list, a single element becomes its content, and an empty element becomes null.
+    Repeated elements become a list, a single element becomes its content, and an empty element becomes null.
     """
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
 

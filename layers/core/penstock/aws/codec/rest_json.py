@@ -1,10 +1,9 @@
-"""REST-JSON: method and path name the action; members come in the path, the query string and a JSON body.
+"""The codec of REST-JSON. Method and path name the action. Members are in the path, the query string and a JSON body.
 
-A request is decoded along the shape of its type. A value of a wrong type raises SerializationException at once; one
-ValidationException collects all violations of limits, as on AWS: `2 validation errors detected: Value '' at 'name'
-failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, and an unknown
-member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues (aws-sdk-net 2495,
-aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
+A value of a wrong type raises SerializationException at once. One ValidationException lists all violations of limits,
+as on AWS: `2 validation errors detected: Value '' at 'name' failed to satisfy constraint: …; Value null at
+'target.arn' …`. A null member counts as absent, and an unknown member is ignored. Sources: "Smithy: AWS restJson1
+protocol"; responses quoted in public issues (aws-sdk-net 2495, aws-sdk-js-v3 3714, aarondfrancis/sidecar 148).
 """
 
 import re
@@ -42,7 +41,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """Some members of a request break their constraints. `problems` describes them in AWS's words."""
+    """Some members of a request violate their constraints. `problems` describes the violations with AWS's texts."""
 
     def __init__(self, problems: Problems) -> None:
         super().__init__("; ".join(problems))
@@ -53,8 +52,7 @@ class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
 @cache
 def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
     """Returns a function that decodes label, query string and body to a request. The label is the last part of the
-    path.
-    """
+    path."""
     shape = read_structure(request)
     has_body = any(member.location is None for member in shape.members)
 
@@ -90,9 +88,7 @@ def _decode_document(body: bytes) -> dict[str, Any]:
 
 
 def _parse_parameters(query: bytes) -> Parameters:
-    """Returns names and values of the query string. The query string may include parameters of a signature, which are
-    ignored.
-    """
+    """Returns names and values in the query string. Decoding ignores a signature's parameters."""
     parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
@@ -110,7 +106,7 @@ def _decode_text(data: bytes) -> str:
 def _decode_parameter(
     member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]
 ) -> Any:
-    """Returns the request's value of this member. Values in the query string are text, which is converted."""
+    """Returns the member's value in the request. Texts in the query string are converted."""
     if member.location is None:
         return document.get(member.name)
     if member.location.where == "path":
@@ -205,10 +201,10 @@ def _expect(kind: type, value: Any) -> None:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
-    """Returns the body of an answer. The body is empty for an action without a result, as the API reference says."""
+    """Returns a response body, which is empty for an action without a result (API reference)."""
     return b"" if result is None else _encode(result)
 
 
 def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
-    """Returns the value of the header `x-amzn-errortype`, which is `kind`, and the body."""
+    """Returns the value of the header `x-amzn-errortype` (`kind`), and the body."""
     return kind.encode(), _encode({**error.more_members, error.message_member: error.message})

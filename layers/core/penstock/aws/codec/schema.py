@@ -1,4 +1,4 @@
-"""The shape of a request or result type, read once from its annotations, for codecs that msgspec lacks.
+"""Reads the shape of a request or result type once from the annotations, for the codecs that msgspec lacks.
 
 Scalar      text, number or truth value; `object` is a document that is not decoded further
 List, Map   of one shape, with the names that Query and XML give them
@@ -17,7 +17,7 @@ from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterLocation
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits of a number's value, a text's length or a list's size. `values` lists the values of an enumeration."""
+    """Limits of a number's value, a text's length or a list's size. `values` are an enumeration's values."""
 
     least: int | None = None
     most: int | None = None
@@ -47,7 +47,7 @@ class Map(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A member. `name` is AWS's name, `attribute` is ours."""
+    """A member. `name` is AWS's name; `attribute` is the Python attribute."""
 
     name: str
     attribute: str
@@ -66,7 +66,6 @@ Shape = Scalar | List | Map | Structure
 
 @cache
 def read_structure(message: type[msgspec.Struct]) -> Structure:
-    """Returns the shape of a request or result type."""
     shape = _shape(inspect.type_info(message), None)
     if not isinstance(shape, Structure):
         raise TypeError(f"{message} is no structure")
@@ -120,7 +119,7 @@ def _read_member(field: inspect.Field) -> Member:
 
 
 def query_name(member: Member) -> str:
-    """Returns the member's name in a Query request and in SQS's texts about missing parameters."""
+    """Returns the member's name in Query requests and in SQS's errors about missing parameters."""
     match member.shape:
         case List(naming=naming) | Map(naming=naming) if naming.flat:
             return naming.tag

@@ -1,10 +1,10 @@
-"""The answers of the Query protocol: encodes results and errors to XML, with writers compiled once per type.
+"""Encodes results and errors of the Query protocol to XML. The writers are compiled once per type.
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element. Other lists and maps are wrapped in one element (`names.Naming`). The
-writers omit a member that is None, or empty and flattened; an action without a result has no Result element. The
-writers join strings, which is five times faster than building a tree.
+Flattened lists and maps repeat their element. Other lists and maps are wrapped in one element (`names.Naming`). A
+member that is None, or empty and flattened, is omitted. An action without a result has no Result element. The writers
+join strings, which is five times faster than building a tree.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from penstock.errors import AwsError
 from .schema import List, Map, Member, Scalar, Shape, Structure, read_structure
 
 CONTENT_TYPE = b"text/xml"
-# The answer to a request on a queue's URL without an action, whatever the request accepts (recorded at AWS).
+# The response to a request without an action on a queue's URL. AWS ignores `Accept` here (recorded at AWS).
 UNKNOWN_OPERATION = b"<UnknownOperationException/>\n"
 
 Write = Callable[[Any, list[str]], None]
@@ -29,10 +29,10 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 
 
 def escape_text(text: str) -> str:
-    """Escapes character data. A carriage return becomes a reference, since a parser would read the plain character as
-    a line feed.
+    """Escapes character data. A carriage return becomes a reference, because a parser reads the plain character as a
+    line feed.
 
-    SQS writes this form of the reference, and the parser of @aws-sdk/client-sqs before 3.447 supports no other form.
+    SQS writes this form of the reference. The parser of @aws-sdk/client-sqs before 3.447 supports no other form.
     """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
@@ -41,10 +41,9 @@ def escape_text(text: str) -> str:
 
 
 def write_document(text: str) -> bytes:
-    """Returns the document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
+    """Returns the document in UTF-8. Characters that XML 1.0 cannot contain become question marks.
 
-    SQS refuses to store these characters, but applications can send them by SQL. The search of the document takes 1
-    µs a KB.
+    SQS refuses to store these characters, but applications can send them through SQL. The search takes 1 µs per KB.
     """
     data = text.encode("utf-8", "replace").translate(_REPLACED)
     if text.isascii():
@@ -53,12 +52,12 @@ def write_document(text: str) -> bytes:
 
 
 def encode_result(action: str, namespace: str, result: msgspec.Struct | None, request_id: str) -> bytes:
-    """Returns the whole answer of an action, in UTF-8."""
+    """Returns the whole response of an action, in UTF-8."""
     out = [f'{_HEAD}<{action}Response xmlns="{namespace}">']
     if result is not None:
         out.append(f"<{action}Result>")
         make_writer(type(result))(result, out)
-        if len(out) == 2:  # AWS writes a result without members in this way (recorded there)
+        if len(out) == 2:  # AWS writes a result without members like this (recorded at AWS)
             out[1] = f"<{action}Result/>"
         else:
             out.append(f"</{action}Result>")
@@ -67,9 +66,8 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
-    """`<ErrorResponse>` with type, code, message and the other members of the error (Smithy, "AWS query protocol");
-    SQS alone writes an empty detail.
-    """
+    """Returns `<ErrorResponse>` with type, code, message and the error's other members (Smithy, "AWS query
+    protocol"). Only SQS writes an empty detail."""
     more = "".join(f"<{name}>{escape_text(value)}</{name}>" for name, value in error.more_members.items())
     detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
     return write_document(
@@ -82,7 +80,7 @@ def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
 # --- writers ---------------------------------------------------------------------------------------------------------
 @cache
 def make_writer(message: type[msgspec.Struct]) -> Write:
-    """Returns a function that appends the members of a result to a list of strings."""
+    """Returns a function that appends a result's members to a list of strings."""
     return _write_structure(read_structure(message))
 
 

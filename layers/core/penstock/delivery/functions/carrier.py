@@ -1,4 +1,4 @@
-"""The carrier of invocations, for subscriptions of functions and for schedules whose targets are functions."""
+"""The carrier of invocations, for subscriptions of functions and schedules that target functions."""
 
 import logging
 
@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 
 class FunctionCarrier:
-    """Invokes functions asynchronously, as AWS does (InvocationType Event). The owner of `client` closes the client."""
+    """Invokes functions asynchronously, as AWS does (InvocationType Event). The caller closes `client`."""
 
     def __init__(self, settings: Settings, client: FunctionClient) -> None:
         self._settings = settings
         self._client = client
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """Invokes a function. Lambda answers before the function runs."""
+        """Invokes a function. Lambda responds before the function runs."""
         function = parse_function_arn(delivery.endpoint)
         if function is None or not is_listed(function, self._settings):
             return refuse_invocation(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
@@ -33,7 +33,7 @@ class FunctionCarrier:
             event = build_event(delivery)
             answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
-            # The account reads the outcome and must not learn names within the network.
+            # The account reads the outcome, which must not reveal names inside the network.
             extra = {"delivery": delivery.delivery_id, "cause": str(error) or type(error).__name__}
             _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
             return judge_failure(delivery, "Lambda cannot be reached")
@@ -44,5 +44,4 @@ class FunctionCarrier:
             return judge_failure(delivery, "the function was not invoked")
         return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
 
-    def find_server(self, _delivery: Delivery) -> None:
-        """Returns None, since the endpoint of such a delivery is the name of a function."""
+    def find_server(self, _delivery: Delivery) -> None: ...

@@ -16,21 +16,17 @@ from penstock.documents.endpoint import Endpoint, parse_endpoint
 from .request import build_url, forget_missing_credentials, sign_request
 
 InvocationType = Literal["RequestResponse", "Event"]
-"""An invocation of the first type waits for the function's answer. Lambda invokes the function later for an invocation
-of the second type.
-"""
+"""Lambda responds after the function ends (RequestResponse), or at once and invokes the function later (Event)."""
 
 MOST_ANSWER_BYTES: Final = 8 * 1_048_576
-"""The limit of an answer: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""
+"""The limit of a response: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
 THROTTLED: Final = 429
 
 
 class FunctionClient:
-    """Invokes functions in one event loop. `close` ends its connections. The client keeps `kept_bytes` of each
-    answer.
-    """
+    """Invokes functions in one event loop. Keeps `kept_bytes` of each response. `close` closes the connections."""
 
     def __init__(self, address: str, kept_bytes: int) -> None:
         self._address = address
@@ -43,19 +39,18 @@ class FunctionClient:
         )
 
     async def close(self) -> None:
-        """Ends all connections."""
         await self._sender.close()
 
     async def invoke(
         self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
     ) -> Answer:
-        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError."""
+        """Returns the response. Raises EndpointRefused, TimeoutError and OSError."""
         url = build_url(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
         headers: Mapping[str, str] = {"Content-Type": "application/json", "X-Amz-Invocation-Type": kind}
         loop = asyncio.get_running_loop()
         ends = loop.time() + seconds
-        async with asyncio.timeout(seconds):  # the search for new credentials may take long
+        async with asyncio.timeout(seconds):  # the search for new credentials can be slow
             headers = await asyncio.to_thread(sign_request, "POST", url, function.region, event, headers)
         answer = await self._sender.post(
             endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id

@@ -16,13 +16,13 @@ from penstock.documents.endpoint import parse_endpoint
 from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
-"""The time limit for the connection, and for each part of the answer."""
+"""The time limit for the connection, and for each part of the response."""
 LONGEST_ANSWER: Final = 1_048_576
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
 class FunctionState(NamedTuple):
-    """The facts about a function from Lambda's endpoint. `timeout_seconds` is None if it is unknown."""
+    """A function's state at Lambda's endpoint. `timeout_seconds` is None if it is unknown."""
 
     is_missing: bool
     timeout_seconds: int | None
@@ -36,10 +36,10 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 
 
 def read_function_state(address: str, function: FunctionArn) -> FunctionState:
-    """Returns whether the function is missing, and its timeout, according to Lambda's endpoint at this address.
+    """Returns whether the function is missing, and its timeout, from Lambda's endpoint at this address.
 
-    A function is missing if the endpoint answers ResourceNotFoundException. Returns UNKNOWN if an emulator lacks this
-    call, the role lacks `lambda:GetFunctionConfiguration`, or the endpoint does not answer.
+    A function is missing if the endpoint responds with ResourceNotFoundException. Returns UNKNOWN if an emulator lacks
+    this action, the role lacks `lambda:GetFunctionConfiguration`, or the endpoint does not respond.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

@@ -1,9 +1,9 @@
 """Builds a function's event from a delivery.
 
-The members have the values of the envelope that queues and URLs get. Two members have names that differ from the
-envelope's names. Source: the example in "Invoking Lambda functions with Amazon SNS notifications",
-https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. If a message has no subject or no attributes, the event has
-null or an empty object, so that a function finds each member (our choice).
+The event has the members of the envelope that queues and URLs get. Two members have other names. Source: the example
+in "Invoking Lambda functions with Amazon SNS notifications",
+https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. A missing subject is null and missing attributes are an
+empty object, so a function finds every member (our choice).
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _envelope = msgspec.json.Decoder(dict[str, object])
 
 
 def build_event(delivery: Delivery) -> bytes:
-    """Returns the event, in JSON. The event of a schedule is its unchanged Input."""
+    """Returns the event, in JSON. A schedule's event is its unchanged Input."""
     if delivery.kind == SCHEDULE:
         return delivery.body.encode()
     return msgspec.json.encode(

@@ -1,4 +1,4 @@
-"""Interprets Lambda's answer to an asynchronous invocation.
+"""Interprets Lambda's response to an asynchronous invocation.
 
     2xx                accepted: Lambda invokes the function, and retries it if that fails
     429, 5xx, none     a subscription's delivery is retried as SNS retries AWS-managed endpoints
@@ -6,8 +6,8 @@
     everything but 2xx a schedule's invocation is retried as its RetryPolicy says, like that of a queue
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
-Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). We chose the pauses of a schedule, since AWS only
-says that the pauses grow.
+Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so we
+chose the pauses.
 """
 
 import re
@@ -35,12 +35,11 @@ _ERRORS: Final = {
     413: "RequestTooLargeException",
     429: "TooManyRequestsException",
 }
-"""The errors of answers that name no error ("Invoke", AWS Lambda API reference)."""
+"""The errors of responses that name no error ("Invoke", AWS Lambda API reference)."""
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
 def judge_answer(delivery: Delivery, answer: Answer) -> Outcome:
-    """Returns the outcome of an answer of Lambda."""
     status = answer.status
     if 200 <= status < 300:
         return Outcome(status, None, None, ANSWERS)
@@ -57,7 +56,7 @@ def judge_failure(delivery: Delivery, text: str) -> Outcome:
 
 
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
-    """Returns the outcome if this installation does not invoke the function.
+    """Returns the outcome if this installation refuses to invoke the function.
 
     No request is sent, but the attempt counts.
     """
@@ -72,14 +71,14 @@ def next_delay_ms(delivery: Delivery) -> int | None:
 
 
 def compute_sns_delay(attempts: int) -> float | None:
-    """Returns the seconds until the next attempt, after `attempts` attempts and the attempt that just failed."""
+    """Returns the seconds until the next attempt. `attempts` does not include the attempt that just failed."""
     if attempts >= MOST_SNS_RETRIES:
         return None
     return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS
 
 
 def schedule_delay(delivery: Delivery) -> float | None:
-    """Returns the delay for a schedule. The schedule's policy has the maximum number of retries and the maximum age."""
+    """Returns a schedule's delay. The schedule's policy limits the number of retries and the age."""
     policy = delivery.policy or {}
     seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:

@@ -1,4 +1,4 @@
-"""Builds the URL of requests to Lambda, and signs the requests if this process has botocore and AWS credentials.
+"""Builds the URLs of requests to Lambda, and signs the requests if this process has botocore and AWS credentials.
 
 Emulators accept unsigned requests.
 """
@@ -12,16 +12,16 @@ from penstock.aws.function_arn import FunctionArn
 
 
 class _NoCredentials(NamedTuple):
-    """The type of the value for missing credentials. The value is false in a condition, like an empty tuple."""
+    """The type of the value for missing credentials. The value is falsy, like an empty tuple."""
 
 
 class NotSigned(OSError):  # noqa: N818 - named for the event
-    """The credentials of this process are unavailable, because their service does not answer or refuses them."""
+    """The process's credentials are unavailable, because the credentials service does not respond or refuses."""
 
 
 @cache
 def _find_credentials() -> object:
-    """Finds AWS credentials in the usual places, once for the process. The search needs botocore."""
+    """Finds AWS credentials in botocore's usual places, once per process."""
     try:
         from botocore.session import get_session  # noqa: PLC0415 - optional, and takes 0.1 s
     except ModuleNotFoundError:
@@ -32,7 +32,7 @@ def _find_credentials() -> object:
 def sign_request(
     method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Returns the headers, signed by Signature Version 4 if this process has credentials. Raises NotSigned."""
+    """Returns the headers, with Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
         if not credentials:
@@ -45,14 +45,13 @@ def sign_request(
         return dict(request.headers.items())
     except (
         Exception
-    ) as error:  # botocore's errors have no common class, and the library requests raises some of them
+    ) as error:  # botocore's errors have no common base class, and the library requests raises some
         raise NotSigned(f"no credentials of AWS: {error}") from error
 
 
 def forget_missing_credentials() -> None:
-    """Makes the next request search credentials again if the last search found no credentials, because the service
-    for credentials may not have answered.
-    """
+    """Lets the next request search for credentials again if the last search found none. The credentials service may
+    have been down."""
     if _find_credentials.cache_info().currsize and not _find_credentials():
         _find_credentials.cache_clear()
 

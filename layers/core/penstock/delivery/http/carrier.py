@@ -1,4 +1,4 @@
-"""The carrier of HTTP, which posts to subscribed URLs or to the gateway of the installation."""
+"""The carrier of HTTP, which posts to subscribed URLs or to the installation's gateway."""
 
 import logging
 from collections.abc import Sequence
@@ -22,9 +22,7 @@ class HttpCarrier:
     """Posts deliveries. `signed_seconds` is the time limit of events and gateways.
 
     `url` is the gateway's address. An empty `url` means that this process has no gateway. None means that each
-    delivery goes
-    to
-    its own URL.
+    delivery goes to its own URL.
     """
 
     def __init__(
@@ -36,7 +34,6 @@ class HttpCarrier:
         self._url = url
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """Posts one delivery."""
         if self._url == "":  # the endpoint of such a delivery is a name, not a URL
             return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
@@ -44,7 +41,7 @@ class HttpCarrier:
         return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _decode_text(start))
 
     def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
-        """Returns the server of the subscribed URL. The refusal of an endpoint is an outcome of the attempt."""
+        """Returns the server of the subscribed URL."""
         try:
             endpoint = parse_endpoint(delivery.endpoint)
         except EndpointRefused:
@@ -55,7 +52,7 @@ class HttpCarrier:
         request = None
         if delivery.endpoint.startswith(
             "arn:"
-        ):  # a queue that could not take a message of a topic (queue.fan_out)
+        ):  # a queue that could not take a topic's message (queue.fan_out)
             error = EndpointInvalid("the queue does not exist, or cannot take the message")
             return judge_failure(delivery, error), None, None
         try:
@@ -83,7 +80,7 @@ class HttpCarrier:
     def _report_unreached(self, delivery: Delivery, error: Exception) -> Outcome:
         if self._url is None or isinstance(error, ResolverBusyError):
             return judge_failure(delivery, error)
-        # The account reads the outcome and must not learn names within the network.
+        # The account reads the outcome, which must not reveal names inside the network.
         _log.warning(
             "the SNS gateway cannot be reached", extra={"delivery": delivery.delivery_id, "cause": str(error)}
         )

@@ -1,8 +1,8 @@
 """Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
 
 SNS sends the first request without user and password, and repeats the request after a 401 with a challenge ("Fanout
-Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The import of httpx takes 0.1 s, so the first such
-challenge imports it.
+Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The first Digest challenge imports httpx, because
+the import takes 0.1 s.
 """
 
 import base64
@@ -18,9 +18,9 @@ _VALUE: Final = re.compile(r"[ -~]+").fullmatch
 
 
 def answer_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
-    """Returns the value of the header Authorization for a POST, or None if Penstock cannot answer any challenge.
+    """Returns the value of the header Authorization for a POST, or None if Penstock supports no challenge.
 
-    `challenges` are the values of WWW-Authenticate. Digest is preferred, since it does not show the password.
+    `challenges` are the values of WWW-Authenticate. Digest is preferred, because it does not reveal the password.
     """
     offered = {scheme.lower() for challenge in challenges for scheme in _SCHEME.findall(challenge)}
     value = None
@@ -36,7 +36,7 @@ def _answer_digest(endpoint: Endpoint, credentials: Credentials, challenges: Seq
     import httpx  # noqa: PLC0415
 
     request = httpx.Request("POST", f"{endpoint.scheme}://{endpoint.host_header}{endpoint.target}")
-    # A challenge may follow another challenge in the same header.
+    # A header can contain several challenges.
     single = [
         ("www-authenticate", challenge[match.start(1) :])
         for challenge in challenges
@@ -48,5 +48,5 @@ def _answer_digest(endpoint: Endpoint, credentials: Credentials, challenges: Seq
         next(flow)
         repeated = flow.send(httpx.Response(UNAUTHORIZED, headers=single, request=request))
     except (httpx.HTTPError, KeyError, NotImplementedError, StopIteration, ValueError):
-        return None  # httpx does not know the algorithm or the protection
+        return None  # httpx does not support the algorithm or the protection
     return str(repeated.headers["authorization"])

@@ -1,9 +1,8 @@
-"""One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the status of the answer.
+"""One HTTP/1.1 connection to an endpoint. The connection sends a POST and returns the response's status.
 
-Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request can
-use the connection. The connection keeps the first bytes of the body if the log shows answers. Redirects, cookies,
-proxies and content codings are not implemented, so no code has to switch them off. The parser is llhttp (httptools), in
-its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that the next request
+can use the connection. The first bytes of the body are kept if the log shows responses. Redirects, cookies, proxies
+and content codings are not implemented. The parser is llhttp (httptools), in its strict mode.
 """
 
 import asyncio
@@ -14,17 +13,15 @@ from typing import Final, NamedTuple, cast
 import httptools
 
 MOST_ANSWER_BYTES: Final = 65_536
-"""The number of bytes of an answer that the worker reads besides the kept bytes. A longer answer closes the
-connection.
-"""
+"""The bytes of a response that the worker reads besides the kept bytes. A longer response closes the connection."""
 DRAIN_SECONDS: Final = 1.0
-"""The time that the body may take before the worker closes the connection. The status counts nevertheless."""
+"""The time limit for the body. After it, the worker closes the connection, but the status still counts."""
 
 
 class Answer(NamedTuple):
-    """The answer of an endpoint. `start` has the first bytes of the body, or is None if the caller does not want them.
+    """An endpoint's response. `start` has the first bytes of the body, or is None if the caller does not want them.
 
-    `headers` has names in lower case, and is empty if the caller does not want the body. `is_complete` means that the
+    `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
     whole body arrived. `challenges` has the values of WWW-Authenticate in a 401.
     """
 
@@ -36,9 +33,8 @@ class Answer(NamedTuple):
 
 
 class ConnectionLost(OSError):  # noqa: N818 - named for the event
-    """The endpoint closed the connection or broke the protocol. `silent` means that this happened before the first
-    byte of an answer.
-    """
+    """The endpoint closed the connection or broke the protocol. `silent` means that no byte of a response had
+    arrived."""
 
     def __init__(self, text: str, silent: bool = False) -> None:
         super().__init__(text)
@@ -46,11 +42,11 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 
 
 class Connection(asyncio.Protocol):
-    """An open connection for one request at a time. The connection calls `on_idle` when the next request may be sent.
+    """A connection for one request at a time. Calls `on_idle` when the next request can be sent.
 
-    `kept_bytes` is the number of bytes kept of each answer's body; 0 means that the answer ends with its head.
-    `drain_seconds` is the time that the body may take; None means as long as the caller waits. `dropped_bytes` is the
-    number of bytes of an answer that the connection reads besides the kept bytes.
+    `kept_bytes` is the number of kept bytes of each response's body; 0 means that the body is not awaited.
+    `drain_seconds` limits the body's time; None means the caller's time limit. `dropped_bytes` limits the bytes that
+    are read besides the kept bytes.
     """
 
     def __init__(
@@ -67,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._start = b""
         self._headers: dict[bytes, bytes] = {}
         self._challenges: tuple[str, ...] = ()
-        self._status = 0  # status of the current answer; 0 before its head
+        self._status = 0  # the current response's status; 0 before its head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer: asyncio.Future[Answer] | None = None
@@ -77,7 +73,7 @@ class Connection(asyncio.Protocol):
 
     # --- called by the sender ----------------------------------------------------------------------------------------
     async def post(self, request: bytes) -> Answer:
-        """Returns the answer to `request`, a whole HTTP request. Raises ConnectionLost."""
+        """Returns the response to `request`, a whole HTTP request. Raises ConnectionLost."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionLost("the endpoint closed the connection", silent=True)
         self._answer = asyncio.get_running_loop().create_future()
@@ -96,9 +92,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def partial_answer(self) -> Answer | None:
-        """Returns the received part of the answer if the part has a status. The status counts even after the
-        deadline.
-        """
+        """Returns the received part of the response if it has a status. The status counts even after the deadline."""
         return self._build_answer() if self._status else None
 
     @property
@@ -107,7 +101,7 @@ class Connection(asyncio.Protocol):
         return self._complete and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Closes the connection at once, and drops bytes that were not sent yet."""
+        """Closes the connection at once and drops unsent bytes."""
         if self._drain is not None:
             self._drain.cancel()
         if self._transport is not None:
@@ -119,7 +113,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
-            self.abort()  # the endpoint sent an answer that no request had asked for
+            self.abort()  # the endpoint sent a response without a request
             return
         capacity = self._most_bytes - self._received
         self._received += len(data)
@@ -131,23 +125,22 @@ class Connection(asyncio.Protocol):
             self._fail("the answer is too long")
 
     def connection_lost(self, error: Exception | None) -> None:
-        # Without a length a body ends with the connection (RFC 9112, section 6.3).
+        # A body without a length ends when the connection closes (RFC 9112, section 6.3).
         has_length = b"content-length" in self._headers or b"transfer-encoding" in self._headers
         self._fail("the endpoint closed the connection", is_complete=error is None and not has_length)
 
     # --- called by the parser ----------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Stores a header of the answer."""
         if self._kept_bytes:
             self._headers[name.lower()] = value
         if name.lower() == b"www-authenticate":
             self._challenges += (value.decode("latin-1"),)
 
     def on_headers_complete(self) -> None:
-        """Notes the status, which is the outcome even if the body never arrives."""
+        """Stores the status, which is the outcome even if the body never arrives."""
         status = self._parser.get_status_code()
         if self._complete:
-            self.abort()  # a second answer
+            self.abort()  # a second response
         elif status >= 200 and self._answer is not None and not self._answer.done():
             self._status = status
             if not self._kept_bytes:
@@ -156,14 +149,13 @@ class Connection(asyncio.Protocol):
                 self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
     def on_body(self, data: bytes) -> None:
-        """Stores a part of the body."""
         if len(self._start) < self._kept_bytes:
             self._start = (self._start + data)[: self._kept_bytes]
 
     def on_message_complete(self) -> None:
-        """Frees the connection, unless the endpoint wants to close it or did not read all of the request."""
+        """Frees the connection, unless the endpoint closes it or did not read the whole request."""
         if self._complete or self._parser.get_status_code() < 200:
-            return  # 1xx: the answer follows
+            return  # 1xx: the final response follows
         if self._drain is not None:
             self._drain.cancel()
         self._give_answer(is_complete=True)
@@ -179,7 +171,7 @@ class Connection(asyncio.Protocol):
         self.abort()
 
     def _give_answer(self, *, is_complete: bool = False) -> None:
-        """Returns the answer with the received part of the body."""
+        """Returns the response with the received part of the body."""
         if self._status and self._answer is not None and not self._answer.done():
             self._answer.set_result(self._build_answer(is_complete))
 

@@ -1,9 +1,9 @@
-"""Decides to which addresses a worker may connect: public addresses and the networks in WEBHOOK_ALLOW_CIDRS (SSRF
+"""Decides to which addresses a worker can connect: public addresses and the networks in WEBHOOK_ALLOW_CIDRS (SSRF
 protection).
 
-A worker inside the network posts webhooks to any URL that a subscriber chose. Without this guard the worker would also
-post to a cloud's metadata service, to the database and to the service itself. The worker checks every address of a name
-right before it connects, and connects to one of the checked addresses, so a name that changes its answer cannot evade
+A worker inside the network posts webhooks to URLs that subscribers choose. Without this guard the worker would also
+post to a cloud's metadata service, the database and the service itself. The worker checks every address of a name
+right before it connects, and connects to a checked address. A name that changes its addresses therefore cannot evade
 the check.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
@@ -19,19 +19,19 @@ from penstock.documents.endpoint import Address, EndpointRefused
 Network = IPv4Network | IPv6Network
 
 EVERY_NETWORK: Final = (ip_network("0.0.0.0/0"), ip_network("::/0"))
-"""The networks that are permitted for an address that the operator has set. Such an endpoint may have any address."""
+"""The networks that are permitted for an endpoint that the operator has set."""
 
 _NEVER_PUBLIC_4: Final = tuple(
     IPv4Network(network)
     for network in (
-        "0.0.0.0/8",  # this network; Linux uses 0.0.0.0 as its own address
+        "0.0.0.0/8",  # this network; Linux treats 0.0.0.0 as its own address
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is the metadata service of Alibaba Cloud
+        "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is Alibaba Cloud's metadata service
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # the platform address of Azure, which is not public although its number is
-        "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata service of most clouds
+        "168.63.129.16/32",  # Azure's platform address, which has a public number but is not public
+        "169.254.0.0/16",  # link-local; 169.254.169.254 is most clouds' metadata service
         "172.16.0.0/12",  # private
-        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is the metadata service of Oracle Cloud
+        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is Oracle Cloud's metadata service
         "192.0.2.0/24",  # documentation
         "192.88.99.0/24",  # 6to4 relays, which no longer exist
         "192.168.0.0/16",  # private
@@ -42,7 +42,7 @@ _NEVER_PUBLIC_4: Final = tuple(
         "240.0.0.0/4",  # reserved, and the broadcast address
     )
 )
-# No address outside 2000::/3 is a public unicast address.
+# All public unicast addresses are inside 2000::/3.
 _PUBLIC_6: Final = IPv6Network("2000::/3")
 _NEVER_PUBLIC_6: Final = tuple(
     IPv6Network(network)
@@ -54,21 +54,21 @@ _NEVER_PUBLIC_6: Final = tuple(
     )
 )
 _NAT64: Final = IPv6Network("64:ff9b::/96")
-# The interface identifiers of ISATAP, without their last four bytes: the IPv4 address to which packets are tunnelled.
+# The interface identifiers of ISATAP. The last four bytes, an IPv4 address that packets are tunnelled to, follow.
 _ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)
 
 
 class AddressGuard:
-    """Decides which addresses a worker may connect to. `allowed` are permitted networks that are not public."""
+    """Decides which addresses a worker can connect to. `allowed` are permitted networks that are not public."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
 
     def permits(self, address: Address) -> bool:
-        """Returns whether a worker may connect to this address.
+        """Returns whether a worker can connect to this address.
 
-        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS has the IPv4
-        address. The address is also permitted if the setting has the IPv6 range (networks with DNS64) and the IPv4
+        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted if WEBHOOK_ALLOW_CIDRS contains the
+        IPv4 address. It is also permitted if the setting contains the IPv6 range (networks with DNS64) and the IPv4
         address is permitted.
         """
         inner = extract_ipv4(address)
@@ -79,7 +79,8 @@ class AddressGuard:
     def check(self, addresses: Iterable[Address]) -> None:
         """Raises EndpointRefused unless every address of the name is permitted.
 
-        The error does not name the address, since subscribers read the error and must not learn about the network.
+        The error does not contain the address, because subscribers read the error and must not learn about the
+        network.
         """
         if not all(map(self.permits, addresses)):
             raise EndpointRefused("an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS")
@@ -89,14 +90,14 @@ class AddressGuard:
 
 
 def extract_ipv4(address: Address) -> IPv4Address | None:
-    """Returns the IPv4 address that an IPv4-mapped or NAT64 address contains."""
+    """Returns the IPv4 address inside an IPv4-mapped or NAT64 address."""
     if isinstance(address, IPv4Address):
         return None
     return _last_four_bytes(address) if address in _NAT64 else address.ipv4_mapped
 
 
 def is_public(address: Address) -> bool:
-    """Returns whether the address, and the end of a tunnel (ISATAP) that it names, belong to the public internet."""
+    """Returns whether the address is public. The end of a tunnel (ISATAP) must be public, too."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
     if address not in _PUBLIC_6 or any(address in network for network in _NEVER_PUBLIC_6):

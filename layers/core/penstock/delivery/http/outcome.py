@@ -1,7 +1,7 @@
-"""Interprets the answer to a POST, or the lack of an answer.
+"""Interprets the response to a POST, or a missing response.
 
 SNS retries the statuses 5xx and 429 ("Fanout Amazon SNS notifications to HTTPS endpoints"). All other statuses except
-2xx are permanent failures. A missing answer is a failed attempt. Events of the REST API are retried for every status
+2xx are permanent failures. A missing response is a failed attempt. Events of the REST API are retried for every status
 except 2xx.
 """
 
@@ -26,7 +26,7 @@ BUSY_DELAY_MS: Final = 1_000
 
 
 def judge_answer(delivery: Delivery, status: int) -> Outcome:
-    """Returns the outcome of an answer with this status."""
+    """Returns the outcome of a response with this status."""
     if 200 <= status < 300:
         return Outcome(status, None, None, ANSWERS)
     failing = status >= 500 or status == 429
@@ -35,7 +35,7 @@ def judge_answer(delivery: Delivery, status: int) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
-    """Returns the outcome without an answer: refused by the guard, no connection, connection closed, or timed out."""
+    """Returns the outcome without a response: refused by the guard, no connection, connection closed, or timed out."""
     text = describe_failure(error)[:MOST_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
@@ -44,9 +44,7 @@ def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
 
 
 def describe_failure(error: Exception) -> str:
-    """Returns the text of an error. The text of the operating system appears without its number: "Connection
-    refused".
-    """
+    """Returns an error's text. The operating system's text is shown without the number: "Connection refused"."""
     is_system_error = isinstance(error, (ConnectionError, TimeoutError)) or type(error) is OSError
     if is_system_error and isinstance(number := getattr(error, "errno", None), int) and number > 0:
         return os.strerror(number)

@@ -1,9 +1,9 @@
-"""The bytes of the HTTP request of a delivery.
+"""Builds the HTTP request of a delivery.
 
 SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
-raw. Events of the REST API are JSON; with WEBHOOK_SIGNING_SECRET they have the three headers of the Standard Webhooks
-specification 1.0. The worker decodes no answer: `Accept-Encoding` has AWS's value for messages of SNS, and `identity`
-for events.
+raw. Events of the REST API are JSON. With WEBHOOK_SIGNING_SECRET events have the three headers of the Standard
+Webhooks specification 1.0. The worker decodes no response: `Accept-Encoding` has AWS's value for SNS messages, and
+`identity` for events.
 """
 
 import base64
@@ -34,10 +34,9 @@ def request_bytes(
     now_seconds: int,
     authorization: str | None = None,
 ) -> bytes:
-    """Returns the whole HTTP/1.1 request. `secrets` sign events; events have no signature if this is empty.
+    """Returns the whole HTTP/1.1 request. `secrets` sign events; without secrets events are unsigned.
 
-    `authorization` answers the endpoint's challenge.
-    A request that belongs to a trace has the headers of W3C Trace Context.
+    `authorization` answers the endpoint's challenge. A request in a trace has the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
     if delivery.kind in SIGNED:
@@ -60,7 +59,7 @@ def request_bytes(
 
 
 def build_sns_headers(delivery: Delivery) -> dict[str, str]:
-    """Returns the headers that SNS sends. A SubscriptionConfirmation lacks the header with the subscription's ARN."""
+    """Returns the headers that SNS sends. A SubscriptionConfirmation has no header with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
         "x-amz-sns-message-id": str(delivery.message_id),
@@ -81,11 +80,8 @@ def build_sns_headers(delivery: Delivery) -> dict[str, str]:
 
 
 def build_webhook_id(delivery: Delivery) -> str:
-    """Returns the id by which the receiver recognises a repeated webhook. The id is made from the message's id and,
-    for a gateway, also the subscription's id. One publication goes to each subscribed phone, and the gateway is the
-    receiver for all
-    phones.
-    """
+    """Returns the id by which the receiver recognises a repeated webhook: the message's id and, for a gateway, the
+    subscription's id. A gateway receives one publication once for each subscribed phone."""
     message_id, subscription_arn = str(delivery.message_id), delivery.subscription_arn
     if delivery.kind != GATEWAY or subscription_arn is None:
         return message_id
@@ -95,9 +91,7 @@ def build_webhook_id(delivery: Delivery) -> str:
 def build_event_headers(
     webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
-    """Returns headers for JSON and a signature with each secret. All attempts have the same id, but each attempt has
-    a different time.
-    """
+    """Returns headers for JSON and a signature with each secret. All attempts have the same id and different times."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:
         return headers
@@ -112,7 +106,7 @@ def build_event_headers(
 
 
 def read_secrets(text: str) -> tuple[bytes, ...]:
-    """Returns the keys of WEBHOOK_SIGNING_SECRET: `whsec_` and base64, separated by blanks. Raises ValueError."""
+    """Returns the keys in WEBHOOK_SIGNING_SECRET: `whsec_` and base64, separated by blanks. Raises ValueError."""
     secrets = []
     for part in text.split():
         try:

@@ -1,10 +1,10 @@
-"""Resolves names to addresses without blocking the event loop or the end of the process.
+"""Resolves names to addresses without blocking the event loop or the exit of the process.
 
-The system's resolver cannot be cancelled and may take half a minute. Therefore each look-up runs in a daemon thread,
-which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time, of which at most
-`MOST_OF_A_DOMAIN` are for one domain. Slow name servers of one domain therefore do not delay other domains. An account
-may have at most as many look-ups as there are free places, so that its slow domains do not delay other accounts. A
-look-up without a place is postponed and uses up no attempt.
+The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
+which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time, at most `MOST_OF_A_DOMAIN` of
+them for one domain, so slow name servers of one domain do not delay other domains. An account can use only as many
+look-ups as are still free, so an account's slow domains do not delay other accounts. A postponed look-up uses up no
+attempt.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from penstock.documents.endpoint import Address
 MOST_LOOKUPS: Final = 64
 MOST_OF_A_DOMAIN: Final = 8
 
-_of_domain: Counter[str] = Counter()  # concurrent look-ups
+_of_domain: Counter[str] = Counter()  # running look-ups
 _of_account: Counter[str] = Counter()
 _lock = threading.Lock()
 
@@ -57,7 +57,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
 def find_domain(host: str) -> str:
     """Returns the last two labels of a name.
 
-    These labels usually name the domain with its name servers, but not below `co.uk`.
+    These labels usually name the domain that the name servers serve, but not below `co.uk`.
     """
     return ".".join(host.rstrip(".").lower().rsplit(".", 2)[-2:])
 
@@ -73,7 +73,7 @@ def _resolve_in_thread(
             answer.set_result,
             list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found)),
         )
-    except (OSError, ValueError) as error:  # a ValueError means that the name cannot be encoded
+    except (OSError, ValueError) as error:  # the name cannot be encoded (ValueError)
         _set_result(
             loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error))
         )

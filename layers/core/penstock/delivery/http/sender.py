@@ -1,4 +1,4 @@
-"""Posts requests to endpoints over kept connections.
+"""Posts requests to endpoints over kept or new connections.
 
 A new connection goes to an address that the guard permits.
 
@@ -20,36 +20,35 @@ from .guard import AddressGuard, is_public
 from .resolver import resolve
 
 Resolver = Callable[[str, str], Awaitable[list[Address]]]
-"""Returns the addresses of a name (the first argument). The second argument is the account that needs the addresses."""
+"""Returns the addresses of the name (first argument) for the account (second argument)."""
 
 CONNECT_SECONDS: Final = 3.0
-"""The time limit for the name's resolution, TCP and TLS together."""
+"""The time limit for name resolution, TCP and TLS together."""
 MOST_ADDRESSES: Final = 3
-"""The number of addresses of a name that the sender tries."""
+"""The most addresses of a name that the sender tries."""
 IDLE_SECONDS: Final = 4.0
-"""The time for which the sender keeps an idle connection. Node.js closes an idle connection after five seconds, and
-most other servers close it later.
-"""
+"""How long the sender keeps an idle connection. Node.js closes an idle connection after five seconds, most other
+servers later."""
 MOST_IDLE: Final = 200
 
 
 KEEPALIVE_SECONDS: Final = 60
 """The pause between probes.
 
-A function may take 15 minutes, and NAT drops a connection that is silent for 350 seconds.
+A function can run for 15 minutes, and NAT drops a connection that is silent for 350 seconds.
 """
 
 
 def keep_alive(connection: socket.socket) -> None:
-    """Makes the system probe the other side each minute."""
+    """Makes the operating system probe the other side each minute."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # Linux has this option; other systems probe less often
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):  # Linux has these options; other systems probe less often
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), KEEPALIVE_SECONDS)
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port. A request can use any connection to its origin."""
+    """Scheme, host and port. Requests to one origin share connections."""
 
     scheme: str
     host: str
@@ -57,14 +56,12 @@ class Origin(NamedTuple):
 
 
 class Sender:
-    """Posts requests in one event loop. `close` ends its connections.
+    """Posts requests in one event loop. `close` closes the connections.
 
-    `kept_bytes` is how much of the body of each answer is returned. The sender returns no body from addresses that
-    are not public, since subscribers must not read answers from the operator's network. `keeps_private` returns these
-    bodies, too, because only this process reads them. `drain_seconds` limits the reading of an answer's body; None
-    means the time limit of
-    the request. `dropped_bytes` is the number of bytes that the sender reads besides the kept bytes before it closes
-    the connection.
+    `kept_bytes` is the number of bytes returned from each response's body. Bodies from addresses that are not public
+    are not returned, because subscribers must not read responses from the operator's network. `keeps_private` returns
+    these bodies, too, if only this process reads them. `drain_seconds` limits the time for a response's body; None
+    means the request's time limit. `dropped_bytes` limits the bytes that are read besides the kept bytes.
     """
 
     def __init__(
@@ -89,10 +86,10 @@ class Sender:
         self._open: WeakSet[Connection] = WeakSet()
 
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
-        """Returns the answer. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
+        """Returns the response. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
 
-        The request uses a look-up of the account `account_id`. The sender posts the request once more over a new
-        connection if the endpoint has just closed a kept connection and no part of an answer has arrived.
+        The look-up counts for the account `account_id`. The request is sent once more over a new connection if the
+        endpoint closed a kept connection before any byte of a response arrived.
         """
         connection = None
         try:
@@ -114,7 +111,7 @@ class Sender:
             return answer
 
     async def close(self) -> None:
-        """Closes all connections, both idle connections and connections that read an answer."""
+        """Closes all connections, including those that read a response."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):
@@ -160,7 +157,7 @@ class Sender:
                 self._drain_seconds,
                 self._dropped_bytes,
             ),
-            str(address),  # the resolver would look a name up a second time
+            str(address),  # a name would be resolved a second time
             endpoint.port,
             ssl=self._context() if secure else None,
             server_hostname=endpoint.host.removesuffix(".") if secure else None,

@@ -2,8 +2,8 @@
 
 connect ──► TLS ──► EHLO, AUTH ──► MAIL FROM ──► RCPT TO ──► DATA ──► QUIT
 
-The carrier logs in only over TLS. Each step and the whole attempt have a time limit. The operator sees errors of the
-server in the log; the subscriber's account gets a short text without the server's name.
+The carrier logs in only over TLS. Each step and the whole attempt have time limits. The log shows the server's errors
+to the operator. The subscriber's account gets a short text without the server's name.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ from .message import Mail, MailInvalid, render
 from .outcome import make_impossible, make_unknown, make_unreachable, report_accepted, report_refusal
 
 CONNECT_SECONDS: Final = 3.0
-"""The time limit for the name's resolution and TCP."""
+"""The time limit for name resolution and TCP."""
 COMMAND_SECONDS: Final = 10.0
-"""The time limit for TLS, and for the answer to each command."""
+"""The time limit for TLS, and for the response to each command."""
 QUIT_SECONDS: Final = 0.5
 MOST_ADDRESSES: Final = 3
 
@@ -44,10 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class MailCarrier:
-    """Sends mails in one event loop."""
-
-    def find_server(self, _delivery: Delivery) -> None:
-        """Returns None, since the endpoint of such a delivery is an e-mail address."""
+    def find_server(self, _delivery: Delivery) -> None: ...
 
     def __init__(
         self,
@@ -64,7 +61,6 @@ class MailCarrier:
         self._looking_up = asyncio.Lock()
 
     async def carry(self, delivery: Delivery) -> Outcome:
-        """Sends one mail."""
         try:
             mail = render(delivery, self._sender)
         except MailInvalid as error:
@@ -103,7 +99,7 @@ class MailCarrier:
             await client.rcpt(mail.recipient)
             sending.began = True
             await client.data(mail.content)
-            with suppress(SMTPException, OSError, TimeoutError):  # the server has already received the mail
+            with suppress(SMTPException, OSError, TimeoutError):  # the server has already accepted the mail
                 await client.quit(timeout=QUIT_SECONDS)
         finally:
             client.close()
@@ -114,7 +110,7 @@ class MailCarrier:
             connected = await self._dial()
         server = self._server
         client = SmtpClient(
-            hostname=server.host,  # the server's certificate names this host
+            hostname=server.host,  # the name in the server's certificate
             sock=connected,
             use_tls=server.secure,
             start_tls=False if server.secure else (True if server.user is not None else None),
@@ -166,7 +162,7 @@ class MailCarrier:
 
 
 class SmtpClient(SMTP):
-    """A client whose `close` drops the connection even if the server does not answer."""
+    """A client whose `close` drops the connection even if the server does not respond."""
 
     def close(self) -> None:
         transport = self.transport
@@ -182,6 +178,6 @@ class Sending:
 
 
 def _own_name() -> str:
-    """Returns the name of this machine for EHLO, without a DNS query."""
+    """Returns this machine's name for EHLO, without a DNS query."""
     name = socket.gethostname()
     return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else "localhost"

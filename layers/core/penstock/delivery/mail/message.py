@@ -1,10 +1,10 @@
 """Builds the mail of a delivery.
 
-A notification has the message's subject, or SUBJECT. The link that ends the subscription follows the text. The sender's
-name is the topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link. Sources:
-"Email notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull request 102 of
-librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for one
-click. `Auto-Submitted` keeps programs from answering (RFC 3834).
+A notification has the message's subject, or SUBJECT. The unsubscribe link follows the text. The sender's name is the
+topic's DisplayName. The text of an `email-json` mail is the envelope, which contains the link. Sources: "Email
+notifications" and "Parsing message formats" (SNS Developer Guide), and a mail from AWS in pull request 102 of
+librato/librato-services. We wrote the texts about subscriptions. RFC 2369 and RFC 8058 define the headers for
+one-click unsubscription. `Auto-Submitted` keeps programs from replying (RFC 3834).
 
 Line breaks and other control characters in users' texts never reach a header.
 """
@@ -26,7 +26,7 @@ CONFIRMATION_SUBJECT: Final = "AWS Notification - Subscription Confirmation"
 UNSUBSCRIBED_SUBJECT: Final = "AWS Notification - Unsubscribe Confirmation"
 
 _TEXT_POLICY: Final = SMTP.clone(cte_type="7bit")
-# No header is folded within a link, because not every reader joins the parts.
+# Headers are not folded inside a link, because some mail readers do not join the parts.
 _HEADER_POLICY: Final = _TEXT_POLICY.clone(max_line_length=998)
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _is_link = re.compile(r"https?://[!-;=?-~]{1,900}").fullmatch
@@ -37,14 +37,12 @@ class MailInvalid(ValueError):  # noqa: N818 - named for the event
 
 
 class Mail(NamedTuple):
-    """The data that the carrier sends to the server."""
-
     recipient: str
     content: bytes
 
 
 class _Document(msgspec.Struct):
-    """The facts about a mail that queue.hand_over_mail returns."""
+    """The part of a mail's data from queue.hand_over_mail that the renderer reads."""
 
     kind: str
     protocol: str
@@ -56,7 +54,7 @@ class _Document(msgspec.Struct):
 
 
 class _Confirmation(msgspec.Struct):
-    """The members of a confirmation that a reader needs."""
+    """The members of a confirmation that the mail shows."""
 
     topic_arn: str = msgspec.field(name="TopicArn")
     subscribe_url: str = msgspec.field(name="SubscribeURL")
@@ -67,7 +65,7 @@ _confirmation = msgspec.json.Decoder(_Confirmation)
 
 
 def render(delivery: Delivery, sender: MailSender, now: datetime | None = None) -> Mail:
-    """Returns the mail. The mail's Message-ID is the same in every attempt. Raises MailInvalid."""
+    """Returns the mail. All attempts have the same Message-ID. Raises MailInvalid."""
     document = _document.decode(delivery.body)
     if not is_email_address(document.destination):
         raise MailInvalid("the recipient is not an e-mail address")
@@ -135,9 +133,7 @@ def _build_text(document: _Document, link: str | None) -> str:
 
 
 def _build_footer(link: str | None) -> str:
-    """Returns the footer of a message. If the message has no link, only the subscriber's account can end the
-    subscription.
-    """
+    """Returns a message's footer. Without a link, only the subscriber's account can unsubscribe."""
     if link is None:
         return "\n\n--\nPlease do not reply directly to this email.\n"
     return (

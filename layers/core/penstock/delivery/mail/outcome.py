@@ -33,7 +33,6 @@ _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
 
 def report_accepted() -> Outcome:
-    """The server has the mail."""
     return Outcome(250, None, None, ANSWERS)
 
 
@@ -46,27 +45,27 @@ def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
 
 
 def is_bounce(code: int, text: str) -> bool:
-    """Returns whether a refusal concerns the recipient's address or mailbox, not, for example, the right to send."""
+    """Returns whether a refusal concerns the recipient's address or mailbox. A missing permission to send does not."""
     enhanced = _enhanced(text)
     return enhanced[1] in ("1", "2") if enhanced else code in (550, 551, 553)
 
 
 def make_unreachable(delivery: Delivery, error: str) -> Outcome:
-    """Returns the outcome if the server did not take any mail."""
+    """Returns the outcome if the server did not accept any mail."""
     return Outcome(None, error, next_delay_ms(delivery), FAILS)
 
 
 def make_unknown(delivery: Delivery) -> Outcome:
-    """Returns the outcome if the carrier sent the mail and the server did not answer."""
+    """Returns the outcome if the carrier sent the mail and the server did not respond."""
     delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
 
 def make_impossible(error: Exception) -> Outcome:
-    """The delivery has no mail to send."""
+    """Returns the outcome if the delivery cannot become a mail."""
     return Outcome(None, shorten(str(error)), None, SHOWS_NOTHING)
 
 
 def shorten(text: str) -> str:
-    """Returns the text of an error in one line."""
+    """Returns an error's text in one line."""
     return join_lines(text)[:MOST_ERROR_CHARACTERS]

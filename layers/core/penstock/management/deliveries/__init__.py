@@ -1,1 +1,1 @@
-"""Deliveries to URLs: pending and failed deliveries, their attempts, and the health of endpoints."""
+"""Deliveries to URLs: pending and failed deliveries, attempts, and the health of endpoints."""

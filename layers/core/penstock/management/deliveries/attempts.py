@@ -1,4 +1,4 @@
-"""Lists the attempts to deliver to a URL, with their outcomes."""
+"""Lists the attempts to deliver to a URL, with outcomes."""
 
 from datetime import datetime
 from typing import Final, Literal
@@ -14,16 +14,17 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
-"""The most characters of a webhook's address. Subscribe checks it further."""
+"""The form of a webhook's address. Subscribe checks the address further."""
 MOST_LOOKED_AT: Final = 10_000
-"""The maximum number of attempts that one request examines."""
+"""The most attempts that one request examines."""
 
 
 class Attempt(msgspec.Struct):
     """An attempt. `outcome` is delivered, retried (another attempt follows) or given_up.
 
-    `status` is null if no answer came. `duration_ms` includes the time to connect. `sent_bytes` includes the head of
-    the request. `answer` has the first 256 bytes, if WEBHOOK_LOG_ANSWERS is on, for users with `penstock:ReadAnswers`.
+    `status` is null without a response. `duration_ms` includes the time to connect. `sent_bytes` includes the
+    request's head. `answer` contains the first 256 bytes of the response if WEBHOOK_LOG_ANSWERS is on, for users with
+    `penstock:ReadAnswers`.
     """
 
     id: int
@@ -43,10 +44,10 @@ class Attempt(msgspec.Struct):
 
 
 class AttemptPage(msgspec.Struct):
-    """Attempts, the newest first. `next` is the `before` of the next page, or null at the end.
+    """Attempts, newest first. `next` is the `before` of the next page, or null at the end.
 
-    `looked_at` is the number of attempts that the request examined, at most 10,000. A next page may follow a page
-    with few attempts or without attempts.
+    `looked_at` is the number of attempts that the request examined, at most 10,000. A page can have few attempts, or
+    none, although a next page exists.
     """
 
     attempts: list[Attempt]

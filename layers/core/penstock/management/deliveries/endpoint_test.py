@@ -25,7 +25,7 @@ SUBJECT = "Test"
 class SentTest(msgspec.Struct):
     """A test event that was sent.
 
-    `GET /v1/deliveries/attempts?endpoint=URL` shows the answer under this `message_id`.
+    `GET /v1/deliveries/attempts?endpoint=URL` shows the response to this `message_id`.
     """
 
     delivery_id: int
@@ -59,7 +59,7 @@ def send_test(endpoint: str, context: Context) -> Operation[SentTest]:
 
 
 def write_body(message_id: UUID, endpoint: str) -> str:
-    """Returns the text of the test event: JSON."""
+    """Returns the test event's text, in JSON."""
     at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return msgspec.json.encode(
         {"type": "penstock.test", "id": str(message_id), "endpoint": endpoint, "sent_at": at}

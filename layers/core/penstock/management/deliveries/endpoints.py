@@ -1,4 +1,4 @@
-"""Lists the health of the URLs that the account delivers to, and pauses and resumes a URL."""
+"""Shows the health of the URLs that the account delivers to, and pauses and resumes them."""
 
 import msgspec
 
@@ -23,10 +23,9 @@ from .attempts import MOST_LOOKED_AT
 class EndpointDescription(msgspec.Struct):
     """A URL, and the outcomes of its attempts among the account's newest 10,000 attempts.
 
-    `paused` means that a user paused the URL. `paused_until` means that the URL failed; the service tries one
-    delivery after this time. `waiting` counts deliveries that wait during the pause, and is 10,001 for more than
-    10,000. `p95_ms` is in
-    milliseconds and includes the time to connect.
+    `paused` means that a user paused the URL. `paused_until` means that the URL failed; the service tries one delivery
+    after this time. `waiting` counts deliveries that wait during the pause; 10,001 means more than 10,000. `p95_ms` is
+    in milliseconds and includes the time to connect.
     """
 
     endpoint: str
@@ -42,7 +41,6 @@ class EndpointDescription(msgspec.Struct):
 
 
 def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
-    """Returns the account's endpoints."""
     rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
     return [_show(row) for row in rows]
 

@@ -1,4 +1,4 @@
-"""Lists pending and exhausted deliveries to URLs, and retries them."""
+"""Lists pending and given-up deliveries to URLs, and retries them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -28,7 +28,7 @@ from .attempts import URL
 class DeliveryDescription(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A delivery.
 
-    `attempts` counts the attempts with a known outcome. `last_status` is absent if the last attempt had no answer.
+    `attempts` counts the attempts with a known outcome. `last_status` is absent if the last attempt had no response.
     """
 
     id: int
@@ -52,10 +52,9 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class GivenUp(msgspec.Struct, forbid_unknown_fields=True):
-    """Selects given-up deliveries to `endpoint` whose last attempt was at `since` or later.
+    """Selects given-up deliveries to `endpoint` with a last attempt at `since` or later.
 
-    A selection without `endpoint` has the deliveries to all endpoints. A request covers up to `limit` deliveries with
-    ids
+    Without `endpoint`, deliveries to all endpoints are selected. A request selects up to `limit` deliveries with ids
     after `after`, in the order of the ids.
     """
 
@@ -76,7 +75,7 @@ def describe_retry(wanted: GivenUp) -> Act:
 @needs("account", "penstock:RetryDelivery")
 @audited(lambda wanted, _context: describe_retry(wanted))
 def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDeliveriesRow]:
-    """Makes the selected deliveries of the account due again. Returns their number."""
+    """Makes the account's selected deliveries due again. Returns the number of deliveries."""
     since: datetime | None = wanted.since
     endpoint = None if wanted.endpoint is None else mask_password(wanted.endpoint)
     (row,) = yield from Call(
@@ -107,7 +106,8 @@ def retry_delivery(delivery_id: int, context: Context) -> Operation[int]:
 
 
 def describe_delivery(row: OutgoingDeliveryRow) -> DeliveryDescription:
-    """Returns a delivery as a document. `next_attempt_at` is absent while the delivery is under way or exhausted."""
+    """Returns a delivery as a document. `next_attempt_at` is absent while an attempt is running or after the last
+    attempt."""
     waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
         id=row.delivery_id,

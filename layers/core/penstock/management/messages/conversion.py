@@ -26,27 +26,23 @@ class Content(Protocol):
     """The content of a message or an event."""
 
     @property
-    def message(self) -> msgspec.Raw:
-        """The message as JSON."""
+    def message(self) -> msgspec.Raw: ...
 
     @property
-    def headers(self) -> Mapping[str, msgspec.Raw]:
-        """The headers by name."""
+    def headers(self) -> Mapping[str, msgspec.Raw]: ...
 
 
 def count_bytes(message: Content) -> int:
-    """Returns the total length of a message's JSON and of the values of its headers."""
+    """Returns the total length of a message's JSON and header values."""
     return sum(memoryview(part).nbytes for part in (message.message, *message.headers.values()))
 
 
 def format_body(raw: msgspec.Raw) -> str:
-    """Returns the body of a message, which is its JSON without blanks. Raises RequestEntityTooLarge."""
+    """Returns a message's body: its JSON without blanks. Raises RequestEntityTooLarge."""
     longest = validation.MAXIMUM_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
-        size = len(
-            bytes(raw).translate(None, b" \t\r\n")
-        )  # this is an upper bound, since blanks in texts stay
+        size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound, because blanks in texts stay
     body = "" if size > longest else format_compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
@@ -54,12 +50,12 @@ def format_body(raw: msgspec.Raw) -> str:
 
 
 def is_for_later(message: NewMessage) -> bool:
-    """Returns whether the delay of the message is longer than SQS allows."""
+    """Returns whether the message's delay is longer than SQS allows."""
     return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
 
 
 def to_send_request(message: NewMessage) -> SendMessageRequest:
-    """Returns the message as an SQS request without its queue. A longer delay becomes SQS's longest delay.
+    """Returns the message as an SQS request without a queue. A longer delay becomes SQS's longest delay.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -80,7 +76,6 @@ def format_compact(raw: msgspec.Raw) -> str:
 
 
 def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
-    """Returns a header as a message attribute."""
     text = bytes(raw).strip()
     if text[:1] == b'"':
         return MessageAttributeValue(data_type="String", string_value=_loads(text))
@@ -90,14 +85,13 @@ def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
 
 
 def to_headers(attributes: str | None) -> dict[str, msgspec.Raw]:
-    """Converts message attributes, in AWS's JSON shape, to headers. Binary values are base64 text."""
+    """Converts message attributes, in AWS's JSON form, to headers. Binary values are base64 text."""
     if attributes is None:
         return {}
     return {name: to_header(value) for name, value in _attributes.decode(attributes).items()}
 
 
 def to_header(value: MessageAttributeValue) -> msgspec.Raw:
-    """Converts one attribute to JSON."""
     text = value.string_value if value.string_value is not None else value.binary_value or ""
     if value.data_type.startswith("Number") or value.data_type == "String.json":
         return convert_to_json(text)
@@ -107,7 +101,7 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 def convert_to_json(text: str) -> msgspec.Raw:
     """Returns the text if it is JSON, and otherwise the text as a JSON string.
 
-    A surrogate without its other half becomes U+FFFD, because many decoders would refuse the whole answer.
+    A lone surrogate becomes U+FFFD, because many decoders would refuse the whole response.
     """
     try:
         return decode_typed(_as_raw, text)
@@ -126,7 +120,7 @@ def encode_string(text: str) -> msgspec.Raw:
 
 
 def count_earlier_receives(system: str | None) -> int:
-    """Returns how often a dead letter was received in the queues from which it came, from the system attributes."""
+    """Returns from the system attributes how often a dead letter was received in its source queues."""
     values: Mapping[str, Any] = {} if system is None else _loads(system)
     return int(values.get("ApproximateReceiveCount", 0))
 

@@ -45,8 +45,8 @@ def send(
     """Stores all messages or none. Returns the messages' ids in order. If `async_commit` is set, the call does not
     wait for the disk.
 
-    The SQL function that stores messages can refuse some of them. Therefore an earlier call checks several messages,
-    which costs a second round trip.
+    The SQL function that stores messages can refuse some of them. Therefore a first call checks the messages if there
+    are several, which costs a second round trip.
     """
     queue = find_queue(name, context)
     trace = context.trace_header
@@ -72,7 +72,8 @@ def send(
     )
 )
 def send_written(name: str, request: SendMessageRequest, _copied: str, context: Context) -> Operation[None]:
-    """Sends a message that a person has written, which is an act. `_copied` names the message that it copies."""
+    """Sends a message that a person has written. The audit log records it. `_copied` names the message that was
+    copied."""
     request.queue_url = name
     yield from sending.send_message(request, context)
 
@@ -80,7 +81,7 @@ def send_written(name: str, request: SendMessageRequest, _copied: str, context: 
 def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
-    A message may be too long for the queue or lack a deduplication id, or the queue may not exist.
+    A message can be too long for the queue or lack a deduplication id, or the queue may not exist.
     """
     rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:
@@ -100,7 +101,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Receives up to `count` messages, each with a receipt. The receive waits for the first message."""
+    """Receives up to `count` messages, each with a receipt. Waits for the first message."""
     queue = find_queue(name, context)
     rows = yield from receiving.receive_messages(
         receiving.build_receive(queue, count, visibility_seconds, wait_seconds, context),
@@ -135,7 +136,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
     )
 )
 def delete_chosen(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
-    """Does the same for messages that a person has chosen, which is an act."""
+    """Deletes messages that a person has chosen. The audit log records it."""
     return (yield from _delete_ids(name, ids, context))
 
 
@@ -172,7 +173,7 @@ def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
 
 @needs("queue", "sqs:ChangeMessageVisibility")
 def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
-    """Changes when a message becomes visible. Returns the message's id and this time. Raises MessageNotFound."""
+    """Changes when a message becomes visible. Returns the message's id and the new time. Raises MessageNotFound."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
@@ -217,7 +218,7 @@ def peek(
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[StoredMessage]]:
-    """Lists the deleted messages in the queue's archive in the order of their deletion. `after` is an `archive_id`."""
+    """Lists the queue's archived messages in the order of deletion. `after` is an `archive_id`."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))
     if not rows:

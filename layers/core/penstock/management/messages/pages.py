@@ -1,4 +1,4 @@
-"""Limits pages of messages to the length of an answer."""
+"""Limits pages of messages to the length of a response."""
 
 from typing import TypeVar
 
@@ -14,13 +14,13 @@ StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
 
 
 def limit_page_bytes(context: Context) -> int:
-    """Returns how many bytes a page may have. The message that reaches this number is the last one of the page."""
+    """Returns how many bytes a page can have. The message that reaches this number is the last one on the page."""
     limit = context.http.response_limit
     return CONTAINER_BYTES if limit is None else limit.max_bytes
 
 
 def fit_page(page: list[StoredMessageT], context: Context) -> list[StoredMessageT]:
-    """Returns the messages that fit into the answer. Raises ResponseTooLarge if the first message is too long."""
+    """Returns the messages that fit into the response. Raises ResponseTooLarge if the first message is too long."""
     limit = context.http.response_limit
     if limit is None:
         return page

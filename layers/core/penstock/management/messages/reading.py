@@ -1,4 +1,4 @@
-"""Reads the messages of a request."""
+"""Decodes the messages of a request."""
 
 import msgspec
 
@@ -28,7 +28,7 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     if not is_list:
         check_length_of_one(body)
     try:
-        # msgspec does not check raw parts. Therefore the text is decoded, which refuses invalid bytes in these parts.
+        # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
         text = body.decode()
         if len(body) > LONG_COMPUTATION_BYTES:
             count_messages(list_counter if is_list else one_counter, text)

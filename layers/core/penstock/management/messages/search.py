@@ -1,4 +1,4 @@
-"""Searches the messages of a queue, and groups dead letters. Neither receives the messages."""
+"""Searches a queue's messages, and groups dead letters. Neither receives the messages."""
 
 from typing import Annotated
 
@@ -25,9 +25,9 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """A search. `limit` is the maximum number of messages in the answer, `scan` the maximum number to examine.
+    """A search. `limit` is the most messages in the response, `scan` the most messages to examine.
 
-    `after` is the `next` of the previous answer.
+    `after` is the `next` of the previous response.
     """
 
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
@@ -37,10 +37,10 @@ class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SearchAnswer(msgspec.Struct):
-    """The messages that pass. `looked_at` counts the examined messages. `of` counts all messages, or is null if their
-    number is not known.
+    """The matching messages. `looked_at` counts the examined messages. `of` counts all messages, or is null if the
+    number is unknown.
 
-    `next` is the `after` for the next request, or null if all messages have been examined.
+    `next` is the `after` of the next request, or null if all messages have been examined.
     """
 
     messages: list[FoundMessage]
@@ -50,9 +50,8 @@ class SearchAnswer(msgspec.Struct):
 
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
-    """The common features of a group's messages. A feature is null if the request did not ask for it or the messages
-    lack it.
-    """
+    """The common features of a group's messages. A feature is null if the request did not ask for it or the
+    messages lack it."""
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
     receive_count: int | msgspec.UnsetType = msgspec.UNSET
@@ -67,11 +66,10 @@ class Sample(FoundMessage, omit_defaults=True, kw_only=True):
 
 
 class ShownGroup(msgspec.Struct):
-    """Messages that failed alike. Searches and moves can use `filter`, which is null if no filter can select the
-    group.
+    """Messages that failed alike. `filter` selects the group in searches and moves, and is null if no filter can.
 
-    `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the first and the last
-    message of the group entered this queue.
+    `count` counts the examined messages. `oldest_at` and `newest_at` are the times at which the group's first and last
+    messages entered this queue.
     """
 
     by: GroupKey
@@ -92,7 +90,7 @@ def read_search(body: bytes) -> SearchRequest:
 
 @needs("queue", "sqs:ReceiveMessage")
 def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
-    """Returns one page of a search, which fits into the answer."""
+    """Returns one page of a search, which fits into the response."""
     wanted = Search(
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )
@@ -108,7 +106,7 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
 
 @needs("queue", "sqs:ReceiveMessage")
 def find_failures(_name: str, wanted: grouping.Grouping, context: Context) -> Operation[grouping.Failures]:
-    """Groups messages of a queue, which `wanted` names, too. Raises QueueDoesNotExist."""
+    """Groups messages of the queue that `wanted` names. Raises QueueDoesNotExist."""
     found = yield from grouping.group_failures(wanted)
     yield from note_reading(wanted.arn, context)
     return found
@@ -121,7 +119,6 @@ def format_place(row: FoundRow) -> str:
 
 
 def show_message(row: FoundRow | FailureRow) -> FoundMessage:
-    """Returns an examined message as a document."""
     return FoundMessage(
         id=row.public_id,
         read_count=row.receive_count,
@@ -139,7 +136,6 @@ def show_message(row: FoundRow | FailureRow) -> FoundMessage:
 
 
 def show_group(group: grouping.FailureGroup, wanted: grouping.Grouping) -> ShownGroup:
-    """Returns a group as a document."""
     first = group.samples[0]
     key = GroupKey(
         source_queue=_name_queue(first.group_source_arn) if "source" in wanted.by else msgspec.UNSET,

@@ -20,10 +20,10 @@ Printable = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[!-~]{1,
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above the 900
-    seconds of SQS creates a schedule.
+    """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above SQS's 900
+    seconds creates a schedule.
 
-    Only the queue's delay applies in a FIFO queue. `dedup_id` and `group_id` mean the same as in SQS.
+    In a FIFO queue only the queue's delay applies. `dedup_id` and `group_id` mean the same as in SQS.
     """
 
     message: msgspec.Raw
@@ -33,16 +33,15 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     dedup_id: Printable | None = None
 
     def __post_init__(self) -> None:
-        """Ends a step of decoding. Other threads may run between two messages of a long body (effects.Compute)."""
+        """Lets other threads run between two messages of a long body (effects.Compute)."""
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
-    A peek also shows `receive_count`, which counts the receives in all queues that led a dead letter to its queue. It
-    also shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter
-    entered its queue
-    later than it was sent (`enqueued_at`).
+    A peek also shows `receive_count`, which for a dead letter includes the receives in earlier queues. It also shows
+    when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter was sent
+    (`enqueued_at`) before it entered this queue.
     """
 
     id: int
@@ -61,7 +60,7 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
 
 
 class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
-    """A message that a search found, with the receives in all queues.
+    """A message that a search found. Its receives include those in earlier queues.
 
     `source_queue` is the queue from which the message entered this dead-letter queue.
     """
@@ -72,7 +71,7 @@ class FoundMessage(StoredMessage, omit_defaults=True, kw_only=True):
 
 
 class FoundPage(msgspec.Struct):
-    """The members of a search's answer that clients read."""
+    """The members of a search's response that clients read."""
 
     messages: list[FoundMessage]
     next: str | None
@@ -81,7 +80,7 @@ class FoundPage(msgspec.Struct):
 class SentId(msgspec.Struct, omit_defaults=True):
     """A sent message.
 
-    A message with a delay above 900 seconds has no id until it is sent; instead it has the name of its `schedule`.
+    A message with a delay above 900 seconds has no id until it is sent. It has the name of its `schedule` instead.
     """
 
     id: int | None
@@ -89,7 +88,7 @@ class SentId(msgspec.Struct, omit_defaults=True):
 
 
 class SentIds(msgspec.Struct, omit_defaults=True):
-    """The messages of a request with a list, in the order of the list.
+    """The messages of a request, in the order of the request's list.
 
     `schedules` is present if a message has a schedule.
     """

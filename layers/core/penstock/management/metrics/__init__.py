@@ -1,1 +1,1 @@
-"""Metrics of queues: their documents, and the operations that read them."""
+"""Queue metrics: the documents, and the operations that read them."""

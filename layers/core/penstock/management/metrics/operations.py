@@ -1,4 +1,4 @@
-"""Operations on metrics: they check the time span, and read the results that the metrics job stored."""
+"""Reads metrics for a validated time span from the results that the metrics job stored."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -26,14 +26,14 @@ from .views import (
     to_utc,
 )
 
-# Enough for a day of minutes, two months of hours, or four years of days.
+# A day of minutes, two months of hours, or four years of days.
 MAX_WINDOWS = 1_440
 WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
 
 
 class WindowSpan(NamedTuple):
-    """The windows of one length that begin in [start, end)."""
+    """The windows of one length that start in [start, end)."""
 
     window: str
     start: datetime
@@ -41,7 +41,7 @@ class WindowSpan(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """Returns the length of a window in seconds. A day may be an hour longer or shorter when the clocks change."""
+        """Returns the length of a window in seconds. A day is an hour longer or shorter when the clocks change."""
         return WINDOW_SECONDS[self.window]
 
 
@@ -73,7 +73,8 @@ def _parse_time(name: str, text: str) -> datetime:
 def read_queue_metrics(
     name: str, span: WindowSpan, group: str | None, context: Context
 ) -> Operation[QueueMetrics]:
-    """Returns the metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue for an unknown group."""
+    """Returns the metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue for an unknown
+    group."""
     if group is not None:
         validation.check_group_id(group, "group")
     zone = context.environment.settings.queue_metrics_timezone
@@ -114,7 +115,7 @@ def read_minutes(name: str, start: str | None, end: str | None, context: Context
 
 
 def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
-    """Returns a page of queues in the order of their names. Each queue has a verdict."""
+    """Returns a page of queues with verdicts, in the order of their names."""
     last = queues.read_token(after)
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = show_lag_page(rows[: limit + 1])

@@ -1,6 +1,6 @@
 """Documents of metrics.
 
-Durations are whole microseconds, as in the tables, so the service does not round them. Times are in UTC.
+Durations are whole microseconds, as in the tables. Times are in UTC.
 """
 
 from datetime import datetime
@@ -13,9 +13,8 @@ from penstock.verdicts import Cause, Kind
 class Latency(Struct):
     """A duration in microseconds. `exact` means that the percentiles were computed from all values (nearest rank).
 
-    Otherwise the percentiles come from merged sketches and are accurate to 2 %. `negative_count` counts values below
-    0, which
-    count as 0.
+    Otherwise the percentiles come from merged sketches and are accurate to 2 %. `negative_count` counts negative
+    values, which are treated as 0.
     """
 
     count: int
@@ -45,8 +44,8 @@ class Latencies(Struct):
 class Flow(Struct):
     """Counts and latencies of the messages in [`starts_at`, `ends_at`).
 
-    `wait` lasts from sending to the first receive, `processing` lasts from the first receive to deletion, and `lag`
-    lasts from sending to deletion. A latency is null if no message has this latency.
+    `wait` lasts from sending to the first receive, `processing` from the first receive to deletion, and `lag` from
+    sending to deletion. A latency is null if no message has this latency.
     """
 
     starts_at: datetime
@@ -67,8 +66,7 @@ class Flow(Struct):
 class Window(Flow):
     """One window. Depths and the oldest age describe the end of the window.
 
-    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of such a run has these
-    counts.
+    The job measures `visible`, `in_flight` and `delayed` when it runs. Only the window of a run has these counts.
     """
 
     computed_at: datetime
@@ -92,7 +90,7 @@ class HotGroup(Struct):
 
 
 class QueueMetrics(Struct, rename={"from_": "from"}):
-    """The windows of a queue, or of one of its groups, that begin in [`from`, `to`).
+    """The windows of a queue, or of one group, that start in [`from`, `to`).
 
     `computed_at` is the time when the job computed the newest stored window; `computed_until` is the end of that
     window. Both times are null if no window is stored; `hint` then says how to compute windows.
@@ -112,12 +110,12 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 
 
 class QueueMinute(Struct):
-    """The events of a minute, and the counts of its last measurement, which are null if the minute was not measured.
+    """The events of a minute, and the last counts measured in it. The counts are null if the minute was not measured.
 
-    `sent` counts messages that entered the queue. `received` counts deliveries, including those that are `redelivered`.
-    `dead_lettered` counts messages that left for the dead-letter queue, and `expired` counts messages whose retention
-    ended.
-    `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or earlier.
+    `sent` counts messages that entered the queue. `received` counts deliveries, including those that are
+    `redelivered`. `dead_lettered` counts messages that moved to the dead-letter queue; `expired` counts messages whose
+    retention ended. `oldest_at` is the time when the oldest message entered. `last_received_at` is in this minute or
+    earlier.
     """
 
     starts_at: datetime
@@ -137,7 +135,7 @@ class QueueMinute(Struct):
 class QueueMinutes(Struct, rename={"from_": "from"}):
     """The minutes of a queue in the last 25 hours that start in [`from`, `to`).
 
-    A missing minute means that nothing happened and that the queue's content did not change.
+    A minute is missing if the queue had no events and its content did not change.
     """
 
     queue: str
@@ -165,12 +163,12 @@ class ForecastPoint(Struct):
 
 
 class Outlook(Struct):
-    """Describes how a forecast was made, or why the forecast is missing.
+    """How a forecast was made, or why it is missing.
 
-    `reason` is `too_little_past`, `no_method_beats_unchanged` or `intervals_do_not_hold`. `interval_level` is the share
-    of such intervals that should contain the actual number; `interval_coverage` is the share in the backtest.
-    `mean_error` and `unchanged_error` are in messages. Both errors come from `backtests` forecasts of the last day.
-    The first error is the error of `method`, and the second is the error of the assumption that nothing changes.
+    `reason` is `too_little_past`, `no_method_beats_unchanged` or `intervals_do_not_hold`. `interval_level` is the
+    share of intervals that should contain the actual number; `interval_coverage` is the share in the backtest.
+    `mean_error` and `unchanged_error` are numbers of messages from `backtests` forecasts of the last day. `mean_error`
+    belongs to `method`, `unchanged_error` to the assumption that the number stays the same.
     """
 
     method: str | None = None
@@ -186,8 +184,8 @@ class Warnings(Struct):
     """Events that the forecast expects for a queue within days. An event is null if the forecast does not expect it.
 
     `retention_seconds` is the time until the queue deletes its oldest message unread. `fastest_rate` is the number of
-    messages a second in the queue's best hour. `fastest_rate` is present if it is less than `mean_rate`, the average
-    rate of arrivals; the consumers then never catch up.
+    messages a second in the queue's best hour. It is present if it is less than `mean_rate`, the average arrival rate;
+    the consumers then never catch up.
     """
 
     retention_seconds: float | None = None
@@ -205,10 +203,10 @@ class StoredOutlook(Struct):
 class QueueVerdict(Struct):
     """The state of a queue according to its last minutes.
 
-    `since` is null if the state has no known beginning. `since_or_before` means that it began then or earlier.
+    `since` is null if the beginning is unknown. `since_or_before` means that the state began at that time or earlier.
     `backlog` counts messages that can be received. Rates are messages a second over the last `rate_minutes`.
-    `empties_at` is the expected time at which the backlog is gone, with an earliest and a latest time. The value is
-    null if the present rates never reduce the backlog to zero. An unknown number of consumers is null.
+    `empties_at` is the expected time of an empty backlog, with an earliest and a latest time, or null if the current
+    rates never empty it. An unknown number of consumers is null.
     """
 
     kind: Kind
@@ -230,13 +228,12 @@ class QueueVerdict(Struct):
 
 
 class QueueLag(Struct):
-    """Shows how far behind a queue's consumers are.
+    """How far behind a queue's consumers are.
 
-    `verdict` uses the queue's last minutes. `verdict` is null if the queue was created or deleted just now. Rates are
-    messages
-    a second over 15 minutes. `drain_seconds` is the time until the backlog is gone at these rates, or null for never.
-    If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` describe the time
-    `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.
+    `verdict` uses the queue's last minutes. It is null if the queue was created or deleted just now. Rates are
+    messages a second over 15 minutes. `drain_seconds` is the time until the backlog is empty at these rates, or null
+    for never. If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` describe
+    the time `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.
     """
 
     name: str
@@ -258,10 +255,9 @@ class QueueLag(Struct):
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names. `next`, if present, requests the next page.
 
-    Latencies cover [`from`, `to`), which is the last full hour of the clock and the stored part of the next hour.
-    `computed_at` is the time when the metrics job last succeeded. If `computed_at` is null, `hint` says how to run
-    the job. `fire`
-    and `delivery` say how late schedules and deliveries of the whole installation were.
+    Latencies cover [`from`, `to`): the last full hour of the clock and the stored part of the next hour. `computed_at`
+    is the time of the metrics job's last success. If `computed_at` is null, `hint` says how to run the job. `fire` and
+    `delivery` are the delays of schedules and deliveries in the whole installation.
     """
 
     from_: datetime

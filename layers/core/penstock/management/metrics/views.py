@@ -54,7 +54,7 @@ def show_total(row: MetricsRow, start: datetime, end: datetime) -> Flow:
 
 
 def show_window(row: MetricsRow) -> Window:
-    """Converts any other row of queue.read_metrics, which is one window."""
+    """Converts another row of queue.read_metrics, which is one window."""
     flow = show_total(row, to_utc(row.starts_at), to_utc(row.ends_at))
     return Window(
         **structs.asdict(flow),
@@ -73,9 +73,7 @@ def show_window(row: MetricsRow) -> Window:
 
 
 def read_hot_groups(row: MetricsRow) -> list[HotGroup]:
-    """Returns the hot groups in the first row of queue.read_metrics. The metrics of a single group have no hot
-    groups.
-    """
+    """Returns the hot groups in the first row of queue.read_metrics. A single group's metrics have no hot groups."""
     return [] if row.hot_groups is None else _hot_groups.decode(row.hot_groups)
 
 
@@ -117,7 +115,6 @@ def show_lag(row: LagRow) -> QueueLag:
 
 
 def show_verdict(verdict: Verdict) -> QueueVerdict:
-    """Returns the verdict as a document."""
     empties = verdict.empties
     return QueueVerdict(
         kind=verdict.kind,
@@ -140,7 +137,7 @@ def show_verdict(verdict: Verdict) -> QueueVerdict:
 
 
 def round_to_second(at: datetime) -> datetime:
-    """Returns the time in UTC without a fraction, which an estimate does not have."""
+    """Returns the time in UTC without a fraction, because an estimate is not that precise."""
     return at.astimezone(UTC).replace(microsecond=0)
 
 
@@ -163,7 +160,7 @@ def show_minute(row: MinuteRow) -> QueueMinute:
 
 
 def read_forecast(row: LagRow) -> list[ForecastPoint]:
-    """Returns the forecast of a queue, which has no points if the job made no forecast."""
+    """Returns the forecast of a queue, or an empty list if the job made no forecast."""
     points = zip(
         row.forecast_at or (),
         row.forecast or (),
@@ -184,5 +181,5 @@ def to_utc(at: datetime) -> datetime: ...
 @overload
 def to_utc(at: datetime | None) -> datetime | None: ...
 def to_utc(at: datetime | None) -> datetime | None:
-    """Returns the time in UTC, since the session may have another time zone. Returns None for null."""
+    """Returns the time in UTC, because the session can have another time zone. Returns None for null."""
     return None if at is None else at.astimezone(UTC)
