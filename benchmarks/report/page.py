@@ -1,105 +1,164 @@
-"""Writes docs/explain/performance.md and its pictures from the summaries of the scenarios.
+"""Writes docs/explain/performance.md, docs/performance/studies.md and pictures from the summaries of the scenarios.
 
     python -m benchmarks.report.page                 # from benchmarks/results.json
-    python -m benchmarks.report.page --check         # only checks whether the page matches the summaries
+    python -m benchmarks.report.page --check         # only checks whether the pages match the summaries
 
-No text of that page is written by hand. Summaries of studies that changed their form are left out.
+No text of these pages is written by hand. Summaries of studies that changed their form are left out.
 """
 
 import argparse
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.catalogue import STUDIES
 from benchmarks.measure.host import interpreter_text
 
-from .inserts import COLUMN, CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
+from .inserts import CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
 from .pictures import draw
 from .reference import CPU, REFERENCE
-from .rows import Row, cell, markdown
+from .rows import Row, cell, columns_of, markdown
 from .runs import CONNECTIONS, GOALS
 from .summary import RESULTS, read_summaries
 
-PAGE = Path(__file__).parents[2] / "docs" / "explain" / "performance.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "explain" / "performance.md"
+STUDIES_PAGE = DOCS / "performance" / "studies.md"
 HEAD = """# Performance
 
 For everybody: see what a message costs in CPU, how fast it is, and how Penstock compares with its peers.
-
-[How speed is measured](benchmarks.md) has the method. For planning, use [Sizing](../operate/sizing.md), a separate run
-of Penstock alone. Each section has a separate day and commit, named below its heading, so sections do not repeat each
-other's figures.
-
-- **CPU** is user and system time of the whole server side (service, PostgreSQL, PgBouncer; of libraries: the library
-  too) for 1,000 messages. The load generator is apart. "short" is a run of less than a second of CPU, whose CPU figure
-  is coarse.
-- **CPU in INSERTs** says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server
-  side. pgbench measures them (16 clients, prepared statements) on Penstock's server in the same run, so that figures of
-  different machines can be compared.
-- **Goals** were set on another machine: "The goals beside each peer" has what carries over.
-- **"busy host"**: other programs used the machine, so rates and latencies are worse than on a quiet one.
-- **"optimised"**: an interpreter built with profile-guided optimisation; a "plain" one was not. It runs Penstock and
-  the libraries in Python.
-- **`-`, or an empty cell**: not measured. Libraries have no load generator beside them, and some clients do not time
-  their calls.
-
-Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results.json`.
 """
 IN_SHORT = """## In short
 
-Penstock's figures of the table below, and the peers that need less CPU of the server side for a message in the same
-run. All other peers need more.
-"""
-BESIDE_PEERS = """## The goals beside each peer
+Penstock at 16 connections with bodies of 100 bytes, and the peers that need less CPU in the same run. **CPU s/1000**
+is the CPU time of the whole server side (service, PostgreSQL, PgBouncer) for 1,000 messages. To plan a machine, use
+[Sizing](../operate/sizing.md).
 
-What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
-divided by the peer's figure on the machine for which the goal was set. Only valid runs, and peers with a figure there.
+`send_1` and `send_10` send one and ten messages a call; `receive_delete_1` and `receive_delete_10` receive and delete
+as many. In `warski`, half of the connections send bulks while half receive. `idle_latency` is the time from a send to a
+waiting receiver.
 """
+BESIDE_PEERS = """## Beside its peers
+
+[How speed is measured](benchmarks.md#peers) says what each peer is, and which of them keep messages on disk. The CPU of
+a library counts, because it does a service's work. `-`: not measured.
+"""
+SOURCE = """## Where the figures come from
+
+- {circumstances}
+- The load generator uses the same cores. {busy}
+- {interpreters}
+- A run of less than a second of CPU gives a coarse figure: {short}.
+- A bare INSERT of one row (pgbench, 16 clients) took PostgreSQL {insert} s of CPU for 1,000 in the same runs. Compare
+  other machines by this unit.
+- The goals were set on another machine. There, the goals divided by the figures of the peers gave {pairs} multiples;
+  Penstock reaches {reached} of them here, and misses these:
+"""
+REPEAT = """## How to repeat
+
+```text
+make bench SCENARIO=table                # the figures above, beside all peers
+make bench SCENARIO=send_1 PEERS=none    # one scenario of Penstock alone
+python -m benchmarks.report.page         # writes this page from benchmarks/results.json
+```
+
+[How speed is measured](benchmarks.md) has the method and the goals. [Studies](../performance/studies.md) has backlogs,
+many queues, many connections, noisy neighbours and other loads.
+"""
+STUDIES_HEAD = """# Studies
+
+For everybody: look up how Penstock behaves under a special load, such as a backlog of millions.
+
+[How speed is measured](../explain/benchmarks.md) explains the loads. All studies used 2 cores (AMD EPYC) that the load
+generator shared. "sent/s" and "received/s" count messages; **CPU s/1000** is the CPU of the whole server side for 1,000
+messages. "verdict clean": each message arrived once, and no answer was wrong. "busy host": other programs used the
+cores, so rates and latencies are worse. `-`: not measured.
+`benchmarks/results.json` has more figures of each run, and the machine.
+"""
+# Columns of summaries that the page of studies leaves out.
+UNSHOWN = {
+    "load CPU s/1000", "load CPU s", "messages", "article sent/s", "p50 of runs", "p95", "p99", "stddev",
+    "as stated there", "call p95 ms", "without the million", "seconds", "server cores", "probe cores", "noises cores",
+    "others cores", "us a queue", "quiet_received",
+}  # fmt: skip
 # columns such as "p50 ms" and "call p99 ms", in which 0 is impossible
 _IS_LATENCY = re.compile(r"(?:.* )?p\d+ ms").fullmatch
 Results = dict[str, Any]
 
 
 def page(results: dict[str, Results]) -> str:
-    """Returns the text of the page, with sections in the order of the catalogue."""
-    known = [results[name] for name in STUDIES if name in results]
-    table = [row for document in known for row in table_rows(document)]
-    parts = [HEAD]
-    if in_short := [row for document in known for row in rows_in_short(document)]:
-        parts.append(f"{IN_SHORT}\n{markdown(in_short)}\n")
-    if table:
-        goals = [document for document in known if document["scenario"] in GOALS]
-        parts.append(f"## The table of goals\n\n{markdown(table)}\n\n{interpreters(goals)}\n")
-    if beside := [row for document in known for row in rows_beside_peers(document)]:
-        parts.append(f"{BESIDE_PEERS}\n{markdown(beside)}\n")
-    parts += [section(document) for document in known if document["scenario"] not in GOALS]
-    return "\n".join(part for part in parts if part)
+    """Returns the text of the page of performance."""
+    goals = [results[name] for name in STUDIES if name in results and name in GOALS]
+    in_short = [row for document in goals for row in rows_in_short(document)]
+    parts = [HEAD, f"{IN_SHORT}\n{markdown(in_short)}\n", BESIDE_PEERS]
+    for title, name in (
+        ("CPU s/1000", CPU_FIGURE),
+        ("Messages a second", "messages_per_second"),
+        ("p50 ms", "p50_ms"),
+    ):
+        if rows := rows_of_systems(goals, title, name):
+            parts.append(f"{markdown(rows)}\n")
+    return "\n".join((*parts, source(goals), REPEAT))
 
 
-def table_rows(document: Results) -> Iterable[Row]:
-    """Returns the rows of a scenario that has a goal."""
-    goal = GOALS.get(document["scenario"])
-    for system in systems_of(document) if goal else []:
-        figures = system.get("median")
-        if figures is None or goal is None:
-            continue
-        yield {
-            "scenario": document["scenario"],
-            "connections": system["connections"],
-            "system": system["system"],
-            "msg/s": figures["messages_per_second"],
-            "sent/s": figures["sent_per_second"] or None,
-            CPU_COLUMN: figures[CPU_FIGURE],
-            COLUMN: figures.get(FIGURE, ""),
-            "load CPU s/1000": measured(figures["generator_cpu_seconds_per_1000"]),
-            "p50 ms": measured(figures["p50_ms"]),
-            "p99 ms": measured(figures["p99_ms"]),
-            "goal": goal_text(document["scenario"]) if system["system"] == "penstock" else "",
-            "marks": ", ".join(system["marks"]),
-            "date": document["date"][:10],
-        }
+def studies_page(results: dict[str, Results]) -> str:
+    """Returns the text of the page of studies, in the order of the catalogue."""
+    known = [results[name] for name in STUDIES if name in results and name not in GOALS]
+    return "\n".join(part for part in (STUDIES_HEAD, *map(section, known)) if part)
+
+
+def rows_of_systems(goals: Sequence[Results], title: str, name: str) -> list[Row]:
+    """Returns a row for each system with one figure of every scenario."""
+    found: dict[str, Row] = {}
+    for document in goals:
+        for system in systems_of(document):
+            if figures := system.get("median"):
+                row = found.setdefault(system["system"], {title: system["system"]})
+                row[document["scenario"]] = measured(figures.get(name, 0))
+    return list(found.values())
+
+
+def source(goals: Sequence[Results]) -> str:
+    """Returns the section that names the machine, the days, and the goals that were missed."""
+    beside = [row for document in goals for row in rows_beside_peers(document)]
+    missed = [row for row in beside if row.pop("reached") == "no"]
+    marks = {
+        mark: [
+            f"{system['system']} in {document['scenario']}"
+            for document in goals
+            for system in systems_of(document)
+            if mark in system["marks"]
+        ]
+        for mark in ("busy host", "short")
+    }
+    inserts = sorted(
+        system["median"][CPU_FIGURE] / system["median"][FIGURE]
+        for document in goals
+        for system in systems_of(document)
+        if (system.get("median") or {}).get(FIGURE)
+    )
+    busy = (
+        f"Other programs used them too during these runs: {', '.join(marks['busy host'])}."
+        if marks["busy host"]
+        else ""
+    )
+    short = f"{len(marks['short'])} of {sum(len(systems_of(document)) for document in goals)} runs here"
+    days = sorted({document["date"][:10] for document in goals})
+    commits = sorted({document["commit"] for document in goals})
+    machines = sorted({f"{host_of(document)}, {document['machine']['kernel']}" for document in goals})
+    ends = dict.fromkeys(f"{each:.3f}" for each in (*inserts[:1], *inserts[-1:]))
+    text = SOURCE.format(
+        circumstances=f"{'; '.join(machines)}; {', '.join(days)}; commits {', '.join(commits)}.",
+        busy=busy,
+        interpreters=interpreters(goals),
+        short=short,
+        insert=" to ".join(ends) or "an unknown number of",
+        pairs=len(beside),
+        reached=len(beside) - len(missed),
+    ).replace(" \n", "\n")
+    return f"{text}\n{markdown(missed)}\n" if missed else text
 
 
 def measured(figure: float) -> float | None:
@@ -197,12 +256,28 @@ def systems_of(document: Results) -> list[Results]:
 
 def section(document: Results) -> str:
     """Returns the section of a study: title, circumstances, tables and charts."""
-    tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
+    tables = [condense(rows) for kind in ("rows", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
-    pictures = " ".join(f"![{path.stem}](../performance/{path.name})" for path in draw(document))
-    title = f"## {STUDIES[document['scenario']].what}"
+    pictures = " ".join(f"![{path.stem}]({path.name})" for path in draw(document))
+    what = STUDIES[document["scenario"]].what
+    title = f"## {what[:1].upper()}{what[1:]}"
     return "\n\n".join(part for part in (title, circumstances(document), *tables, pictures) if part) + "\n"
+
+
+def condense(rows: Sequence[Row]) -> str:
+    """Returns a table of the columns that differ, and a sentence with those that are equal in all rows."""
+    columns = columns_of(rows)
+    values = {name: [row.get(name) for row in rows] for name in columns}
+    empty = {name for name, found in values.items() if set(found) <= {None, ""}}
+    zero = [name for name in columns if all(value == 0 for value in values[name])]
+    equal = [name for name in columns if len(rows) > 1 and len(set(map(cell, values[name]))) == 1]
+    left_out = empty | set(zero) | set(equal)
+    shown = [{name: row.get(name) for name in columns if name not in left_out} for row in rows]
+    said = [f"{name} {cell(rows[0][name])}" for name in equal if name not in empty | set(zero) | {"system"}]
+    said += [f"0 {', '.join(zero)}"] if zero else []
+    sentence = f"In each row: {'; '.join(said)}." if said else ""
+    return "\n\n".join(part for part in (markdown(shown) if len(shown[0]) > 1 else "", sentence) if part)
 
 
 def rows_of(document: Results, kind: str) -> list[Row]:
@@ -212,46 +287,50 @@ def rows_of(document: Results, kind: str) -> list[Row]:
         | {
             name: measured(figure) if isinstance(figure, int | float) and _IS_LATENCY(name) else figure
             for name, figure in with_multiples(row, None).items()
+            if name not in UNSHOWN
         }
         for system in systems_of(document)
         for row in system.get(kind) or []
     ]
 
 
+def host_of(document: Results) -> str:
+    return f"{document['machine']['cores']} cores ({document['machine']['cpu']})"
+
+
 def circumstances(document: Results) -> str:
-    machine, load = document["machine"], document["load_before"]
-    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, {interpreter_of(document)}"
     marks = sorted(
         {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
     )
     memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
     parts = (
-        f"{document['date'][:10]}, {host}, commit {document['commit']}",
-        f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
+        f"{document['date'][:10]}, commit {document['commit']}, {interpreter_of(document)}",
         *memory[-1:],
         *marks,
     )
-    return "; ".join(parts) + "."
+    return "; ".join(part for part in parts if part) + "."
 
 
 def memory_of(system: Results) -> str:
     """Returns the PSS of Penstock's parts after the scenario."""
     parts = (system.get("facts") or {}).get("pss_bytes") or {}
     sizes = ", ".join(f"{part} {size / 2**20:.0f} MiB" for part, size in parts.items() if size)
-    return f"memory (PSS) at the end: {sizes}" if sizes else "memory not looked at"
+    return f"memory (PSS) at the end: {sizes}" if sizes else ""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Writes the page. With --check, the program only returns 1 if the page differs from the summaries."""
+    """Writes the pages. With --check, the program only returns 1 if a page differs from the summaries."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(argv)
-    text = page(read_summaries(options.results))
+    results = read_summaries(options.results)
+    pages = {PAGE: page(results), STUDIES_PAGE: studies_page(results)}
     if options.check:
-        return 0 if PAGE.exists() and PAGE.read_text() == text else 1
-    PAGE.write_text(text)
-    print(f"written: {PAGE}")
+        return 0 if all(path.exists() and path.read_text() == text for path, text in pages.items()) else 1
+    for path, text in pages.items():
+        path.write_text(text)
+        print(f"written: {path}")
     return 0
 
 

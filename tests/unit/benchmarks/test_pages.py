@@ -81,10 +81,9 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 def test_an_unmeasured_value_is_a_dash() -> None:
     """The page shows a dash for a client that does not time its calls, whose summary has 0."""
     document = summary.read_summaries(summary.RESULTS)["receive_delete_10"]
-    (penstock,) = (row for row in report_page.table_rows(document) if row["system"] == "penstock")
-    (peer,) = (row for row in report_page.table_rows(document) if row["system"] == "bullmq")
-    assert (peer["p50 ms"], peer["p99 ms"], peer["load CPU s/1000"]) == (None, None, None)
-    assert None not in (penstock["p50 ms"], penstock["load CPU s/1000"])
+    rows = {row["p50"]: row for row in report_page.rows_of_systems([document], "p50", "p50_ms")}
+    assert rows["bullmq"]["receive_delete_10"] is None
+    assert rows["penstock"]["receive_delete_10"] is not None
     assert not re.search(r"p\d+ ms.*\| 0 \|", report_page.PAGE.read_text())
 
 
@@ -94,6 +93,15 @@ def test_the_page_begins_with_who_needs_less() -> None:
     assert [part.split()[0] for part in str(row["less CPU"]).split(", ")] == [
         "rabbitmq-quorum", "fauxqs", "rabbitmq-classic",
     ]  # fmt: skip
+
+
+def test_a_table_says_once_what_is_equal_in_all_rows() -> None:
+    rows: list[dict[str, object]] = [
+        {"queues": 1, "ms": 4, "lost": 0, "verdict": "clean", "marks": ""},
+        {"queues": 10, "ms": 7, "lost": 0, "verdict": "clean", "marks": ""},
+    ]
+    table = "| queues | ms |\n| --- | ---: |\n| 1 | 4 |\n| 10 | 7 |"
+    assert report_page.condense(rows) == f"{table}\n\nIn each row: verdict clean; 0 lost."
 
 
 @pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])
@@ -141,11 +149,11 @@ def test_the_page_shows_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (raw / f"2026-01-{day}.json").write_text(json.dumps(document))
         summary.write_summary(raw / f"2026-01-{day}.json", kept)
     assert list(summary.read_summaries(kept)) == ["warski_threads"]
-    text = report_page.page(summary.read_summaries(kept))
-    assert "| penstock | 5 | 444 |" in text
+    text = report_page.studies_page(summary.read_summaries(kept))
+    assert "| 5 | 444 |" in text
     assert "111" not in text
     assert "busy host" in text
-    assert "![warski-threads](../performance/warski-threads.svg)" in text
+    assert "![warski-threads](warski-threads.svg)" in text
     assert (tmp_path / "pictures" / "warski-threads.svg").exists()
 
 
