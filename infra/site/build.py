@@ -24,7 +24,7 @@ PROJECT_PAGES: Final = {
 """Pages outside docs/, with their places in the site."""
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
 # The search leaves out pages in which users find words, but no answers.
-_UNSEARCHED: Final = ("performance/log/", "decisions/", "reference/cases", "project/")
+_UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
 _UNSEARCHED_HEAD: Final = "---\nsearch:\n  exclude: true\n---\n"
 # An address of the site that the program or an alert shows, such as /docs/operate/poison/.
 _ADDRESS: Final = re.compile(r"(?<![\w.])/docs/([a-z0-9_/-]+/)(?:#([\w-]+))?")
@@ -100,7 +100,6 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
     """
     placed = dict(list_pages(navigation))
     missing = {page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - set(placed)
-    missing = {page for page in missing if not page.startswith("performance/log/")}
     if missing:
         raise SiteError(f"zensical.toml has no section for {', '.join(sorted(missing))}")
     lines = ["# Penstock", "", "> SQS, SNS and EventBridge Scheduler on the PostgreSQL that you run.", ""]

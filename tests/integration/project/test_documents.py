@@ -32,7 +32,7 @@ NAMED_PAGE = re.compile(r"[\w./-]+\.md\b")
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 PATH = re.compile(r"`([\w.-]+/[\w.*/-]*)`")
 # These pages describe the past, when other folders existed.
-HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log/")
+HISTORY = ("CHANGELOG.md", "docs/decisions/", "docs/performance/log.md")
 
 
 @cache
@@ -409,7 +409,7 @@ def test_names_of_faults_are_unique() -> None:
 
 
 # --- the first paragraph ---------------------------------------------------------------------------------------------
-SECTIONS = ("start", "guides", "operate", "reference", "explain")
+SECTIONS = ("start", "guides", "operate", "reference", "explain", "decisions", "performance")
 AUDIENCE = re.compile(r"For (?:everybody|developers|operators|developers and operators): \S")
 
 
