@@ -135,16 +135,18 @@ class Interfaces(NamedTuple):
         policy = {"policies": [json.dumps({"Statement": statements})]}
         self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
 
-    def ask(self, case: Case) -> tuple[int, str]:
-        """Returns the status and the text of the answer."""
+    def ask(self, case: Case, *, encoded: bool = False) -> tuple[int, str]:
+        """Returns the status and the text of the answer. `encoded` spells the names in the path with percent signs."""
         if case.interface == "mcp":
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
-        for name, value in {**PATH, "key": self.keys["guarded"]}.items():
+        for name, known in {**PATH, "key": self.keys["guarded"]}.items():
             is_number = (
                 name == "id" and not path.startswith(("/topics", "/mappings")) and "/moves/" not in path
             )
-            path = path.replace(f"{{{name}}}", "1" if is_number else value)
+            value = "1" if is_number else known
+            spelled = "".join(f"%{ord(letter):02X}" for letter in value) if encoded else value
+            path = path.replace(f"{{{name}}}", spelled)
         if case.interface == "console":
             page = (
                 self.console.get(path)
@@ -208,6 +210,7 @@ def test_a_right_is_asked_with_its_arn(case: Case, interfaces: Interfaces) -> No
     assert status == 403, text
     assert f"perform: {case.action}" in text, text
     assert f"resource: {case.arn} " in html.unescape(text)
+    assert interfaces.ask(case, encoded=True)[0] == 403
     interfaces.set_policy({"Effect": "Allow", "Action": "*", "NotResource": case.arn})
     assert interfaces.ask(case)[0] == 403
 

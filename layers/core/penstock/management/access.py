@@ -95,6 +95,7 @@ def check_access_is_on(context: Context) -> None:
         raise AccessIsOff
 
 
+@needs("account", "penstock:ReadKeys")
 def list_users(context: Context) -> Operation[list[ShownUser]]:
     """Returns the users in the order of their names."""
     rows = yield from _read_users(context)
@@ -130,6 +131,7 @@ def end_user(name: str, context: Context) -> Operation[None]:
         raise UserNotFound
 
 
+@needs("account", "penstock:ReadKeys")
 def list_keys(context: Context) -> Operation[list[ShownKey]]:
     """Returns the keys, oldest first."""
     rows = yield from _read_keys(context)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from penstock.context import Context
 from penstock.delivery.warnings import hide_secrets
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
 from penstock.postgres.statements.queues import READ_OVERVIEW
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind, Verdict
@@ -67,6 +68,7 @@ class Attention(Struct):
     concerns: list[Concern]
 
 
+@needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_attention(context: Context) -> Operation[Attention]:
     """Returns the queues and endpoints that need attention."""
     place = (context.account_id, context.region)

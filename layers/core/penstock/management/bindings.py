@@ -114,13 +114,24 @@ def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[No
         raise SubscriptionNotFound
 
 
-def list_bindings(
-    pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
+@needs("account", "penstock:ListSubscriptions")
+def list_bindings(pattern: str, after: int | None, limit: int, context: Context) -> Operation[BindingPage]:
+    """Lists the bindings of a pattern. Raises InvalidParameterValue."""
+    check_pattern(pattern)
+    return (yield from _list(pattern, None, after, limit, context))
+
+
+@needs("queue", "penstock:ListSubscriptions")
+def list_queue_bindings(
+    queue: str, after: int | None, limit: int, context: Context
 ) -> Operation[BindingPage]:
-    """Lists the bindings of a pattern or of a queue. Raises QueueDoesNotExist, InvalidParameterValue."""
-    if pattern is not None:
-        check_pattern(pattern)
-    endpoint = None if queue is None else build_queue_arn(queue, context)
+    """Lists the bindings of a queue. Raises QueueDoesNotExist."""
+    return (yield from _list(None, build_queue_arn(queue, context), after, limit, context))
+
+
+def _list(
+    pattern: str | None, endpoint: str | None, after: int | None, limit: int, context: Context
+) -> Operation[BindingPage]:
     rows = yield from Call(
         LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)
     )
@@ -130,6 +141,7 @@ def list_bindings(
     return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
 
 
+@needs("account", "penstock:MatchEvent")
 def match_bindings(routing_key: str, context: Context) -> Operation[list[EventSubscription]]:
     """Returns the bindings that an event with this key would reach."""
     check_routing_key(routing_key)

@@ -107,6 +107,7 @@ def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]
     )
 
 
+@needs("mappings", "lambda:ListEventSourceMappings", "lambda:ListTags")
 def list_mappings(
     queue: str | None, function: str | None, after: str | None, context: Context
 ) -> Operation[MappingList]:
@@ -121,6 +122,7 @@ def list_mappings(
     return MappingList([show_mapping(mapping) for mapping in found], following)
 
 
+@needs("mapping", "lambda:GetEventSourceMapping", "lambda:ListTags")
 def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMapping]:
     """Returns a mapping. Raises ResourceNotFoundException."""
     checks.check_served(context)

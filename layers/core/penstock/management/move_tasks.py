@@ -150,6 +150,7 @@ def _authorize_and_start(
     return (yield from _describe(arguments[0], UUID(row.task_id)))
 
 
+@needs("queue", "sqs:ListMessageMoveTasks")
 def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]:
     """Returns the queue's last ten tasks, newest first, including tasks of StartMessageMoveTask. Raises
     QueueDoesNotExist."""
@@ -160,6 +161,7 @@ def list_move_tasks(name: str, context: Context) -> Operation[list[MoveTaskRow]]
     return rows
 
 
+@needs("queue", "sqs:ListMessageMoveTasks")
 def describe_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
     """Returns a task. Raises MoveTaskNotFound, QueueDoesNotExist."""
     return _describe(build_queue_arn(name, context), task_id)

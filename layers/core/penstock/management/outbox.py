@@ -45,6 +45,7 @@ six times as long."""
 _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
 
 
+@needs("account", "penstock:ReadOutbox")
 def list_outgoing(
     protocol: str | None, destination: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[list[OutgoingMessageDescription]]:

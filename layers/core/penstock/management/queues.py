@@ -114,6 +114,7 @@ def convert_attributes(values: Attributes) -> dict[str, str]:
     }
 
 
+@needs("account", "sqs:ListQueues")
 def list_queues(limit: int, after: str | None, context: Context) -> Operation[QueuePage]:
     """Returns a page of queues in the order of their names."""
     last = queues.read_token(after)
@@ -125,6 +126,7 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
 
+@needs("queue", "sqs:GetQueueAttributes")
 def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     """Returns a queue with its current counts."""
     arn = build_queue_arn(name, context)
@@ -198,6 +200,7 @@ def purge_queue(name: str, context: Context) -> Operation[int]:
     return (yield from queues.purge(build_queue_arn(name, context), context))
 
 
+@needs("queue", "penstock:ListReceivers")
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
     """Returns a queue's receivers of the last day, up to 100, latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)

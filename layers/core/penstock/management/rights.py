@@ -3,9 +3,8 @@
     @needs("queue", "sqs:PurgeQueue")
     def purge_queue(name: str, context: Context) -> Operation[int]: ...
 
-An operation that changes data checks its own permission, so every interface checks it. `right_of` returns the
-permission for routes and screens. Each check uses the same ARN as the AWS API, so a policy has the same effect at
-every interface.
+An operation checks its own permission, so every interface checks it. `right_of` returns the permission for routes,
+screens and tools. Each check uses the same ARN as the AWS API, so a policy has the same effect at every interface.
 """
 
 from collections.abc import Callable, Sequence
@@ -65,22 +64,6 @@ def require(*actions: str) -> Right:
     return require_on("account", *actions)
 
 
-def require_on_queue(*actions: str) -> Right:
-    """Returns the permission for these actions on the queue in the request.
-
-    Raises ValueError for an unknown action.
-    """
-    return require_on("queue", *actions)
-
-
-def require_on_topic(*actions: str) -> Right:
-    """Returns the permission for these actions on the topic in the request.
-
-    Raises ValueError for an unknown action.
-    """
-    return require_on("topic", *actions)
-
-
 def require_on(scope: Scope, *actions: str) -> Right:
     """Returns the permission for these actions on the resource of a scope. Raises ValueError for an unknown action."""
     unknown = [action for action in actions if action not in KNOWN_ACTIONS]
@@ -111,12 +94,16 @@ def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], 
     return decorate
 
 
-def right_of(operation: Callable[..., object]) -> Right:
-    """Returns the permission that an operation checks. Raises TypeError for an operation without one."""
+def right_of(operation: Callable[..., object], *further: Callable[..., object]) -> Right:
+    """Returns the permission that an operation checks, with the actions of further operations on the same resource.
+
+    Raises TypeError for an operation without one.
+    """
     right: Right | None = getattr(operation, RIGHT, None)
     if right is None:
         raise TypeError(f"{operation.__qualname__} asks for no right: declare it with @needs")
-    return right
+    actions = (action for other in further for action in right_of(other).actions)
+    return right._replace(actions=tuple(dict.fromkeys((*right.actions, *actions))))
 
 
 def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:

@@ -132,6 +132,7 @@ def create_topic(new: NewTopic, context: Context) -> Operation[ShownTopic]:
     return ShownTopic(new.name, made.topic_arn or "")
 
 
+@needs("account", "sns:ListTopics")
 def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
     """Returns a page of the account's topics."""
     page = yield from topics.list_topics(sns.ListTopicsRequest(after), context)
@@ -140,6 +141,7 @@ def list_topics(after: str | None, context: Context) -> Operation[TopicList]:
     )
 
 
+@needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource")
 def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
     """Returns a topic. Raises NotFound."""
     arn = build_topic_arn(name, context)
@@ -208,16 +210,11 @@ def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operati
     return MadeSubscription(None if arn == subscribing.PENDING else arn)
 
 
-def list_subscriptions(
-    name: str | None, after: str | None, context: Context
-) -> Operation[TopicSubscriptionList]:
-    """Returns a page of the subscriptions of a topic, or of the account (None). Raises NotFound."""
-    page: sns.ListSubscriptionsResult
-    if name is None:
-        page = yield from subscribing.list_subscriptions(sns.ListSubscriptionsRequest(after), context)
-    else:
-        wanted = sns.ListSubscriptionsByTopicRequest(build_topic_arn(name, context), after)
-        page = yield from subscribing.list_subscriptions_by_topic(wanted, context)
+@needs("topic", "sns:ListSubscriptionsByTopic")
+def list_subscriptions(name: str, after: str | None, context: Context) -> Operation[TopicSubscriptionList]:
+    """Returns a page of the subscriptions of a topic. Raises NotFound."""
+    wanted = sns.ListSubscriptionsByTopicRequest(build_topic_arn(name, context), after)
+    page = yield from subscribing.list_subscriptions_by_topic(wanted, context)
     shown = [
         ShownTopicSubscription(
             None if subscription.subscription_arn == subscribing.PENDING_IN_LISTS else subscription.subscription_arn,

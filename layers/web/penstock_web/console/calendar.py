@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 
 from penstock.context import Context
 from penstock.effects import Call, Operation, Pause
-from penstock.management.schedules.operations import group_key
+from penstock.management.rights import needs
+from penstock.management.schedules.operations import group_key, may_read
 from penstock.postgres.statements.schedules import (
     LIST_MISSED_RUNS,
     READ_CALENDAR,
@@ -69,9 +70,10 @@ class Calendar(NamedTuple):
     missed: Sequence[MissedRunRow]
 
 
+@needs("schedules", "scheduler:ListSchedules")
 def read_calendar(context: Context) -> Operation[Calendar]:
     """Returns the calendar with two statements. The function evaluates the expressions of at most 60 rows, each at
-    most 29 times.
+    most 29 times. The calendar omits the names and the missed times of schedules that the caller may not read.
     """
     until = midnight(datetime.now(UTC)) + DAYS * DAY
     rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
@@ -79,17 +81,18 @@ def read_calendar(context: Context) -> Operation[Calendar]:
     often: list[Often] = []
     fires: list[Fires] = []
     for number, row in enumerate(rows, 1):
-        times = list_times(row, until)
+        times, names = list_times(row, until), [name for name in row.names if may_read(name, context)]
         if times is None:
-            often.append(Often(describe_times(row), row.next_fire_at, row.schedules, row.names))
+            often.append(Often(describe_times(row), row.next_fire_at, row.schedules, names))
         else:
-            fires += [Fires(at, row.schedules, row.names) for at in times]
+            fires += [Fires(at, row.schedules, names) for at in times]
         if number % A_TURN == 0:
             yield from Pause(0)
     return Calendar(
         list(build_days(fires, until - DAYS * DAY)), often[:MOST_OFTEN], max(0, len(often) - MOST_OFTEN),
         sum(row.late for row in rows), rows[0].looked_at if rows else 0,
-        rows[0].expressions - len(rows) if rows else 0, missed,
+        rows[0].expressions - len(rows) if rows else 0,
+        [run for run in missed if may_read(run.name, context)],
     )  # fmt: skip
 
 

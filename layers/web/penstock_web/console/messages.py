@@ -14,9 +14,11 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Call, Operation
 from penstock.management.messages.conversion import count_earlier_receives
+from penstock.management.messages.search import show_message
+from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import Search, search_messages
+from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
@@ -25,6 +27,8 @@ from .snippets import Attribute
 STATES: Final = ("visible", "in_flight", "delayed")
 PAGE: Final = 50
 PAGE_BYTES: Final = 2_000_000
+MOST_EXPORTED: Final = 1_000
+EXPORTED_BYTES: Final = 4_000_000
 LONGEST_PREVIEW: Final = 240
 LONGEST_PRETTY: Final = 200_000
 """The page shows the JSON of a body in lines if the body has at most this many characters."""
@@ -106,6 +110,7 @@ def to_datetime(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
+@needs("queue", "sqs:ReceiveMessage")
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
     """Returns messages in this state in the order of their ids. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
@@ -131,6 +136,16 @@ class MessagePage(NamedTuple):
     next: str | None
 
 
+@needs("queue", "sqs:ReceiveMessage")
+def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
+    """Returns the messages that pass, one JSON document in each line: up to 1,000 messages and 4 MB."""
+    search = Search(build_queue_arn(name, context), wanted, None, MOST_EXPORTED, MOST_SCANNED)
+    found = yield from search_messages(search, EXPORTED_BYTES, context)
+    yield from note_reading(search.arn, context)
+    return b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
+
+
+@needs("queue", "sqs:ReceiveMessage")
 def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[MessagePage]:
     """Returns a page of the messages that pass. Raises QueueDoesNotExist or InvalidParameterValue."""
     search = Search(build_queue_arn(name, context), wanted, place, PAGE)
@@ -139,6 +154,7 @@ def find(name: str, wanted: MessageFilter, place: str | None, context: Context) 
     return MessagePage([Seen(row, row.state) for row in found.rows], found.looked_at, found.of, found.next)
 
 
+@needs("queue", "sqs:ReceiveMessage")
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
     """Returns the message with this id in one of these states, or None if no such message is in them."""
     arn = build_queue_arn(name, context)

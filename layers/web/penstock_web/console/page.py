@@ -9,7 +9,7 @@ from penstock.access.authorization import is_user_allowed
 from penstock.access.resources import ANY
 from penstock.context import Context, Interface
 from penstock.effects import Operation
-from penstock.management.rights import BUILDERS, Right, authorize_at_door
+from penstock.management.rights import BUILDERS, Right, authorize, authorize_at_door
 from penstock_web.routing.runner import OperationRunner
 
 from .forms import Form, Query
@@ -20,6 +20,7 @@ from .sign_in import Viewer
 T = TypeVar("T")
 
 PAGE_KEY: Final = "penstock.page"
+READS: Final = ("GET", "HEAD")
 READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
 
 
@@ -62,10 +63,12 @@ class Page:
     async def check(self, right: Right) -> None:
         """Raises AccessDenied unless the user has the right. The path begins with the resource of the right.
 
-        An operation that asks for the right itself does so later, when the form has been read.
+        The operation of a form asks for the right later, when the form has been read. A page may come from a reading
+        that another user's operation made, and therefore asks now.
         """
         names = tuple(self.request.path_params.values())
-        await self.run(authorize_at_door(right, names, self.context))
+        ask = authorize if self.request.method in READS else authorize_at_door
+        await self.run(ask(right, names, self.context))
 
     async def run(self, operation: Operation[T]) -> T:
         """Returns the result of an operation. Raises its typed errors."""

@@ -25,7 +25,7 @@ from penstock.management.messages.types import FoundMessage
 from penstock.management.metrics.operations import read_lag, read_minutes
 from penstock.management.metrics.types import QueueLag
 from penstock.management.queues import describe_queue
-from penstock.management.rights import Right, require, require_on_queue, right_of
+from penstock.management.rights import Right, right_of
 from penstock.search.failures import Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
@@ -144,11 +144,11 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
 TOOLS: Final[dict[str, ReadTool]] = {
     "list_queues": ReadTool(
         "Lists queues with their counts and a verdict on each: ok, stalled or falling behind, since when and why.",
-        ListQueues, require("penstock:GetLag"), list_queues,
+        ListQueues, right_of(read_lag), list_queues,
     ),
     "describe_queue": ReadTool(
         "Describes one queue: its counts, its attributes, and the events of its last minutes.",
-        DescribeQueue, require_on_queue("sqs:GetQueueAttributes"), describe,
+        DescribeQueue, right_of(describe_queue, read_minutes), describe,
     ),
     "search_messages": ReadTool(
         "Finds messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",

@@ -1,7 +1,11 @@
 """Tests the OpenAPI document of the REST API, without a database. Source: OpenAPI Specification 3.1."""
 
+import importlib
+import inspect
+import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,10 +13,18 @@ from typing import Any, cast
 import pytest
 from fastapi import APIRouter
 
+import penstock.management
+import penstock_web.console
+from penstock.access.users import build_user
+from penstock.context import Context, Interface
 from penstock.environment import Environment
-from penstock.errors import AwsError
+from penstock.errors import AccessDenied, AwsError
+from penstock.http import HttpRequest
 from penstock.management.actions import OWN_ACTIONS
-from penstock.management.rights import require
+from penstock.management.rights import RIGHT, require, right_of
+from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES
+from penstock.settings import Settings
+from penstock_web.console.console import list_screens
 from penstock_web.mcp.tools import TOOLS
 from penstock_web.metrics.scraping import RIGHT as SCRAPING
 from penstock_web.rest.api import ROUTES
@@ -240,27 +252,63 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
                 assert route.right.scope == scope, route
 
 
-READING_POSTS = {"search", "preview"}
+OF_THE_PAGE = {"/console/queues/{name}/attributes"}
+"""The page asks before the operation, since the form must be confirmed."""
 
 
-def test_operations_that_change_something_ask_for_their_rights() -> None:
-    for routes in ROUTES:
-        for route in routes:
-            if route.method != "GET" and route.name not in READING_POSTS:
-                assert route.right.is_of_operation, route
+def test_operations_ask_for_their_rights_themselves() -> None:
+    routes = {(route.path, route.right) for route in chain(*ROUTES)}
+    for path, right in routes | {(screen.path, screen.right) for screen in list_screens()}:
+        if right.actions and path not in OF_THE_PAGE:
+            assert right.is_of_operation, path
+
+
+OPERATIONS = sorted(
+    {
+        operation
+        for package in (penstock.management, penstock_web.console)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        for operation in vars(importlib.import_module(found.name)).values()
+        if hasattr(operation, RIGHT) and right_of(operation).scope != "operation"
+    },
+    key=lambda operation: (operation.__module__, operation.__qualname__),
+)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: f"{each.__module__}.{each.__name__}")
+def test_an_operation_asks_before_it_reads_or_changes_anything(operation: Callable[..., Any]) -> None:
+    """No route, screen or tool helps. Only the policies of the queue or topic are read."""
+    environment = Environment(Settings.read({"QUEUE_REGION": "us-east-1"}), cast("Any", None))
+    context = Context("000000000000", "us-east-1", "id", environment, HttpRequest("GET", "/", b"", {}, b""))
+    context.user = build_user("000000000000", "caller", ['{"Statement": []}'])
+    context.interface = Interface.REST
+    parameters = inspect.signature(operation).parameters.values()
+    given = {each.name: context if each.name.endswith("context") else "guarded" for each in parameters}
+    named = {each.name: given.pop(each.name) for each in parameters if each.kind is each.KEYWORD_ONLY}
+    effects = operation(*given.values(), **named)
+
+    def read_no_policies() -> None:
+        effect = next(effects)
+        while True:
+            assert effect.statement in (READ_POLICIES, READ_TOPIC_POLICIES), effect
+            effect = effects.send([])
+
+    with pytest.raises(AccessDenied, match=right_of(operation).actions[0]):
+        read_no_policies()
 
 
 def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
-    asked = {route.name: route.right for routes in ROUTES for route in routes}
+    asked = {route.name: route.right.actions for routes in ROUTES for route in routes}
     same = {
-        "list_queues": "lag",
-        "describe_queue": "describe_queue",
-        "search_messages": "search",
-        "failure_groups": "failures",
+        "list_queues": ("lag",),
+        "describe_queue": ("describe_queue", "queue_minutes"),
+        "search_messages": ("search",),
+        "failure_groups": ("failures",),
     }
-    assert {name: tool.right for name, tool in TOOLS.items()} == {
-        tool: asked[route] for tool, route in same.items()
+    assert {name: tool.right.actions for name, tool in TOOLS.items()} == {
+        tool: tuple(chain.from_iterable(asked[route] for route in names)) for tool, names in same.items()
     }
+    assert all(tool.right.is_of_operation for tool in TOOLS.values())
     assert SCRAPING.actions == ("penstock:GetMetrics",)
 
 

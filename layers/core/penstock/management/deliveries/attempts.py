@@ -11,6 +11,7 @@ from penstock.context import Context
 from penstock.documents.endpoint import mask_password
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, DeliveryAttemptRow
 
 URL: Final = "^[!-~]{1,2048}$"
@@ -55,6 +56,7 @@ class AttemptPage(msgspec.Struct):
     next: int | None
 
 
+@needs("account", "penstock:ListDeliveries")
 def list_attempts(
     context: Context,
     *,

@@ -40,6 +40,7 @@ class EndpointDescription(msgspec.Struct):
     waiting: int | None
 
 
+@needs("account", "penstock:ListDeliveries")
 def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
     rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
     return [_show(row) for row in rows]

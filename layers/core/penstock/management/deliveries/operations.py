@@ -86,6 +86,7 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDelive
     return row
 
 
+@needs("account", "penstock:ListDeliveries")
 def find_deliveries(
     state: str, after: int | None, limit: int, context: Context
 ) -> Operation[list[DeliveryDescription]]:

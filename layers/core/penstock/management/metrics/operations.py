@@ -10,6 +10,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
+from penstock.management.rights import needs
 from penstock.management.verdicts import read_verdicts
 from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS, READ_MINUTES, READ_VERDICT_FACTS
 from penstock.sqs import queues, validation
@@ -70,6 +71,7 @@ def _parse_time(name: str, text: str) -> datetime:
     return moment
 
 
+@needs("queue", "penstock:GetQueueMetrics")
 def read_queue_metrics(
     name: str, span: WindowSpan, group: str | None, context: Context
 ) -> Operation[QueueMetrics]:
@@ -104,6 +106,7 @@ def read_windows(
     )
 
 
+@needs("queue", "penstock:GetQueueMetrics")
 def read_minutes(name: str, start: str | None, end: str | None, context: Context) -> Operation[QueueMinutes]:
     """Returns a queue's minutes, by default for the last hour. Raises QueueDoesNotExist, InvalidParameterValue."""
     span = parse_span("1m", start, end)
@@ -114,6 +117,7 @@ def read_minutes(name: str, start: str | None, end: str | None, context: Context
     return QueueMinutes(name, span.start, span.end, [show_minute(row) for row in rows])
 
 
+@needs("account", "penstock:GetLag")
 def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Context) -> Operation[LagPage]:
     """Returns a page of queues with verdicts, in the order of their names."""
     last = queues.read_token(after)

@@ -286,12 +286,14 @@ def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, Stor
     return now, row
 
 
+@needs("schedule", "scheduler:GetSchedule")
 def describe_schedule(name: str, context: Context) -> Operation[ShownSchedule]:
     """Returns a schedule as a document. Raises ScheduleNotFound."""
     _, row = yield from find_schedule(name, context)
     return to_shown_schedule(row, count_previews(context))
 
 
+@needs("schedules", "scheduler:ListSchedules")
 def list_schedules(
     status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
 ) -> Operation[SchedulePage]:
@@ -329,6 +331,7 @@ def yield_to_others(number: int) -> Operation[None]:
         yield from Pause(0)
 
 
+@needs("account", "penstock:PreviewSchedule")
 def preview_expression(request: PreviewRequest, context: Context) -> Operation[Preview]:
     """Explains an expression and stores nothing. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
@@ -360,6 +363,7 @@ def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
     )
 
 
+@needs("schedule", "scheduler:GetSchedule")
 def list_runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
     """Returns the outcomes of a schedule's occurrences, newest first. Raises ScheduleNotFound."""
     given = (*group_key(context), name, before, limit + 1)

@@ -9,7 +9,7 @@ from fastapi import Response
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.queues import Attributes, change_queue, describe_queue
-from penstock.management.rights import require_on_queue
+from penstock.management.rights import require_on
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
@@ -28,7 +28,7 @@ FIELDS: Final = {
     "Policy": "JSON: other accounts and users that may use the queue",
 }
 """Lists the fields of the form and their descriptions. The last three have several lines."""
-EDIT: Final = require_on_queue("sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
+EDIT: Final = require_on("queue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
 """The right to see the values and to change them. The operation asks for the right to change them once more."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 

@@ -18,7 +18,7 @@ from penstock.management.deliveries.operations import (
     retry_given_up,
 )
 from penstock.management.errors import DeliveryNotFound
-from penstock.management.rights import require, right_of
+from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import query
 from penstock_web.console.responses import redirect, show_page
@@ -33,7 +33,7 @@ SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
 
 
-@screen("/console/deliveries", right=require("penstock:ListDeliveries"), title="Deliveries", position=60)
+@screen("/console/deliveries", right=right_of(find_deliveries), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
     """Shows the state of the endpoints, or attempts with the newest first, or deliveries in one state with the oldest
     first."""

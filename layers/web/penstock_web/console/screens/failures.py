@@ -8,10 +8,12 @@ from typing import Final, NamedTuple, get_args
 from fastapi import Response
 
 from penstock.access.audit.refusals import note_reading
+from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
+from penstock.effects import Operation
 from penstock.management.messages.search import PLACE
-from penstock.management.rights import require_on_queue
-from penstock.search.failures import SCANNED, By, FailureGroup, Grouping, group_failures
+from penstock.management.rights import needs, right_of
+from penstock.search.failures import SCANNED, By, FailureGroup, Failures, Grouping, group_failures
 from penstock_web.console.filters import as_parameters
 from penstock_web.console.messages import Seen, to_datetime
 from penstock_web.console.page import CurrentPage
@@ -71,7 +73,13 @@ def read_place(text: str) -> str | None:
     return text if len(text) <= LONGEST_PLACE and re.fullmatch(PLACE, text) else None
 
 
-@screen("/console/queues/{name}/failures", right=require_on_queue("sqs:ReceiveMessage"))
+@needs("queue", "sqs:ReceiveMessage")
+def read_failures(_name: str, wanted: Grouping, _context: Context) -> Operation[Failures]:
+    """Groups messages of a queue, which `wanted` names, too. Raises QueueDoesNotExist."""
+    return (yield from group_failures(wanted))
+
+
+@screen("/console/queues/{name}/failures", right=right_of(read_failures))
 async def failures(name: str, page: CurrentPage) -> Response:
     """Shows the groups of the first messages. `by` names the common properties of a group's messages."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
@@ -82,7 +90,9 @@ async def failures(name: str, page: CurrentPage) -> Response:
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
         read_place(page.query.get("after", "")), SCANNED, MOST_GROUPS,
     )  # fmt: skip
-    found = await page.read(("failures", *map(str, wanted)), lambda: group_failures(wanted))
+    found = await page.read(
+        ("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context)
+    )
     await page.run(note_reading(wanted.arn, page.context))  # also a reading from the cache
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,

@@ -12,7 +12,7 @@ from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management import mappings as management
 from penstock.management.mappings import NewMapping
-from penstock.management.rights import require_on, right_of
+from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
@@ -22,12 +22,7 @@ LONGEST: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 
 
-@screen(
-    "/console/mappings",
-    right=require_on("mappings", "lambda:ListEventSourceMappings"),
-    title="Mappings",
-    position=50,
-)
+@screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
     """Shows mappings by id. Shows only mappings of one queue if the address names a queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
@@ -42,7 +37,7 @@ async def mappings(page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@screen("/console/mappings/{mapping}", right=require_on("mapping", "lambda:GetEventSourceMapping"))
+@screen("/console/mappings/{mapping}", right=right_of(management.describe_mapping))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
     """Shows a mapping with its settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))

@@ -1,21 +1,17 @@
 """Shows, sends, copies and deletes messages of a queue."""
 
-import msgspec
 from fastapi import Response
 
-from penstock.access.audit.refusals import note_reading
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages.operations import delete_chosen, send_written
-from penstock.management.messages.search import show_message
-from penstock.management.rights import require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import MOST_SCANNED, Search, search_messages
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 from penstock_web.console.filters import NAMES, parse_filter
-from penstock_web.console.messages import PAGE, STATES, Seen, find, look_at, look_for
+from penstock_web.console.messages import PAGE, STATES, Seen, export_found, find, look_at, look_for
 from penstock_web.console.page import CurrentPage, Page
 from penstock_web.console.responses import HEADERS, redirect, show_page
 from penstock_web.console.screen import act, screen
@@ -23,12 +19,11 @@ from penstock_web.console.snippets import as_markdown, message_snippets
 
 MOST_ATTRIBUTES = 10
 MOST_IDS = 1_000
-EXPORTED_BYTES = 4_000_000
 LAST_ID = 2**63 - 1
 LONGEST_PLACE = 160
 
 
-@screen("/console/queues/{name}/messages", right=require_on_queue("sqs:ReceiveMessage"))
+@screen("/console/queues/{name}/messages", right=right_of(look_at))
 async def messages(name: str, page: CurrentPage) -> Response:
     """Shows a page of messages in one state, the oldest id first. The messages are in the order in which the queue
     keeps them if there is a filter.
@@ -63,20 +58,17 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
     )  # fmt: skip
 
 
-@screen("/console/queues/{name}/messages/export", right=require_on_queue("sqs:ReceiveMessage"))
+@screen("/console/queues/{name}/messages/export", right=right_of(export_found))
 async def export(name: str, page: CurrentPage) -> Response:
-    """Exports the messages that pass the filter, one JSON document in each line: up to 1,000 messages and 4 MB."""
+    """Exports the messages that pass the filter."""
     state = page.query.get("state", "")
     wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
-    search = Search(build_queue_arn(name, page.context), wanted, None, MOST_IDS, MOST_SCANNED)
-    found = await page.run(search_messages(search, EXPORTED_BYTES, page.context))
-    lines = b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)
-    await page.run(note_reading(search.arn, page.context))
+    lines = await page.run(export_found(name, wanted, page.context))
     headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
 
-@screen("/console/queues/{name}/messages/{message_id}", right=require_on_queue("sqs:ReceiveMessage"))
+@screen("/console/queues/{name}/messages/{message_id}", right=right_of(look_for))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     """Shows a message. Raises MessageNotFound for a message that no longer exists."""
     first = page.query.read_choice("state", STATES)
@@ -110,12 +102,11 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
     return [*message_snippets(name, row.body, seen.attributes, group, page.context), markdown]
 
 
-@screen("/console/queues/{name}/send", right=require_on_queue("sqs:SendMessage"))
+@screen("/console/queues/{name}/send", right=right_of(send_written))
 async def send_form(name: str, page: CurrentPage) -> Response:
     """Shows the form. `copy` fills in the content of that message, for a user who may receive it."""
     seen = None
     if "copy" in page.query:
-        await page.check(require_on_queue("sqs:ReceiveMessage"))
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
     return show_page(
         page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=is_fifo_name(name),

@@ -9,7 +9,7 @@ from fastapi import Response
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.attention import Concern, find_concerns, read_failed_endpoints
-from penstock.management.rights import require
+from penstock.management.rights import needs, right_of
 from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
@@ -57,21 +57,7 @@ class Overview(NamedTuple):
     drain_rate: float
 
 
-@screen(
-    "/console",
-    right=require("sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries"),
-    title="Overview",
-    position=10,
-)
-async def overview(page: CurrentPage) -> Response:
-    """Shows the queues that need attention, and the totals."""
-    await page.refresh()
-    found = await page.read(("overview",), lambda: read_overview(page.context))
-    installation = await page.read(("installation",), lambda: Call(READ_INSTALLATION, ()).__iter__())
-    items = [*found.items, *late(installation)]
-    return show_page(page, "overview.html", found=found, items=items, at=found.total.read_at)
-
-
+@needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_overview(context: Context) -> Operation[Overview]:
     """Returns totals, the queues that may need attention, and the verdicts on them."""
     limit = MOST_QUEUES // 4
@@ -81,16 +67,25 @@ def read_overview(context: Context) -> Operation[Overview]:
     known = [(row, observed[row.arn or ""]) for row in rows if row.arn in observed]
     known.sort(key=lambda pair: rank_badness(pair[1].verdict))
     endpoints = yield from read_failed_endpoints(context.account_id)
+    installation = yield from Call(READ_INSTALLATION, ())
     queues = {row.name or "": queue for row, queue in known}
     concerns = find_concerns(((name, queue.verdict) for name, queue in queues.items()), endpoints)
     return Overview(
         total,
-        [show_concern(concern, queues) for concern in concerns],
+        [*(show_concern(concern, queues) for concern in concerns), *late(installation)],
         sorted((pair for pair in known if pair[0].visible), key=lambda pair: -(pair[0].visible or 0))[:8],
         [row for row in rows if row.dead_letters and row.visible],
         sum(queue.verdict.arrival_rate for _, queue in known),
         sum(queue.verdict.drain_rate for _, queue in known),
     )
+
+
+@screen("/console", right=right_of(read_overview), title="Overview", position=10)
+async def overview(page: CurrentPage) -> Response:
+    """Shows the queues that need attention, and the totals."""
+    await page.refresh()
+    found = await page.read(("overview",), lambda: read_overview(page.context))
+    return show_page(page, "overview.html", found=found, items=found.items, at=found.total.read_at)
 
 
 def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:

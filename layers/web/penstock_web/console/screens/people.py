@@ -9,8 +9,8 @@ from fastapi import Response
 from penstock.access.users import BUILT_IN
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.rights import require
-from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, KeyRow, UserRow
+from penstock.management.rights import needs, right_of
+from penstock.postgres.statements.access import LIST_AUDIT, LIST_KEYS, LIST_USERS, AuditRow, KeyRow, UserRow
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
@@ -26,13 +26,7 @@ class People(NamedTuple):
     keys: list[KeyRow]
 
 
-@screen("/console/keys", right=require("penstock:ReadKeys"), title="Keys", position=80)
-async def keys(page: CurrentPage) -> Response:
-    """Shows keys without their secrets. Only the command line creates and revokes keys."""
-    found = await page.run(read_people(page.context))
-    return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
-
-
+@needs("account", "penstock:ReadKeys")
 def read_people(context: Context) -> Operation[People]:
     """Reads only the keys and users of the caller's account."""
     users = yield from Call(LIST_USERS, ())
@@ -43,10 +37,22 @@ def read_people(context: Context) -> Operation[People]:
     )
 
 
-@screen("/console/audit", right=require("penstock:ReadAudit"), title="Audit", position=90)
+@screen("/console/keys", right=right_of(read_people), title="Keys", position=80)
+async def keys(page: CurrentPage) -> Response:
+    """Shows keys without their secrets. Only the command line creates and revokes keys."""
+    found = await page.run(read_people(page.context))
+    return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
+
+
+@needs("account", "penstock:ReadAudit")
+def read_audit(before: int, context: Context) -> Operation[list[AuditRow]]:
+    """Returns a page of the account's audit and one further row."""
+    return (yield from Call(LIST_AUDIT, (context.account_id, before or None, PAGE + 1)))
+
+
+@screen("/console/audit", right=right_of(read_audit), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
     """Shows the acts of users, the newest act first."""
     before = page.query.read_number("before", 0, LAST_ID)
-    arguments = (page.context.account_id, before or None, PAGE + 1)
-    rows = await page.run(iter(Call(LIST_AUDIT, arguments)))
+    rows = await page.run(read_audit(before, page.context))
     return show_page(page, "audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

@@ -12,7 +12,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Compute, Operation
 from penstock.errors import InvalidParameterValue, QueueDoesNotExist
-from penstock.management.bindings import EventSubscription, list_bindings
+from penstock.management.bindings import EventSubscription, list_queue_bindings
 from penstock.management.queues import (
     Attributes,
     NewQueue,
@@ -24,7 +24,7 @@ from penstock.management.queues import (
     purge_queue,
     set_paused,
 )
-from penstock.management.rights import require_on_queue, right_of
+from penstock.management.rights import needs, right_of
 from penstock.management.verdicts import group_by_queue
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_QUEUE_HISTORY
 from penstock.postgres.statements.sns.subscriptions import SUBSCRIPTIONS_OF_QUEUE, QueueSubscriptionRow
@@ -57,9 +57,43 @@ class Subscribed(NamedTuple):
     bindings: list[EventSubscription]
 
 
-@screen(
-    "/console/queues/{name}", right=require_on_queue("sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
-)
+@needs("queue", "sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
+def read_queue(name: str, context: Context) -> Operation[QueueNow]:
+    """Reads a queue. Raises QueueDoesNotExist."""
+    described = yield from describe_queue(name, context)
+    seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
+    if described.arn not in seen:  # The queue has been deleted in the meantime.
+        raise QueueDoesNotExist
+    return QueueNow(described, seen[described.arn])
+
+
+@needs("queue", "penstock:GetQueueMetrics")
+def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[Chart]]:
+    """Returns charts of the minutes of the last `span`. The hour before gives the depth at the beginning."""
+    end = datetime.now(UTC).replace(second=0, microsecond=0)
+    rows = yield from Call(
+        READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end)
+    )
+    return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
+
+
+@needs("queue", "penstock:GetQueueMetrics")
+def read_history(name: str, context: Context) -> Operation[History]:
+    """Returns the values that the metrics job stored for the last 30 days, at most 720 hours, in one statement."""
+    end = datetime.now(UTC)
+    rows = yield from Call(READ_QUEUE_HISTORY, (build_queue_arn(name, context), end - MONTH_LENGTH, end))
+    return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
+
+
+@needs("queue", "penstock:ListSubscriptions")
+def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
+    """Reads at most 100 subscriptions and 100 bindings."""
+    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
+    bindings = yield from list_queue_bindings(name, None, MOST_SUBSCRIPTIONS, context)
+    return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
+
+
+@screen("/console/queues/{name}", right=right_of(read_queue, read_subscribed, list_receivers))
 async def queue(name: str, page: CurrentPage) -> Response:
     """Shows a queue with its last hours, or with 30 days from the metrics job."""
     span = page.query.read_choice("span", (*SPANS, MONTH))
@@ -68,10 +102,10 @@ async def queue(name: str, page: CurrentPage) -> Response:
     now = await page.read(("queue", name), lambda: read_queue(name, context))
     history = None
     if span == MONTH:
-        history = await page.read(("history", name), lambda: read_history(now.queue.arn))
+        history = await page.read(("history", name), lambda: read_history(name, context))
         charts = history.charts
     else:
-        charts = await page.read(("charts", name, span), lambda: read_charts(now.queue.arn, SPANS[span]))
+        charts = await page.read(("charts", name, span), lambda: read_charts(name, SPANS[span], context))
     subscribed = await page.read(("subscribed", name), lambda: read_subscribed(name, context))
     receiving = await page.read(("receivers", name), lambda: list_receivers(name, context))
     attributes = dict(now.queue.attributes)
@@ -88,36 +122,6 @@ async def queue(name: str, page: CurrentPage) -> Response:
         may_pause=page.may("penstock:PauseQueue", now.queue.arn),
         may_map=page.may("lambda:ListEventSourceMappings"),
     )  # fmt: skip
-
-
-def read_queue(name: str, context: Context) -> Operation[QueueNow]:
-    """Reads a queue. Raises QueueDoesNotExist."""
-    described = yield from describe_queue(name, context)
-    seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # The queue has been deleted in the meantime.
-        raise QueueDoesNotExist
-    return QueueNow(described, seen[described.arn])
-
-
-def read_charts(arn: str, span: timedelta) -> Operation[list[Chart]]:
-    """Returns charts of the minutes of the last `span`. The hour before gives the depth at the beginning."""
-    end = datetime.now(UTC).replace(second=0, microsecond=0)
-    rows = yield from Call(READ_MINUTES, ([arn], end - span - timedelta(hours=1), end))
-    return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
-
-
-def read_history(arn: str) -> Operation[History]:
-    """Returns the values that the metrics job stored for the last 30 days, at most 720 hours, in one statement."""
-    end = datetime.now(UTC)
-    rows = yield from Call(READ_QUEUE_HISTORY, (arn, end - MONTH_LENGTH, end))
-    return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
-
-
-def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """Reads at most 100 subscriptions and 100 bindings."""
-    rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
-    bindings = yield from list_bindings(None, name, None, MOST_SUBSCRIPTIONS, context)
-    return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
 
 
 class Redrive(NamedTuple):

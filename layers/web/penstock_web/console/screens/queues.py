@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.rights import require
+from penstock.management.rights import needs, right_of
 from penstock.postgres.statements.queues import READ_QUEUE_PAGE, QueuePageRow
 from penstock_web.console.charts import depths, spark
 from penstock_web.console.observing import Observed, observe
@@ -43,7 +43,18 @@ class ListedQueue(NamedTuple):
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
-@screen("/console/queues", right=require("sqs:ListQueues", "penstock:GetLag"), title="Queues", position=20)
+@needs("account", "sqs:ListQueues", "penstock:GetLag")
+def read_page(wanted: Wanted, context: Context) -> Operation[list[ListedQueue]]:
+    """Returns the queues of a page. A page beyond the last has no queues."""
+    skip = (wanted.page - 1) * PAGE
+    place = (context.account_id, context.region)
+    rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE))
+    limit = context.environment.settings.queue_in_flight_limit
+    seen = yield from observe([row.arn for row in rows], limit)
+    return [ListedQueue(row, seen.get(row.arn)) for row in rows]
+
+
+@screen("/console/queues", right=right_of(read_page), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
     """Shows queues with the last measurement of each."""
     sort = page.query.read_choice("sort", SORTS)
@@ -56,11 +67,8 @@ async def queues(page: CurrentPage) -> Response:
         page.query.read_number("page", 1, 1_000_000),
     )
     await page.refresh()
-    rows = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
-    arns = [row.arn for row in rows]
-    limit = page.context.environment.settings.queue_in_flight_limit
-    seen = await page.read(("observed", *arns), lambda: observe(arns, limit))
-    listed = [ListedQueue(row, seen.get(row.arn)) for row in rows]
+    listed = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))
+    rows = [queue.row for queue in listed]
     total = rows[0].total if rows else 0
     state = {"q": wanted.search, "sort": "" if sort == "name" else sort, "order": order}
     at = min((row.measured_at for row in rows if row.measured_at is not None), default=None)
@@ -69,13 +77,6 @@ async def queues(page: CurrentPage) -> Response:
         first=(wanted.page - 1) * PAGE + 1, pages=max(1, -(-total // PAGE)),
         may_create=page.may_ever("sqs:CreateQueue"), done=page.query.get("done", ""),
     )  # fmt: skip
-
-
-def read_page(wanted: Wanted, context: Context) -> Operation[list[QueuePageRow]]:
-    """Returns the rows of a page. A page beyond the last has no rows."""
-    skip = (wanted.page - 1) * PAGE
-    place = (context.account_id, context.region)
-    return (yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE)))
 
 
 def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:

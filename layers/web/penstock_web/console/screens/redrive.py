@@ -14,7 +14,7 @@ from penstock.documents.queue_names import build_queue_arn
 from penstock.errors import InvalidParameterValue
 from penstock.management import move_tasks
 from penstock.management.move_tasks import NewMoveTask
-from penstock.management.rights import require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock.search.filters import MessageFilter
 from penstock_web.console.filters import NAMES, parse_filter
 from penstock_web.console.messages import to_datetime
@@ -45,7 +45,7 @@ NAMES_IN_WORDS: Final = {
 }  # fmt: skip
 
 
-@screen("/console/queues/{name}/redrive", right=require_on_queue("sqs:ListMessageMoveTasks"))
+@screen("/console/queues/{name}/redrive", right=right_of(move_tasks.list_move_tasks))
 async def redrive_page(name: str, page: CurrentPage) -> Response:
     """Shows the form, and the last moves with their progress."""
     arn = build_queue_arn(name, page.context)

@@ -9,7 +9,7 @@ from fastapi import Response
 from penstock.context import Context
 from penstock.documents.times import parse_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import build_schedule_arn, require_on, right_of
+from penstock.management.rights import build_schedule_arn, needs, right_of
 from penstock.management.schedules import operations as management
 from penstock.management.schedules.types import SchedulePatch, ShownSchedule
 from penstock.management.schedules.views import to_shown_schedule
@@ -40,29 +40,7 @@ class ListedSchedule(NamedTuple):
     is_readable: bool
 
 
-@screen(
-    "/console/schedules",
-    right=require_on("schedules", "scheduler:ListSchedules"),
-    title="Schedules",
-    position=40,
-)
-async def schedules(page: CurrentPage) -> Response:
-    """Shows schedules of the group `default`, by name or by their times in the next seven days."""
-    if page.query.read_choice("view", VIEWS) == "calendar":
-        calendar = await page.read(("calendar",), lambda: read_calendar(page.context))
-        return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
-    status, prefix = page.query.read_choice("status", STATES), page.query.get("q", "").strip()[:64]
-    after = page.query.get("after", "")[:64]
-    found = await page.read(
-        ("schedules", status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
-    )
-    return show_page(
-        page, "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
-        prefix=prefix, view="list", views=VIEWS,
-        after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
-    )  # fmt: skip
-
-
+@needs("schedules", "scheduler:ListSchedules")
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ListedSchedule]]:
     """Returns the rows of a page and one further row."""
     place = management.group_key(context)
@@ -76,6 +54,26 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
     return found
 
 
+@screen("/console/schedules", right=right_of(list_schedules), title="Schedules", position=40)
+async def schedules(page: CurrentPage) -> Response:
+    """Shows schedules of the group `default`, by name or by their times in the next seven days."""
+    caller = page.context.caller_arn  # Users who share a reading may read the same schedules.
+    if page.query.read_choice("view", VIEWS) == "calendar":
+        calendar = await page.read(("calendar", caller), lambda: read_calendar(page.context))
+        return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
+    status, prefix = page.query.read_choice("status", STATES), page.query.get("q", "").strip()[:64]
+    after = page.query.get("after", "")[:64]
+    found = await page.read(
+        ("schedules", caller, status, prefix, after),
+        lambda: list_schedules(status, prefix, after, page.context),
+    )
+    return show_page(
+        page, "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,
+        prefix=prefix, view="list", views=VIEWS,
+        after=after, states=STATES, moment=parse_timestamp, done=page.query.get("done", ""),
+    )  # fmt: skip
+
+
 def is_late(row: StoredSchedule, now: datetime) -> bool:
     """Returns whether the schedule should have fired at least a minute ago, after its jitter and its window."""
     if row.next_fire_at is None or row.status != "active":
@@ -84,7 +82,7 @@ def is_late(row: StoredSchedule, now: datetime) -> bool:
     return row.next_fire_at + may_wait + LATE < now
 
 
-@screen("/console/schedules/{schedule}", right=require_on("schedule", "scheduler:GetSchedule"))
+@screen("/console/schedules/{schedule}", right=right_of(management.describe_schedule, management.list_runs))
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """Shows a schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))

@@ -7,9 +7,15 @@ from typing import Final, NamedTuple
 from fastapi import Response
 
 from penstock import __version__
-from penstock.effects import Call
-from penstock.management.rights import require
-from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, ServerRow
+from penstock.context import Context
+from penstock.effects import Call, Operation
+from penstock.management.rights import needs, right_of
+from penstock.postgres.statements.installation import (
+    READ_INSTALLATION,
+    READ_SERVER,
+    InstallationRow,
+    ServerRow,
+)
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
 from penstock_web.console.responses import show_page
@@ -35,17 +41,29 @@ class Rows(NamedTuple):
     dead: float | None
 
 
-@screen("/console/system", right=require("penstock:GetMetrics"), title="System", position=70)
+@needs("account", "penstock:GetMetrics")
+def read_installation(context: Context) -> Operation[list[InstallationRow]]:  # noqa: ARG001 - the caller's rights
+    """Returns the last readings of the worker `measure`."""
+    return (yield from Call(READ_INSTALLATION, ()))
+
+
+@needs("account", "penstock:GetMetrics")
+def read_server(context: Context) -> Operation[list[ServerRow]]:  # noqa: ARG001 - the caller's rights
+    """Returns the present state of the server."""
+    return (yield from Call(READ_SERVER, ()))
+
+
+@screen("/console/system", right=right_of(read_installation, read_server), title="System", position=70)
 async def system(page: CurrentPage) -> Response:
     """Shows the last readings of the worker `measure`, and the present state of the server."""
     await page.refresh()
-    rows = await page.read(("installation",), lambda: iter(Call(READ_INSTALLATION, ())))
+    rows = await page.read(("installation",), lambda: read_installation(page.context))
     known = {(row.name, row.label): row.value for row in rows}
     tables = [
         Rows(label, known.get(("live_rows", label)), known.get(("dead_rows", label)))
         for label in sorted({label for name, label in known if name in ("live_rows", "dead_rows")})
     ]
-    server = (await page.read(("server",), lambda: iter(Call(READ_SERVER, ()))))[0]
+    server = (await page.read(("server",), lambda: read_server(page.context)))[0]
     figures = {name: value for (name, label), value in known.items() if not label}
     return show_page(
         page, "system.html", facts=list_facts(figures),

@@ -9,12 +9,13 @@ from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import TopicArn, is_topic_name
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.rights import require, require_on_topic, right_of
+from penstock.management.rights import needs, right_of
 from penstock.management.topics import publish_written
 from penstock.postgres.statements.sns.topics import (
     DESCRIBE_TOPIC,
     READ_TOPIC_PAGE,
     READ_TOPIC_SUBSCRIPTIONS,
+    TopicPageRow,
     TopicRow,
     TopicSubscriptionRow,
 )
@@ -65,16 +66,21 @@ class ExpandedTopic(NamedTuple):
     subscriptions: list[TopicSubscriptionRow]
 
 
-@screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
+@needs("account", "sns:ListTopics")
+def read_topics(search: str, number: int, context: Context) -> Operation[list[TopicPageRow]]:
+    """Returns a page of the topics whose names contain a text."""
+    place = (context.account_id, context.region)
+    return (yield from Call(READ_TOPIC_PAGE, (*place, search, (number - 1) * PAGE, PAGE)))
+
+
+@screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
     search, number = (
         page.query.get("q", "").strip()[:LONGEST_SEARCH],
         page.query.read_number("page", 1, 1_000_000),
     )
-    place = (page.context.account_id, page.context.region)
-    arguments = (*place, search, (number - 1) * PAGE, PAGE)
-    rows = await page.read(("topics", search, number), lambda: iter(Call(READ_TOPIC_PAGE, arguments)))
+    rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
     total = rows[0].total if rows else 0
     return show_page(
         page, "topics.html", topics=rows, total=total, search=search, number=number,
@@ -82,10 +88,18 @@ async def topics(page: CurrentPage) -> Response:
     )  # fmt: skip
 
 
-@screen(
-    "/console/topics/{topic}",
-    right=require_on_topic("sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic"),
-)
+@needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
+def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
+    """Reads a topic. Raises NoSuchThing."""
+    arn = build_arn(name, context)
+    rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
+    if not rows:
+        raise NoSuchThing(f"There is no topic '{name}'.")
+    subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
+    return ExpandedTopic(rows[0], subscriptions)
+
+
+@screen("/console/topics/{topic}", right=right_of(read_topic))
 async def topic(topic: str, page: CurrentPage) -> Response:
     """Shows a topic and its subscriptions. If the address has a message, the page shows which subscriptions would get
     that message.
@@ -104,16 +118,6 @@ async def topic(topic: str, page: CurrentPage) -> Response:
         may_publish=page.may("sns:Publish", build_arn(topic, page.context)), fifo=is_fifo_name(topic),
         state={"body": wanted.body, "attribute": wanted.name, "type": wanted.kind, "value": wanted.value},
     )  # fmt: skip
-
-
-def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
-    """Reads a topic. Raises NoSuchThing."""
-    arn = build_arn(name, context)
-    rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
-    if not rows:
-        raise NoSuchThing(f"There is no topic '{name}'.")
-    subscriptions = yield from Call(READ_TOPIC_SUBSCRIPTIONS, (arn, *wanted.facts(), skip, PAGE))
-    return ExpandedTopic(rows[0], subscriptions)
 
 
 def build_arn(name: str, context: Context) -> str:

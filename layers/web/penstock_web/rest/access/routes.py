@@ -11,7 +11,7 @@ from penstock.documents.decoding import build_reader
 from penstock.management import access
 from penstock.management.access import USER_NAME, MadeKey, NewKey, ShownKey, ShownUser
 from penstock.management.errors import AccessIsOff, KeyNotFound, UserNotFound
-from penstock.management.rights import require, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner
 
 Policy = Annotated[str, msgspec.Meta(min_length=1)]
@@ -39,7 +39,7 @@ _read_key = build_reader(NewKey)
 _read_expiry = build_reader(KeyExpiry)
 
 
-@routes.get("/users", right=require("penstock:ReadKeys"), answer=list[ShownUser])
+@routes.get("/users", right=right_of(access.list_users), answer=list[ShownUser])
 async def list_users(runner: Runner) -> list[ShownUser]:
     """List the account's users by name, with their policies."""
     return await runner.run(access.list_users(runner.context))
@@ -71,7 +71,7 @@ async def end_user(user: User, runner: Runner) -> None:
     await runner.run(access.end_user(user, runner.context))
 
 
-@routes.get("/keys", right=require("penstock:ReadKeys"), answer=list[ShownKey])
+@routes.get("/keys", right=right_of(access.list_keys), answer=list[ShownKey])
 async def list_keys(runner: Runner) -> list[ShownKey]:
     """List the account's keys, the oldest first, including revoked keys."""
     return await runner.run(access.list_keys(runner.context))

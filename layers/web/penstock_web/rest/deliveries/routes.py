@@ -1,7 +1,7 @@
 """Serves /v1/deliveries: pending and exhausted deliveries, the log of attempts, and the endpoints."""
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Path, Query
@@ -15,7 +15,7 @@ from penstock.management.deliveries.endpoint_test import SentTest
 from penstock.management.deliveries.endpoints import EndpointDescription
 from penstock.management.deliveries.operations import DeliveryDescription, GivenUp
 from penstock.management.errors import DeliveryNotFound, EndpointNotFound
-from penstock.management.rights import require, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner
 
 
@@ -42,13 +42,11 @@ class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
 
 routes = Routes("deliveries", prefix="/deliveries")
 
-LOOK: Final = require("penstock:ListDeliveries")
-
 _read_given_up = build_reader(GivenUp)
 _read_endpoint = build_reader(NamedEndpoint)
 
 
-@routes.get("", right=LOOK, answer=list[DeliveryDescription])
+@routes.get("", right=right_of(deliveries.find_deliveries), answer=list[DeliveryDescription])
 async def list_deliveries(
     runner: Runner,
     state: Literal["pending", "exhausted"] = "pending",
@@ -83,7 +81,7 @@ async def retry_failed(runner: Runner) -> RetriedMany:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-@routes.get("/attempts", right=LOOK, answer=AttemptPage)
+@routes.get("/attempts", right=right_of(attempts.list_attempts), answer=AttemptPage)
 async def list_attempts(
     runner: Runner,
     endpoint: Annotated[str | None, Query(pattern=URL)] = None,
@@ -102,7 +100,7 @@ async def list_attempts(
 
 
 # --- endpoints -------------------------------------------------------------------------------------------------------
-@routes.get("/endpoints", right=LOOK, answer=list[EndpointDescription])
+@routes.get("/endpoints", right=right_of(endpoints.list_endpoints), answer=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
     """List the URLs of the account's newest attempts, and paused URLs. The list has up to 1,000 URLs, and begins with
     the URLs that have the most failures.

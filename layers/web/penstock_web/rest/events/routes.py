@@ -13,7 +13,7 @@ from penstock.management import bindings, events
 from penstock.management.bindings import BindingPage, EventSubscription, NewSubscription
 from penstock.management.errors import SubscriptionNotFound
 from penstock.management.events import NewEvent, PublishedEvent
-from penstock.management.rights import require, require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue_name", "endpoint"))
@@ -52,7 +52,7 @@ async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     return await runner.run(events.publish_event(routing_key, event, runner.context))
 
 
-@routes.get("/events/{routing_key}/matches", right=require("penstock:MatchEvent"), answer=Matched)
+@routes.get("/events/{routing_key}/matches", right=right_of(bindings.match_bindings), answer=Matched)
 async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     """List the bindings that an event with this key would reach. Nothing is published, and filter policies are
     ignored."""
@@ -74,14 +74,12 @@ async def subscribe(pattern: Pattern, runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}")
 
 
-@routes.get(
-    "/events/{pattern}/subscriptions", right=require("penstock:ListSubscriptions"), answer=BindingPage
-)
+@routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), answer=BindingPage)
 async def list_subscriptions(
     pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
     """List the bindings of a pattern in the order of their ids."""
-    return await runner.run(bindings.list_bindings(pattern, None, after, limit, runner.context))
+    return await runner.run(bindings.list_bindings(pattern, after, limit, runner.context))
 
 
 @routes.delete(
@@ -97,7 +95,7 @@ async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None: 
 
 @routes.get(
     "/queues/{name}/subscriptions",
-    right=require_on_queue("penstock:ListSubscriptions"),
+    right=right_of(bindings.list_queue_bindings),
     answer=BindingPage,
     raises=UNKNOWN,
 )
@@ -105,4 +103,4 @@ async def queue_subscriptions(
     name: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
     """List the bindings of a queue in the order of their ids."""
-    return await runner.run(bindings.list_bindings(None, name, after, limit, runner.context))
+    return await runner.run(bindings.list_queue_bindings(name, after, limit, runner.context))

@@ -19,7 +19,7 @@ from penstock.management.mappings import (
     NewMapping,
     ShownMapping,
 )
-from penstock.management.rights import require_on, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("mappings", prefix="/mappings")
@@ -46,7 +46,7 @@ async def create_mapping(runner: Runner) -> Response:
 
 @routes.get(
     "",
-    right=require_on("mappings", "lambda:ListEventSourceMappings", "lambda:ListTags"),
+    right=right_of(mappings.list_mappings),
     answer=MappingList,
     raises=UNKNOWN,
 )
@@ -63,7 +63,7 @@ async def list_mappings(
 
 @routes.get(
     "/{id}",
-    right=require_on("mapping", "lambda:GetEventSourceMapping", "lambda:ListTags"),
+    right=right_of(mappings.describe_mapping),
     answer=ShownMapping,
     raises=(ResourceNotFoundException,),
 )

@@ -19,7 +19,7 @@ from penstock.management.metrics.types import (
     QueueMinutes,
     Window,
 )
-from penstock.management.rights import require, require_on_queue
+from penstock.management.rights import right_of
 from penstock.verdicts import TARGET_LAG_SECONDS
 from penstock_web.routing.routes import Routes, Runner, json_response
 
@@ -36,7 +36,7 @@ Format = Literal["json", "csv"]
 
 @routes.get(
     "/queues/{name}/metrics",
-    right=require_on_queue("penstock:GetQueueMetrics"),
+    right=right_of(metrics.read_queue_metrics),
     answer=QueueMetrics,
     media=TEXT,
     raises=UNKNOWN,
@@ -60,7 +60,7 @@ async def queue_metrics(
 
 @routes.get(
     "/queues/{name}/minutes",
-    right=require_on_queue("penstock:GetQueueMetrics"),
+    right=right_of(metrics.read_minutes),
     answer=QueueMinutes,
     media=TEXT,
     raises=UNKNOWN,
@@ -80,7 +80,7 @@ async def queue_minutes(
 
 @routes.get(
     "/metrics/attention",
-    right=require("sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries"),
+    right=right_of(read_attention),
     answer=Attention,
 )
 async def attention(runner: Runner) -> Response:
@@ -91,7 +91,7 @@ async def attention(runner: Runner) -> Response:
     return json_response(await runner.run(read_attention(runner.context)))
 
 
-@routes.get("/metrics/lag", right=require("penstock:GetLag"), answer=LagPage, media=TEXT)
+@routes.get("/metrics/lag", right=right_of(metrics.read_lag), answer=LagPage, media=TEXT)
 async def lag(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,

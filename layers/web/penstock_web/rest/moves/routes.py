@@ -16,7 +16,7 @@ from penstock.management.move_tasks import (
     PerSecond,
     ShownMoveTask,
 )
-from penstock.management.rights import require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 
@@ -35,7 +35,6 @@ class MoveTaskList(msgspec.Struct):
 routes = Routes("moves", prefix="/queues/{name}/moves")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
-LOOK: Final = require_on_queue("sqs:ListMessageMoveTasks")
 
 _read_continued = build_reader(ContinuedMoveTask)
 
@@ -55,14 +54,19 @@ async def start_move(name: str, runner: Runner) -> Response:
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
 
 
-@routes.get("", right=LOOK, answer=MoveTaskList, raises=UNKNOWN)
+@routes.get("", right=right_of(move_tasks.list_move_tasks), answer=MoveTaskList, raises=UNKNOWN)
 async def list_moves(name: str, runner: Runner) -> MoveTaskList:
     """List the last ten moves of a queue, including moves by StartMessageMoveTask."""
     rows = await runner.run(move_tasks.list_move_tasks(name, runner.context))
     return MoveTaskList([move_tasks.show_move_task(row) for row in rows])
 
 
-@routes.get("/{id}", right=LOOK, answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound))
+@routes.get(
+    "/{id}",
+    right=right_of(move_tasks.describe_move_task),
+    answer=ShownMoveTask,
+    raises=(*UNKNOWN, MoveTaskNotFound),
+)
 async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Describe the progress of a move."""
     return move_tasks.show_move_task(

@@ -10,7 +10,7 @@ from fastapi import Path, Query
 from penstock import errors
 from penstock.management import outbox
 from penstock.management.outbox import OutgoingMessageDescription
-from penstock.management.rights import require, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner
 
 
@@ -23,7 +23,7 @@ class OptedOutNumber(msgspec.Struct):
 routes = Routes("outbox", prefix="/outbox")
 
 
-@routes.get("", right=require("penstock:ReadOutbox"), answer=list[OutgoingMessageDescription])
+@routes.get("", right=right_of(outbox.list_outgoing), answer=list[OutgoingMessageDescription])
 async def list_outbox(
     runner: Runner,
     protocol: Literal["sms", "application", "email", "email-json", "lambda", "firehose"] | None = None,

@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
-from penstock.management.rights import require, require_on_queue, right_of
+from penstock.management.rights import right_of
 from penstock_web.routing.routes import Routes, Runner, json_response
 
 
@@ -49,7 +49,7 @@ async def create_queue(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/queues/{name}")
 
 
-@routes.get("", right=require("sqs:ListQueues"), answer=QueuePage)
+@routes.get("", right=right_of(queues.list_queues), answer=QueuePage)
 async def list_queues(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -59,9 +59,7 @@ async def list_queues(
     return await runner.run(queues.list_queues(limit, next, runner.context))
 
 
-@routes.get(
-    "/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=UNKNOWN
-)
+@routes.get("/{name}", right=right_of(queues.describe_queue), answer=QueueDescription, raises=UNKNOWN)
 async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     """Describe a queue, its attributes and its counts."""
     return await runner.run(queues.describe_queue(name, runner.context))
@@ -90,7 +88,7 @@ async def delete_queue(name: str, runner: Runner) -> None:
 
 @routes.get(
     "/{name}/receivers",
-    right=require_on_queue("penstock:ListReceivers"),
+    right=right_of(queues.list_receivers),
     answer=list[ReceiverDescription],
     raises=UNKNOWN,
 )

@@ -6,7 +6,7 @@ from fastapi import Path, Query, Response
 
 from penstock import errors
 from penstock.management.errors import ScheduleConflict, ScheduleNotFound, ScheduleUnusable
-from penstock.management.rights import require, require_on, right_of
+from penstock.management.rights import right_of
 from penstock.management.schedules import operations as schedules
 from penstock.management.schedules.types import (
     NAME,
@@ -50,7 +50,7 @@ async def create_schedule(runner: Runner) -> Response:
     return respond_with_location(made)
 
 
-@routes.get("/schedules", right=require_on("schedules", "scheduler:ListSchedules"), answer=SchedulePage)
+@routes.get("/schedules", right=right_of(schedules.list_schedules), answer=SchedulePage)
 async def list_schedules(
     runner: Runner,
     status: Literal["active", "paused"] | None = None,
@@ -77,7 +77,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
 
 @routes.get(
     "/schedules/{name}",
-    right=require_on("schedule", "scheduler:GetSchedule"),
+    right=right_of(schedules.describe_schedule),
     answer=ShownSchedule,
     raises=(ScheduleNotFound,),
 )
@@ -136,7 +136,7 @@ async def run_schedule(name: str, runner: Runner) -> ShownRun:
 
 @routes.get(
     "/schedules/{name}/runs",
-    right=require_on("schedule", "scheduler:GetSchedule"),
+    right=right_of(schedules.list_runs),
     answer=RunPage,
     raises=(ScheduleNotFound,),
 )
@@ -152,7 +152,7 @@ async def list_runs(
 
 @routes.post(
     "/previews",
-    right=require("penstock:PreviewSchedule"),
+    right=right_of(schedules.preview_expression),
     body=Annotated[PreviewRequest, ONE_EXPRESSION],
     answer=Preview,
     raises=(ScheduleUnusable,),

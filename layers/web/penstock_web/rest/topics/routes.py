@@ -6,7 +6,7 @@ from fastapi import Path, Response
 
 from penstock.documents.decoding import MAX_ONE_BYTES, build_reader
 from penstock.management import topics
-from penstock.management.rights import require, require_on_topic, right_of
+from penstock.management.rights import right_of
 from penstock.management.topics import (
     DescribedTopic,
     MadeSubscription,
@@ -53,7 +53,7 @@ async def create_topic(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/topics/{made.name}")
 
 
-@routes.get("", right=require("sns:ListTopics"), answer=TopicList)
+@routes.get("", right=right_of(topics.list_topics), answer=TopicList)
 async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # noqa: A002
     """List topics by name, 100 on each page. `next` of one page requests the following page."""
     return await runner.run(topics.list_topics(next, runner.context))
@@ -61,7 +61,7 @@ async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # 
 
 @routes.get(
     "/{topic}",
-    right=require_on_topic("sns:GetTopicAttributes", "sns:ListTagsForResource"),
+    right=right_of(topics.describe_topic),
     answer=DescribedTopic,
     raises=(NotFound,),
 )
@@ -92,7 +92,7 @@ async def publish_message(topic: str, runner: Runner) -> PublishedMessage:
 
 @routes.get(
     "/{topic}/subscriptions",
-    right=require_on_topic("sns:ListSubscriptionsByTopic"),
+    right=right_of(topics.list_subscriptions),
     answer=TopicSubscriptionList,
     raises=(NotFound,),
 )
