@@ -270,7 +270,7 @@ def jar(program: str, name: str) -> str:
 
 def crate(name: str) -> str:
     text = (CLIENTS / "rust/crates.lock").read_text()
-    return str(re.findall(rf'^name = "{name}"\nversion = "(.+)"$', text, re.MULTILINE)[0])
+    return str(re.findall(rf'name = "{name}", version = "(.+?)"', text)[0])
 
 
 def module(name: str) -> str:

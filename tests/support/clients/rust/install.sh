@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the program with the crates that crates.lock names: a lock file of cargo without the registry's address, which
-# cargo adds here. RECORD=1 writes crates.lock again. Argument: the build folder.
+# Builds the program with the versions in crates.lock: cargo's lock file with a line per crate and without the registry's
+# address. RECORD=1 writes crates.lock again. Argument: the build folder.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 target=$1
@@ -13,9 +13,11 @@ cp -r "$here/Cargo.toml" "$here/src" "$target"
 cd "$target"
 cargo generate-lockfile --quiet
 if [ -n "${RECORD:-}" ]; then
-  grep -v '^source = ' Cargo.lock >"$here/crates.lock"
+  grep -v '^source = ' Cargo.lock | awk 'BEGIN { RS = ""; print "version = 4\npackage = [" }
+    sub(/^\[\[package\]\]\n/, "") { gsub(/\[\n /, "["); gsub(/,\n\]/, "]"); gsub(/,\n/, ","); gsub(/\n/, ", "); print "  { " $0 " }," }
+    END { print "]" }' >"$here/crates.lock"
 fi
 registry=$(grep -m 1 '^source = ' Cargo.lock)
-awk -v registry="$registry" '/^checksum = / { print registry } { print }' "$here/crates.lock" >Cargo.lock
+sed "s|checksum = |$registry, checksum = |" "$here/crates.lock" >Cargo.lock
 # cargo compares downloads with the lock file. One crate at a time, for other users of the machine.
 cargo build --quiet --locked --jobs 1
