@@ -84,10 +84,7 @@ class TestServer:
         self.administration.execute(create.encode())
         try:
             yield Database(
-                name,
-                self.server.superuser_dsn(name),
-                self.server.service_dsn(name),
-                self.pooler.dsn(name),
+                name, self.server.superuser_dsn(name), self.server.service_dsn(name), self.pooler.dsn(name)
             )
         finally:
             self.administration.execute(f"drop database {name} with (force)".encode())

@@ -79,10 +79,7 @@ def test_the_job_can_be_imported_from_it_alone(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [
-        f"{archive}/penstock_metrics/main.py",
-        f"{archive}/penstock/__init__.py",
-    ]
+    assert done.stdout.split() == [f"{archive}/penstock_metrics/main.py", f"{archive}/penstock/__init__.py"]
 
 
 def test_it_holds_code_only(tmp_path: Path) -> None:

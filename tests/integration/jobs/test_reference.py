@@ -122,17 +122,7 @@ def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
     # The message is deleted at exactly 02:00, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
-        (
-            at("05-10T01:00"),
-            1,
-            1,
-            0,
-            1,
-            1,
-            0,
-            1,
-            7202 * SECOND,
-        ),
+        (at("05-10T01:00"), 1, 1, 0, 1, 1, 0, 1, 7202 * SECOND),
         (at("05-10T02:00"), 0, 2, 2, 1, 0, 0, 0, None),
     ]
     minutes = windows(db, MINUTE, "starts_at, arrivals, depth, waiting, oldest_age_us")
@@ -153,11 +143,7 @@ def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> N
     for sent, finished in (("00:00:30", "00:02:30"), ("00:00:10", "00:01:30"), ("00:00:50", "00:01:10")):
         record(db, queue, [at(f"05-10T{sent}")], [at(f"05-10T{finished}")])
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
-    assert windows(db, MINUTE, "depth, oldest_age_us") == [
-        (3, 50 * SECOND),
-        (1, 90 * SECOND),
-        (0, None),
-    ]
+    assert windows(db, MINUTE, "depth, oldest_age_us") == [(3, 50 * SECOND), (1, 90 * SECOND), (0, None)]
 
 
 def test_clocks_that_differ(db: Connection) -> None:
@@ -279,10 +265,7 @@ def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
         (6, 20, 0, 0, 0, 0, 0, 20),
         (7, 0, 0, 0, 0, 0, 20, 0),
     ]
-    assert found(dead) == [
-        (0, 20, 0, 0, 0, 0, 0, 20),
-        (1, 0, 0, 0, 0, 20, 0, 0),
-    ]
+    assert found(dead) == [(0, 20, 0, 0, 0, 0, 0, 20), (1, 0, 0, 0, 0, 20, 0, 0)]
 
 
 def test_groups_and_their_skew(db: Connection) -> None:

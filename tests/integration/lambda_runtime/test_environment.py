@@ -348,10 +348,7 @@ class Polling:
         self._pause = pause
 
     def run_once(
-        self,
-        settings: Settings,
-        connection: object,
-        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+        self, settings: Settings, connection: object, longest_run_seconds: float = LONGEST_RUN_SECONDS
     ) -> dict[str, int]:
         self.limits.append(longest_run_seconds)
         self.now += 0.5

@@ -155,10 +155,7 @@ def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.Capture
         assert not lines(capsys)
         entries = [{"Id": str(n), "MessageBody": "é" * n} for n in (1, 2)]
         call(functions, "SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries)
-        assert used(capsys) == {
-            "NumberOfMessagesSent": ("Count", [2]),
-            "SentMessageSize": ("Bytes", [2, 4]),
-        }
+        assert used(capsys) == {"NumberOfMessagesSent": ("Count", [2]), "SentMessageSize": ("Bytes", [2, 4])}
         messages = call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL, MaxNumberOfMessages=10)["Messages"]
         assert used(capsys) == {"NumberOfMessagesReceived": ("Count", [2])}
         call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL)

@@ -39,8 +39,7 @@ def test_json(sqs: Any, deployment: FunctionServer) -> None:
     assert again["MessageId"] == sent["MessageId"]
     sqs.delete_message(QueueUrl=url, ReceiptHandle=again["ReceiptHandle"])
     counts = sqs.get_queue_attributes(
-        QueueUrl=url,
-        AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"],
+        QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     )["Attributes"]
     assert set(counts.values()) == {"0"}
 

@@ -30,16 +30,7 @@ unsealable=undecryptable visit=call world=installation
 # Names of tests and of the Makefile's targets.
 RETIRED_IN_TESTS = {"doors": "forms", "world": "installation", "story": "scenario"}
 # These folders are free of refused phrases. The list grows until it equals prose.FOLDERS.
-PLAIN = (
-    "benchmarks",
-    "examples",
-    "functions",
-    "infra",
-    "jobs",
-    "layers/core",
-    "sql",
-    "tests/system",
-)
+PLAIN = ("benchmarks", "examples", "functions", "infra", "jobs", "layers/core", "sql", "tests/system")
 # The same for tests. Each remaining folder has a file that sends or expects such a text.
 PLAIN_TESTS = {
     "tests/conformance": "aws scheduler sqs/dead_letters sqs/fifo sqs/messages",

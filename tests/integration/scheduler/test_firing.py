@@ -111,19 +111,7 @@ def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire
     db.execute("select queue.create('other')")
     for queue in ("jobs", "other"):
         db.execute("select queue.subscribe('reports.#', %s)", (queue,))
-    call(
-        db,
-        BIND,
-        ACCOUNT,
-        REGION,
-        "reports.daily",
-        "https",
-        "https://example.com/",
-        False,
-        None,
-        None,
-        None,
-    )
+    call(db, BIND, ACCOUNT, REGION, "reports.daily", "https", "https://example.com/", False, None, None, None)
     put(db, "s", hour(), target={"topic": "reports.daily", "message": {"n": 1}}, catchup=True)
     assert fire()["fired"] == 1
     for queue in ("jobs", "other"):

@@ -149,10 +149,7 @@ def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: 
         dead, source = dead_queue(db, "", "jobs")
         create(db, "fired")
         put(db, "soon", now(db) + timedelta(seconds=0.2), target={"queue": "fired", "message": "fired"})
-        until_row(
-            database.dsn,
-            "select from queue.schedule_run",
-        )
+        until_row(database.dsn, "select from queue.schedule_run")
         publish(db, receiver.url("/200"))
         db.execute("select queue.wake_deliveries()")
         wait_until(lambda: receiver.count("/200") == 1)

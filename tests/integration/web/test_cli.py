@@ -210,11 +210,7 @@ def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
     """Runs a command whose output is not a terminal."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     return subprocess.run(
-        [*COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**environment, **variables},
+        [*COMMAND, *arguments], capture_output=True, text=True, check=False, env={**environment, **variables}
     )
 
 

@@ -187,10 +187,7 @@ def interfaces(shared_database: Database, shared_service: Service) -> Iterator[I
         token = ring.create(ACCOUNT, "", bearer=True, user="caller")
         guarded = ring.create(ACCOUNT, "", bearer=True, user="guarded")
     headers = {"authorization": f"Bearer {root.token}"}
-    keys = {
-        "token": token.token,
-        "guarded": guarded.key_id,
-    }
+    keys = {"token": token.token, "guarded": guarded.key_id}
     with shared_service.http() as http:
         http.post("/v1/queues", json={"name": "guarded"}, headers=headers).raise_for_status()
         new = {"name": "guarded", "every": "1h", "target": TARGET}

@@ -30,7 +30,7 @@ DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
         OK,
         "AWS forgets it after two days; here this request does, and nothing else",
-    ),
+    )
 }
 """Holds Penstock's answers that differ from AWS's, and the reasons, by action, parameter and case."""
 

@@ -28,7 +28,7 @@ _QUEUES: Final = {
     "mapped-dead": {},
     "mapped": {
         "RedrivePolicy": '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:mapped-dead", '
-        '"maxReceiveCount": 5}',
+        '"maxReceiveCount": 5}'
     },
     "events-a": {},
     "events-b": {},

@@ -55,12 +55,7 @@ LEFT = {
 def printed(command: Sequence[str], **variables: str) -> Any:
     """Returns the output of a program as JSON. The program must succeed."""
     done = subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **variables},
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **variables}
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)

@@ -265,17 +265,11 @@ OR_POLICY = {
     "source": ["aws.cloudwatch"],
     "$or": [
         {"metricName": ["CPUUtilization", "ReadLatency"]},
-        {
-            "metricType": ["MetricType"],
-            "$or": [{"metricId": [1234, 4321]}, {"spaceId": [1000, 2000, 3000]}],
-        },
+        {"metricType": ["MetricType"], "$or": [{"metricId": [1234, 4321]}, {"spaceId": [1000, 2000, 3000]}]},
     ],
 }
 NESTED_OR_POLICY = {
-    "$or": [
-        {"metricName": ["CPUUtilization", "ReadLatency"]},
-        {"namespace": ["AWS/EC2", "AWS/ES"]},
-    ],
+    "$or": [{"metricName": ["CPUUtilization", "ReadLatency"]}, {"namespace": ["AWS/EC2", "AWS/ES"]}],
     "detail": {
         "scope": ["Service"],
         "$or": [{"source": ["aws.cloudwatch"]}, {"type": ["CloudWatch Alarm State Change"]}],

@@ -122,9 +122,7 @@ class Cluster:
         """Asks Patroni for a switch-over. Returns the former primary."""
         primary = self.wait_for(1)
         answer = httpx.post(
-            f"http://127.0.0.1:{primary.rest_port}/switchover",
-            json={"leader": primary.name},
-            timeout=60,
+            f"http://127.0.0.1:{primary.rest_port}/switchover", json={"leader": primary.name}, timeout=60
         )
         if answer.status_code != 200:
             raise LocalError(f"no switch-over: {answer.text}")

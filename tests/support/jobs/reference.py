@@ -73,15 +73,7 @@ def message(
     """
     times = (None if m is None else at(m) for m in (received, finished))
     known = None if again is None else [at(minute) for minute in again]
-    return (
-        1,
-        group,
-        at(entered),
-        *times,
-        known,
-        count,
-        outcome or (None if finished is None else "deleted"),
-    )
+    return (1, group, at(entered), *times, known, count, outcome or (None if finished is None else "deleted"))
 
 
 def messages(spark: SparkSession, *rows: tuple[object, ...]) -> DataFrame:

@@ -121,10 +121,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     root = Path(__file__).parents[3]
     parser.add_argument(
-        "--build",
-        type=absolute_path,
-        default=root / ".aws-sam/build",
-        help="output folder of `sam build`",
+        "--build", type=absolute_path, default=root / ".aws-sam/build", help="output folder of `sam build`"
     )
     parser.add_argument(
         "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"

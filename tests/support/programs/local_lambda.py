@@ -41,11 +41,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
         "0",
     ]
     with subprocess.Popen(
-        [*command, *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **variables},
+        [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}
     ) as process:
         try:
             assert process.stdout is not None

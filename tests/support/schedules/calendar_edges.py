@@ -148,8 +148,7 @@ month_days = st.one_of(
     st.sampled_from(["L", "LW", "1W", "15W", "31W", "L-1", "L-3", "L-30", "1,L", "15W,LW", "5,L-2"]),
 )
 week_days = st.one_of(
-    fields(1, 7),
-    st.sampled_from(["L", "1L", "6L", "7L", "1#1", "2#5", "6#3", "7#4", "2,6L"]),
+    fields(1, 7), st.sampled_from(["L", "1L", "6L", "7L", "1#1", "2#5", "6#3", "7#4", "2,6L"])
 )
 days = month_days.map(lambda day: (day, "?")) | week_days.map(lambda day: ("?", day))
 years = st.sampled_from(["*", "2026", "2024-2030", "2000/7", "1999,2050,2100"])

@@ -30,10 +30,7 @@ def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> Non
 
 def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
     """Adds visible messages that look as if they had been sent at that time."""
-    db.execute(
-        "select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))",
-        (name, count),
-    )
+    db.execute("select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, count))
     db.execute(
         "update queue.log l set sent_at = %s from queue.queues q where q.queue_id = l.queue_id and q.name = %s",
         (entered_at, name),

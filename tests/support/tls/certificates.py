@@ -45,9 +45,7 @@ class Authority:
         return Certificate(
             signed.public_bytes(serialization.Encoding.PEM).decode(),
             key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             ).decode(),
         )
 

@@ -63,11 +63,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
     assert invocation.headers["x-amz-invocation-type"] == "Event"
     (record,) = invocation.event["Records"]
     message = record.pop("Sns")
-    assert record == {
-        "EventVersion": "1.0",
-        "EventSubscriptionArn": subscription,
-        "EventSource": "aws:sns",
-    }
+    assert record == {"EventVersion": "1.0", "EventSubscriptionArn": subscription, "EventSource": "aws:sns"}
     envelope = {
         {"SigningCertUrl": "SigningCertURL", "UnsubscribeUrl": "UnsubscribeURL"}.get(key, key): value
         for key, value in message.items()

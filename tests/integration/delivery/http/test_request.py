@@ -67,8 +67,7 @@ def test_a_subscription_to_be_confirmed_shows_no_arn(
 
 
 @pytest.mark.parametrize(
-    ("set_", "sent"),
-    [("application/json", "application/json"), ("text/plain", "text/plain; charset=UTF-8")],
+    ("set_", "sent"), [("application/json", "application/json"), ("text/plain", "text/plain; charset=UTF-8")]
 )
 def test_a_policy_chooses_the_content_type(
     db: Connection, deliver: Deliver, receiver: Receiver, set_: str, sent: str

@@ -138,11 +138,7 @@ select queue.answer_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s:
 @example(body="", attributes={}, system=None)
 @given(body=texts, attributes=attributes_of_messages, system=system_attributes)
 def test_no_answer_with_the_message_is_longer_than_what_was_measured(
-    db: Connection,
-    kind: str,
-    body: str,
-    attributes: dict[str, dict[str, str]],
-    system: dict[str, str] | None,
+    db: Connection, kind: str, body: str, attributes: dict[str, dict[str, str]], system: dict[str, str] | None
 ) -> None:
     received = row(body, attributes or None, system)
     measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
@@ -173,11 +169,7 @@ select queue.stored_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s:
     system=system_attributes,
 )
 def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
-    db: Connection,
-    kind: str,
-    body: str,
-    attributes: dict[str, dict[str, str]],
-    system: dict[str, str] | None,
+    db: Connection, kind: str, body: str, attributes: dict[str, dict[str, str]], system: dict[str, str] | None
 ) -> None:
     """SQS and the other interfaces accept only these three characters below a space (SendMessage, API reference)."""
     received = row(body, accepted(attributes) or None, system)

@@ -139,8 +139,7 @@ def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
     measured(db)
     assert (
         value(
-            db,
-            "select (select count(*) from queue.measurement) + (select count(*) from queue.outcome_count)",
+            db, "select (select count(*) from queue.measurement) + (select count(*) from queue.outcome_count)"
         )
         == 0
     )

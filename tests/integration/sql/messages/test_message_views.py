@@ -80,9 +80,7 @@ def test_a_message_of_the_log_from_sent_to_cleaned(db: Connection) -> None:
     assert seen(db, arn) == {finished("deleted", 1): 3}
 
 
-def test_an_early_acknowledged_message_counts_as_received_once(
-    db: Connection,
-) -> None:
+def test_an_early_acknowledged_message_counts_as_received_once(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *"12345")
     delete(db, receive(db, arn, 5, visibility=0)[:2])

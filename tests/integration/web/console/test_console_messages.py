@@ -159,13 +159,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     path = "/console/queues/grouped-dead/redrive"
     form = re.findall(rf'href="({path}[?][^"]+)"', text)
     shape = form[0].partition("shape=")[2]
-    for bad in (
-        {"rate": "501"},
-        {"rate": "x"},
-        {"id": "x"},
-        {"shape": "x"},
-        {"first": "0"},
-    ):
+    for bad in ({"rate": "501"}, {"rate": "x"}, {"id": "x"}, {"shape": "x"}, {"first": "0"}):
         assert console.browser.post(path, **bad).status_code == 400
     # The task first moves one message of a group, and moves the other when the operator continues the task.
     assert "The messages of a group" in console.page(form[0].removeprefix("/console").replace("&amp;", "&"))

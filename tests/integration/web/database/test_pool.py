@@ -15,14 +15,7 @@ from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.connect import connect
 from penstock_web.database.one_database import DividedError
-from penstock_web.database.pool import (
-    WAITING_SINCE,
-    Locked,
-    OutcomeUnknown,
-    Pool,
-    RolledBack,
-    classify_error,
-)
+from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, Pool, RolledBack, classify_error
 from penstock_web.local.migrating import look_at_database
 from penstock_web.server import load_receipts
 from penstock_web.system_account import LocalError

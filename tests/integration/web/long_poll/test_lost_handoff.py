@@ -61,9 +61,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     return await waiting
 
 
-async def test_a_message_of_a_lost_handoff_counts_as_received(
-    database: Database,
-) -> None:
+async def test_a_message_of_a_lost_handoff_counts_as_received(database: Database) -> None:
     """The receive continues and finds the remaining messages. A message may therefore become a dead letter after
     fewer answered receives than maxReceiveCount.
     """

@@ -34,10 +34,7 @@ def test_open_by_default_but_not_to_pages(database: Database) -> None:
 
 @pytest.mark.parametrize("access", ["off", "presence"])
 def test_a_token_closes_it(database: Database, access: str) -> None:
-    with (
-        running_service(database.api_dsn, QUEUE_ACCESS=access, **TOKEN) as service,
-        service.http() as http,
-    ):
+    with running_service(database.api_dsn, QUEUE_ACCESS=access, **TOKEN) as service, service.http() as http:
         assert answers(http, {}) == answers(http, WRONG) == {401}
         assert answers(http, GOOD) == answers(http, {**GOOD, b"host": b"prometheus.example"}) == {200}
         assert http.get("/metrics").headers["www-authenticate"] == "Bearer"

@@ -8,14 +8,7 @@ from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer
 from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
-from tests.support.cases.sns.rows import (
-    ARN,
-    ID,
-    Row,
-    of,
-    refused,
-    spellings,
-)
+from tests.support.cases.sns.rows import ARN, ID, Row, of, refused, spellings
 from tests.support.cases.sources import RECORDED, guide, report
 
 
@@ -386,11 +379,7 @@ def _refused_filters() -> Iterator[Row]:
         ('{"key":{"nested":["v"]}}', nested, 0),
         ('{"key":[{"cidr":"bad-filter/64"}]}', "Nonstandard IP address: bad-filter", 0),
         ('{"key":[{"cidr":"xx.11.xx/8"}]}', "Nonstandard IP address: xx.11.xx", 0),
-        (
-            '{"key":[{"cidr":"xxxx:db8:1234:1a00::/64"}]}',
-            "Nonstandard IP address: xxxx:db8:1234:1a00::",
-            0,
-        ),
+        ('{"key":[{"cidr":"xxxx:db8:1234:1a00::/64"}]}', "Nonstandard IP address: xxxx:db8:1234:1a00::", 0),
     ):
         origin = REDACTED if "failed to parse" in reason else f'(String)"{policy}"'
         place = f"\n at [Source: {origin}; line: 1, column: {column}]" if column else ""

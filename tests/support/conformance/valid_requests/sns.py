@@ -62,11 +62,7 @@ def subscription(**more: Any) -> Callable[[Sns], Members]:
 def token(sns: Sns) -> Members:
     arn, to = sns.create(), endpoint(sns)
     sns.subscribe(arn, to, "https")
-    return {
-        "TopicArn": arn,
-        "Token": confirmation(sns, to)["Token"],
-        "AuthenticateOnUnsubscribe": "false",
-    }
+    return {"TopicArn": arn, "Token": confirmation(sns, to)["Token"], "AuthenticateOnUnsubscribe": "false"}
 
 
 def many_subscriptions(sns: Sns) -> Members:

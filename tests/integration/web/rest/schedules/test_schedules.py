@@ -9,15 +9,7 @@ import pytest
 
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.schedules.rows import (
-    MILLISECONDS,
-    NEW,
-    TARGET,
-    create,
-    moments,
-    names,
-    refused,
-)
+from tests.support.schedules.rows import MILLISECONDS, NEW, TARGET, create, moments, names, refused
 
 pytestmark = [
     pytest.mark.shared,
