@@ -1,7 +1,5 @@
 """Provides fixtures that tests of several parts share: a connection, and a receiver of deliveries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psycopg

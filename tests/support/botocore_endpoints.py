@@ -4,8 +4,6 @@ ms of CPU.
 Models of services are not shared, because moto changes the models that it has loaded.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -5,8 +5,6 @@ The same seed always makes the same handles. No forgery is a handle of the teste
 `ReceiptHandles`.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Iterator
 from itertools import cycle

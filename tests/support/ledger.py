@@ -11,8 +11,6 @@ one clock (`time.time`), taken before and after each call, so that no finding de
     rewound:   the database is again as it was at some time: acknowledgements since are excused, either way
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import threading

@@ -1,7 +1,5 @@
 """Lists the existing metrics, and the metrics that a query of Prometheus uses."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support.metrics_page import families

@@ -4,8 +4,6 @@ The module also finds promtool, either the installed program or the program in D
 unpacks without root.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from functools import cache

@@ -4,8 +4,6 @@ certificates for each client.
 An answer may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import httpx

@@ -5,8 +5,6 @@ text between double quotes or backticks, because it is a quotation or code. The 
 a phrase.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Provides texts for every setting: an accepted text other than the default, and a refused text."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from typing import Any, Final
 

@@ -6,8 +6,6 @@ is its name, a line feed, its value, a line feed; Subject only if the message ha
 with SHA-256 for version 2.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 

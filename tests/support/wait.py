@@ -1,7 +1,5 @@
 """Waits for the work of another process or thread, for no fixed time and without hanging."""
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections.abc import Callable

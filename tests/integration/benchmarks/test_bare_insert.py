@@ -3,8 +3,6 @@
 Also runs the benchmark of the pytest fixtures in docs/guides/testing.md on a few tests.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -2,8 +2,6 @@
 xdist_group("spark"), so only one test process has a JVM.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -2,8 +2,6 @@
 docs/operate/metrics_job.md says.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

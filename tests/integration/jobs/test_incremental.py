@@ -2,8 +2,6 @@
 rows.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta

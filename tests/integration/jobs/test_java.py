@@ -3,8 +3,6 @@
 Also tests the archive for executors, which contains the modules that the job imports.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ Also tests durations that Spark computes from messages, and Spark's part in comb
 Also tests the new rows since the last run, on frames of a few messages.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Tests Parquet files and Iceberg tables: reads them and compares them with PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

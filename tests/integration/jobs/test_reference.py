@@ -1,7 +1,5 @@
 """Tests the plain SQL of the metrics on histories that a person can count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any

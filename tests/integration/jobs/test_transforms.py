@@ -1,7 +1,5 @@
 """Tests the counts of events in windows, on frames of a few messages."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any

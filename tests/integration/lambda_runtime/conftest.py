@@ -1,7 +1,5 @@
 """Provides fixtures for the tests of functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 PostgreSQL's appendix A lists SQLSTATEs. A server that was the primary until a failover reports 25006.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

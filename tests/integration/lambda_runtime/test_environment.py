@@ -1,7 +1,5 @@
 """Tests execution environments: the state between invocations, long polls, imports, and scheduled runs."""
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """Tests in a fresh interpreter that each function imports only the modules that its action needs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor

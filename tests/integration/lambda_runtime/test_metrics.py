@@ -2,8 +2,6 @@
 the Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the one dimension
 QueueName."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ The limits are in "Lambda quotas" and "Use Lambda functions as targets of an App
 `penstock.limits.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import subprocess

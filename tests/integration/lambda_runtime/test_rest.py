@@ -1,7 +1,5 @@
 """Tests the REST API as a function, with every form of event and real HTTP. The shapes are in /v1/openapi.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

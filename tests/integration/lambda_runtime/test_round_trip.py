@@ -1,8 +1,6 @@
 """Tests the life of a message through the functions: every form of event, both protocols, real HTTP, real
 PostgreSQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

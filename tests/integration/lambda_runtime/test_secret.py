@@ -2,8 +2,6 @@
 tests.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

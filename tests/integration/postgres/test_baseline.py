@@ -8,8 +8,6 @@ The runner reads every folder of sql/functions, and the database has exactly the
 The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

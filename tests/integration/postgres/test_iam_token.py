@@ -5,8 +5,6 @@ User Guide (Signature Version 4 signs a token, which is valid for 15 minutes), a
 Query Parameters (AWS Signature Version 4)", Amazon S3 API Reference (the parameters of a presigned URL).
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Iterator

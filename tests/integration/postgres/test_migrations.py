@@ -1,7 +1,5 @@
 """Tests the migration runner on folders that the tests write."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from pathlib import Path

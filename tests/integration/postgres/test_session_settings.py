@@ -3,8 +3,6 @@
 The sources are "pg_settings" (sources of values) and "CREATE FUNCTION" (SET) in PostgreSQL's documentation.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Checks that statements and PostgreSQL's catalogue agree: names, parameters, columns and types."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator

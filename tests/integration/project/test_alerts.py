@@ -2,8 +2,6 @@
 installation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

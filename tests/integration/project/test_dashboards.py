@@ -4,8 +4,6 @@ Grafana's documentation (grafana.com/docs) defines the form: "Dashboard JSON mod
 links". The tests do not start Grafana.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks documents: the files that they cite exist, and their queries, code blocks and recipes work."""
 
-from __future__ import annotations
-
 import configparser
 import json
 import re

@@ -1,7 +1,5 @@
 """Tests the installation of Penstock: the interpreter, the wheel, and the audit of its packages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

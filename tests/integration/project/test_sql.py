@@ -1,8 +1,6 @@
 """Checks SQL and the code around it: function files, the page of the SQL interface, typed statements, and rows by
 name."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

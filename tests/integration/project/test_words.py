@@ -1,8 +1,6 @@
 """Checks the words of the code: no identifier has a retired word, and texts are in plain English
 (tests/support/prose.py)."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Provides a database, and a worker that fires due schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import psycopg

@@ -1,7 +1,5 @@
 """Tests what schedules of the REST API do when they are due (docs/reference/schedules.md)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

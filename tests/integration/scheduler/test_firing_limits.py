@@ -1,7 +1,5 @@
 """Tests the limits of firing: the number of firings in a second, and the jitter of schedules."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests the events that the worker reports while it fires."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta

@@ -4,8 +4,6 @@ The sources are Target, RetryPolicy, "Adding context attributes", "Configuring a
 "Deletion after schedule completion" (EventBridge Scheduler User Guide and API Reference).
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from typing import Any

@@ -4,8 +4,6 @@ removed.
 The source is docs/reference/topics.md, "Signatures".
 """
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Provides connections in the role of the service, with its planner settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 

@@ -2,8 +2,6 @@
 tables.
 """
 
-from __future__ import annotations
-
 import secrets
 
 import pytest

@@ -4,8 +4,6 @@ Each of these deadlocks has really occurred. PostgreSQL would find a deadlock af
 the calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -5,8 +5,6 @@ difference between the indexes of a table with two rows on many pages. Plans fro
 fills again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

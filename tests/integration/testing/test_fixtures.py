@@ -3,8 +3,6 @@
 Also tests the example project examples/pytest_project, as a user runs it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

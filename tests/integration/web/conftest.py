@@ -2,8 +2,6 @@
 service.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx

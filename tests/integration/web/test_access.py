@@ -1,7 +1,5 @@
 """Tests QUEUE_ACCESS in the container: the REST API, repeated headers, and the commands that create keys."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

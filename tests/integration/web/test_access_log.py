@@ -4,8 +4,6 @@ Penstock defines the form of the lines (docs/operate/access_log.md). Each answer
 x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """An administrator creates users and keys at /v1/users and /v1/keys. Users and keys have only the given rights."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import count

@@ -1,7 +1,5 @@
 """Tests that an idle process's workers sleep, and wake up for changes that others make in the database."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ Each request carries a unique word that no log may hold. Requests succeed and fa
 mostly errors.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable, Iterator

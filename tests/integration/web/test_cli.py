@@ -1,7 +1,5 @@
 """Tests the command line's help, the arguments that it refuses, and its output to a pipe."""
 
-from __future__ import annotations
-
 import os
 import pty
 import shutil

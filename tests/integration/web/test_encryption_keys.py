@@ -2,8 +2,6 @@
 installation.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

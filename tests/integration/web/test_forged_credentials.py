@@ -4,8 +4,6 @@ The tests use a separate service, because an address that fails 50 times in ten 
 test_access.py tests good keys. A request that has to wait is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import NamedTuple

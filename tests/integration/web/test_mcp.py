@@ -1,7 +1,5 @@
 """The client of the package `mcp` calls /mcp. The tools read only data that the caller may read, and change nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator

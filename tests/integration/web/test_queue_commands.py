@@ -2,8 +2,6 @@
 (docs/reference/command_line.md).
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterator

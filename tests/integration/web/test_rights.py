@@ -4,8 +4,6 @@ The declarations of the routes, screens and tools give the cases, so the tests a
 policy elements: NotResource" (IAM User Guide).
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

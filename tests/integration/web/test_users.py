@@ -1,7 +1,5 @@
 """Tests `penstock users` and `penstock keys`, and users' rights over the REST API."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

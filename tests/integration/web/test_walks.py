@@ -7,8 +7,6 @@ others. A `ResolvedQueue` does not count as a name. The bounds of functions that
 ARCHITECTURE.md, "The life of a message". A change that adds a function raises the number and gives the reason.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -3,8 +3,6 @@
 This module knows no answers. The modules of the services define them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple

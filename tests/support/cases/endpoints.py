@@ -4,8 +4,6 @@ botocore checks nothing here, so a member may have any type. Access is off, so s
 a signature names the caller.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,8 +1,6 @@
 """Reads the members of an action's request with the traits in botocore's model, and makes values that break each
 trait."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Writes the table of cases as build/compatibility_cases.md: python -m tests.support.cases.page (`make cases`)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lists cases of access policies: policies that SQS and SNS refuse, and policies that they store."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

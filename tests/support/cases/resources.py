@@ -3,8 +3,6 @@
 Each case gets a new <new-…>, because the case changes or deletes it. <name> is an unused name.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

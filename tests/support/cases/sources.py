@@ -1,7 +1,5 @@
 """Lists the sources of answers: pages of AWS, botocore's models, and reports of users of AWS."""
 
-from __future__ import annotations
-
 from tests.support.cases.case import OURS, Source
 
 __all__ = ["OURS"]

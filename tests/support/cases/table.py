@@ -1,7 +1,5 @@
 """Combines the cases of all services, by action."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache

@@ -1,8 +1,6 @@
 """Runs one campaign: traffic, random faults from a seed, recovery after each, and the findings of the ledgers at the
 end."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ The client calls the services in turn. If one service does not answer, the clien
 balancer does.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

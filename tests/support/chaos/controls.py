@@ -2,8 +2,6 @@
 ledgers.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

@@ -4,8 +4,6 @@ That time is the moment of the fault if another server can take over at once, an
 summary counts by `group`.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import random

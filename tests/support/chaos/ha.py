@@ -5,8 +5,6 @@ program prints the results and leaves a summary in the folder for temporary file
 docs/reliability instead.
 """
 
-from __future__ import annotations
-
 import random
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Writes the tables of docs/explain/reliability.md from the summary of all runs, in `make generate`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path

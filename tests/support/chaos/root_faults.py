@@ -1,7 +1,5 @@
 """Defines faults in a sandbox: dropped packets, jumping clocks and a full disk."""
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import suppress

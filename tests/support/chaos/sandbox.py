@@ -5,8 +5,6 @@ clock.
 machine is unaffected, and nothing remains at the end. nft and libfaketime come from packages of Debian or Ubuntu.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ services ── proxy ── PgBouncer ── proxy ── PostgreSQL        cal
 services ─────────────────────── proxy ── PostgreSQL         merged calls, LISTEN
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

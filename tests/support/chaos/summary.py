@@ -3,8 +3,6 @@
 The functions also print the results of a run.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Holds what the actors of a chaos run share: queues, ledgers, counts and errors. `actors` has the actors."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

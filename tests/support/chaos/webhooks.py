@@ -4,8 +4,6 @@ An event of a webhook is one message. An event of a mapping has several messages
 them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import threading

@@ -1,7 +1,5 @@
 """Creates access keys and policies for the tests of QUEUE_ACCESS. The module makes no assertions."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ The three notations of an answer are read into the form of AWS JSON. A member th
 error. XML is read by the names of the last Query model.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

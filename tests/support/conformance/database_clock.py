@@ -5,8 +5,6 @@ workers must rest during that call (`deployments.py`), because a worker would wr
 before the call.
 """
 
-from __future__ import annotations
-
 from typing import Any, LiteralString
 
 import psycopg

@@ -1,7 +1,5 @@
 """Runs Penstock as the container and as the Lambda functions. Clients can call each as a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field

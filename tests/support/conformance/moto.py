@@ -1,7 +1,5 @@
 """Holds calls that both moto and Penstock answer, with the answers of both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple

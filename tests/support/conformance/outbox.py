@@ -1,7 +1,5 @@
 """Reads /v1/outbox of a scenario's deployment. The module makes no assertions."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlencode

@@ -7,8 +7,6 @@ bytes of name, of data type, then one byte for the transport type (1 String and 
 of the value.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import struct

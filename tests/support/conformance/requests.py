@@ -1,7 +1,5 @@
 """Writes one request in every protocol and sends it to every deployment. The module makes no assertions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls of the REST API over a real service."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx

@@ -4,8 +4,6 @@ clients of SNS speak Query, or JSON with a changed model. The clients of EventBr
 Every client notes the last answer from the wire, because botocore leaves out parts of the answer (`__type`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

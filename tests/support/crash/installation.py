@@ -1,7 +1,5 @@
 """Kills a running Penstock in the middle of its work with kill -9: the service, or all of PostgreSQL."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -6,8 +6,6 @@ Sources: the IANA registries of special-purpose addresses (RFC 6890), IPv6 addre
 for numbers; RFC 3986 for what the host of a URL is; RFC 5891 and UTS #46 for names that look like others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 

@@ -3,8 +3,6 @@
 A separate process receives the requests, and does as little as possible. The process prints its port.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Inserts notices and deliveries as a publish does."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 The module also clones this repository with the uncommitted changes.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

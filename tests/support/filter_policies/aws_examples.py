@@ -5,8 +5,6 @@ The pages are "String value matching", "Numeric value matching", "Key matching",
 policies". The module reads a page's bare list of values both as an attribute of type String.Array and as a body.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The structures have only a few values, because the values' positions matter. All
 limits.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Any

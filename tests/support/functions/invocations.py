@@ -3,8 +3,6 @@
 The module runs functions of a test, or of this checkout, in real processes of awslambdaric.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

@@ -11,8 +11,6 @@ Each environment is the handler of functions/gateway.py with separate settings, 
 a failed request, the environment waits for PAUSE_SECONDS and makes the next request, as an SDK does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Runs the function of infra/migrate in a process of awslambdaric, and imitates Lambda's Invoke of that function."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -11,8 +11,6 @@ balancer refuses events and results that are larger than AWS allows. `penstock.l
 sources.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

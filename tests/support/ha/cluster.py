@@ -4,8 +4,6 @@ Patroni comes from requirements/ha.lock. etcd comes from PATH or, on Debian and 
 root. Clients name all members in one address, with target_session_attrs=read-write.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """Renders the chart of infra/helm with Helm, and reads the result as Kubernetes does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator, Mapping

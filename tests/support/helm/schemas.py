@@ -4,8 +4,6 @@ The source is the document of an API server of 1.27 ("The Kubernetes API", kuber
 contains. The document has no custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Defines a hostile request and how to write one."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 FORM = b"application/x-www-form-urlencoded"

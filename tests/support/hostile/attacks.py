@@ -3,8 +3,6 @@
 Each request must be answered 4xx and change nothing. Well-formed HTTP may go to any deployment.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from random import Random

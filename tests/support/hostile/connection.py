@@ -1,7 +1,5 @@
 """Sends attacks one after the other on one connection, and measures the time until each is answered."""
 
-from __future__ import annotations
-
 import re
 import socket
 from contextlib import suppress

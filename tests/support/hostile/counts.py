@@ -4,8 +4,6 @@ Different cases count once, in any number of deployments, protocols and ways. A 
 docs/operate/security_tests.md with these.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,8 +1,6 @@
 """Generates hostile requests to the REST API for events, transactions, deliveries and schedules, from invalid documents
 of docs/."""
 
-from __future__ import annotations
-
 import re
 from random import Random
 from typing import Any

@@ -2,8 +2,6 @@
 API reference and the SNS Developer Guide.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

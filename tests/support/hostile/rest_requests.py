@@ -1,7 +1,5 @@
 """Generates hostile requests to the REST API."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from random import Random

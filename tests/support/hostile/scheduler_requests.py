@@ -3,8 +3,6 @@ EventBridge
 Scheduler API reference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from random import Random

@@ -10,8 +10,6 @@ RFC 9112 defines the right behaviour, with the section, and RFC 9110 where it is
 repair or refuse a request, Penstock's server refuses it ("may refuse").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

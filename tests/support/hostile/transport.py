@@ -1,7 +1,5 @@
 """Generates hostile requests whose fault is not in a member: paths, methods, headers, HTTP itself, and size."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from urllib.parse import quote, quote_from_bytes

@@ -1,8 +1,6 @@
 """Generates values that no client should send, and invalid values of members. The limits come from the SQS API
 reference."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from random import Random

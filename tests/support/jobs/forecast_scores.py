@@ -1,7 +1,5 @@
 """Makes forecasts of a simulated queue as the job does, and compares the forecasts with the messages that arrived."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

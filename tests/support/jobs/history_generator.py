@@ -5,8 +5,6 @@ history whose metrics follow from arithmetic. Both functions write queue.history
 messages that were received together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any

@@ -4,8 +4,6 @@ A minute's arrivals and capacity are Poisson variables around rates that the pro
 recursion of Lindley (1952): the previous depth, plus arrivals, less capacity, and never below 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ The module also makes small frames of messages for the tests of transforms. Time
 full hour.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Sources: the payload pages of the API Gateway and Lambda developer guides and of
 which are named in `penstock.lambda_runtime.events`.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, replace

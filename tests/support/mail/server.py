@@ -3,8 +3,6 @@
 The module also writes subscribers of e-mail and their messages to the database, as Subscribe and Publish do.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

@@ -2,8 +2,6 @@
 invocation.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Runs a service, its clients and the functions that its mappings invoke."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count

@@ -5,8 +5,6 @@ Values that must differ (ids, handles, times, accounts) get the same name on bot
 module removes known differences between the protocols, and names their source.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

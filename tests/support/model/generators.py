@@ -4,8 +4,6 @@ The module decodes an outline from one number, digit by digit. An outline costs 
 outline.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple

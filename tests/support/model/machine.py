@@ -2,8 +2,6 @@
 draws the protocol of its requests.
 """
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

@@ -7,8 +7,6 @@ The model checks that a free choice of the service, such as the order of a stand
 it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Values that differ between accounts, or are known only from earlier answers, are a `Ref` that is filled in later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

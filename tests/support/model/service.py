@@ -1,7 +1,5 @@
 """Drives the real service against the model, with real clients in either protocol and a clock that a test can move."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from itertools import count

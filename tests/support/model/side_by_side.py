@@ -1,7 +1,5 @@
 """Runs the model and the real service side by side. The service's answers must be among those that the model allows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -16,8 +16,6 @@ The model has these parts of the real storage:
 `Rules` removes parts: without `identity` a handle is only its position, id and receive count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product

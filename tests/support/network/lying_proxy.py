@@ -4,8 +4,6 @@ passes nothing on.
 A process that is killed sends a RST, which both sides notice. The faults of this proxy are silent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import struct

@@ -14,8 +14,6 @@ A mark is a comment in the line before a block:
     <!-- output -->             what the block before it prints, among other lines; … stands for any text
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Prepares the environment of a page's blocks: an empty home, a fresh database, and a service unless the page starts
 it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 """Combines the blocks of a page into one bash script, so that exports and changes of a block affect the blocks below
 it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

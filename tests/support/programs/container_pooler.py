@@ -1,7 +1,5 @@
 """Starts the image's PgBouncer as the image's entry point does."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

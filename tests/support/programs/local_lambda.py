@@ -1,7 +1,5 @@
 """Runs `make lambda` as a separate process: the functions in real processes of awslambdaric, behind both fronts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

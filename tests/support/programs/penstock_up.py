@@ -1,7 +1,5 @@
 """Runs `penstock up` as a separate process, which a test may kill."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

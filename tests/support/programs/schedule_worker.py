@@ -3,8 +3,6 @@
 The worker's clock is wrong by this many seconds. Code that reads the time in Python gets the wrong time.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import sys
 import time

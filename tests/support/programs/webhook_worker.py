@@ -1,7 +1,5 @@
 """Runs a worker in a separate process, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
 
-from __future__ import annotations
-
 import os
 import sys
 

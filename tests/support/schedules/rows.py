@@ -3,8 +3,6 @@
 Schedules as the REST API takes and shows them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

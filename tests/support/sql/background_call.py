@@ -1,7 +1,5 @@
 """Runs a call that is expected to wait for a lock, in a separate thread and on a separate connection."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar

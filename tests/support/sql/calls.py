@@ -3,8 +3,6 @@
 The module makes no assertions. The tests do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

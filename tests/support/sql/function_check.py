@@ -11,8 +11,6 @@ check`).
 The program prints one line for each finding, and exits with 1 after a finding.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

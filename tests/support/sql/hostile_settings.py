@@ -5,8 +5,6 @@ Source: PostgreSQL documentation, "Client Connection Defaults", "Version and Pla
 Variables" of libpq.
 """
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 import psycopg

@@ -3,8 +3,6 @@
 The bucket of x in a sketch is ceil(log(x) / log(gamma)) (Masson, Rim, Lee: "DDSketch", VLDB 2019).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Writes rows of queue.minute for tests, and messages whose measurements agree with the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Starts, runs and reads message move tasks in SQL, and makes queues with poisoned messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from penstock.postgres.statements.move_tasks import (

@@ -4,8 +4,6 @@ The program works on SQL. A run over HTTP can use the same ledger. An actor that
 not know the outcome, and continues with other work after the restart.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """Compares statements with PostgreSQL's catalogue: parameters, columns, and the Python types of both."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Returns templates in the form that CloudFormation gets after their transforms."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from functools import cache

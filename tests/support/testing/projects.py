@@ -1,7 +1,5 @@
 """Makes a user's project whose tests use the fixtures, and a folder for the temporary files of its test server."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Makes certificates for tests: an authority, and certificates that it signs."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Runs a real collector of OpenTelemetry: a gRPC server in this process, which keeps its spans."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ The clients have only the retries of every SDK. An error that reaches them is a 
 Also reads the SQL calls of a release's statements and the columns that they get. It calls nothing.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -7,8 +7,6 @@ sql/former. Once 0.1.0 is declared, PREVIOUS names its commit, and the next rele
     python -m tests.support.upgrade.release FOLDER [COMMIT]     makes both below FOLDER, of a commit or this checkout
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Describes days of queues: how each is used, and what a verdict should say when."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

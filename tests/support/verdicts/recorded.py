@@ -7,8 +7,6 @@ records have the rate of arrivals and the backlog. The other values of a minute 
 growth. Dead letters, which the records count in the backlog to the end, arrive in proportion to the deletes.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 The program also makes the scrapes of Prometheus on a simulated day, in the form of promtool's unit tests.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ Arrivals are Poisson. A consumer that stops leaves its messages in flight until 
 never done, and comes again until it has been received `max_receives` times.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections import deque

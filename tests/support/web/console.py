@@ -1,7 +1,5 @@
 """A console in front of a service, and the requests of its tests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

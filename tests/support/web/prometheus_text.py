@@ -1,7 +1,5 @@
 """Reads Prometheus's text format ("Exposition formats", prometheus.io)."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support import plain_http

@@ -5,8 +5,6 @@ The module also provides a browser without a screen: cookies and forms with thei
 The module also provides texts that do harm if a page does not escape them, or a script reads them.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser

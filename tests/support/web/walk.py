@@ -1,7 +1,5 @@
 """Records the functions that a request passes through in a running service, from its bytes to those of the response."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

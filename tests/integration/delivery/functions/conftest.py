@@ -1,7 +1,5 @@
 """Runs a service that invokes functions of a server beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -6,8 +6,6 @@ The source is RetryPolicy (EventBridge Scheduler API Reference). AWS does not do
 function invoked, so that rule is Penstock's choice.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

@@ -5,8 +5,6 @@ The sources are Target and RetryPolicy (EventBridge Scheduler API Reference); "A
 EventBridge Scheduler" (AWS Lambda Developer Guide): it invokes a function asynchronously.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from itertools import count

@@ -4,8 +4,6 @@ The sources are "Invoking Lambda functions with Amazon SNS notifications" (AWS L
 https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html, and "Amazon SNS dead-letter queues" (SNS Developer Guide).
 """
 
-from __future__ import annotations
-
 import json
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """Provides a receiver, a database and a worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import psycopg

@@ -3,8 +3,6 @@
 Also tests queue.outgoing_delivery_history, which contains each delivery's outcome once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

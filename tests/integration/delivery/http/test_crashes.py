@@ -2,8 +2,6 @@
 constant.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import resource

@@ -5,8 +5,6 @@ notifications to HTTPS endpoints" (SNS retries 5xx and 429, and all other errors
 headers. Penstock makes 5 attempts for an event, with pauses of 10, 30, 60 and 300 seconds.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping

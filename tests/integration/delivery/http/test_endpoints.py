@@ -1,7 +1,5 @@
 """Tests endpoints and hosts that fail, are slow or are throttled. Only the webhooks of such an endpoint wait for it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

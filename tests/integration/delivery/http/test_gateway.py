@@ -5,8 +5,6 @@ signature. The worker retries after the same answers as SNS ("Fanout Amazon SNS 
 Developer Guide).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -6,8 +6,6 @@ connects.
 `tests/unit/delivery/http/test_guard.py` tests the spellings of all addresses without connections.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

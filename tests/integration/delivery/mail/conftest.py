@@ -1,7 +1,5 @@
 """Provides a mail server, a database and a worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import psycopg

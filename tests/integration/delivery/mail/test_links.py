@@ -10,8 +10,6 @@ because callers could flood an address otherwise.
 In an hour, the service sends at most ten such mails for an account, and one to an address.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ headers, and RFC 5321 for replies. The limit of an address's refusals and the ha
 Penstock's choice (docs/reference/email.md).
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

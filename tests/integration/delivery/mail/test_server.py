@@ -4,8 +4,6 @@ The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (wai
 which is Penstock's choice.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

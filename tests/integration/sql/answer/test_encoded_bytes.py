@@ -4,8 +4,6 @@ The encoders define the expected number: `penstock/aws/codec` writes the body, a
 around it.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 

@@ -6,8 +6,6 @@ The expected results follow from two rules of AWS. A receive "might return fewer
 ApproximateReceiveCount), and a message that no answer carried was not received.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import psycopg

@@ -4,8 +4,6 @@ Each attack on the other account uses a login with only the role `penstock_app`.
 other account. The same call on the caller's queue works.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple

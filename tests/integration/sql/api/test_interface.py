@@ -1,7 +1,5 @@
 """Tests the SQL interface of applications: queue.send, receive, delete, pop, archive and the others."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ penstock.scheduler.expressions.
 The plpgsql and the Python code were written separately. Each implementation is the reference for the other.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import psycopg

@@ -2,8 +2,6 @@
 or of the other type.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests routed events in the SQL interface, inside the application's transaction (docs/reference/events.md)."""
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

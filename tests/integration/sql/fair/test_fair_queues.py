@@ -4,8 +4,6 @@ The SQS Developer Guide defines the expected results: "How Amazon SQS fair queue
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

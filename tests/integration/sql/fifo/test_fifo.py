@@ -1,7 +1,5 @@
 """Tests FIFO queues: the order in a group, deduplication, and several groups."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import uuid4
 

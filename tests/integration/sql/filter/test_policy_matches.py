@@ -1,7 +1,5 @@
 """Tests queue.policy_matches against AWS's examples, and against an evaluator that was written from AWS's pages."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -2,8 +2,6 @@
 receive.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable

@@ -8,8 +8,6 @@ in the future.
 Workers and limits use the new clock. Messages stay invisible until the promised time.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests the worker `maintain`: concurrent, bounded runs that each continue at the end of the last run."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Tests cleaning, retention, history, deleted queues and partitions."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

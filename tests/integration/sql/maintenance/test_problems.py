@@ -1,7 +1,5 @@
 """Tests the reports of queue.find_problems for a healthy database, and for each kind of damage."""
 
-from __future__ import annotations
-
 from uuid import uuid4
 
 import psycopg

@@ -1,7 +1,5 @@
 """Tests the choice of the process that polls for a mapping (queue.claim_mappings)."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from uuid import uuid4

@@ -3,8 +3,6 @@
 Also tests the input of verdicts: minutes of a page of queues in one call, and other facts about the queues.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

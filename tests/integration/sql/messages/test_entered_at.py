@@ -5,8 +5,6 @@ for each stay (Penstock's choice). Retention counts from the send, and the age i
 move into that queue (Developer Guide, "Setting-up dead-letter queue retention in Amazon SQS").
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 test_model.py compares random calls. This module tests the cases that test_model.py lacks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ CreatePlatformApplication, CreatePlatformEndpoint and DeletePlatformApplication 
 first two are idempotent.
 """
 
-from __future__ import annotations
-
 import psycopg
 import pytest
 

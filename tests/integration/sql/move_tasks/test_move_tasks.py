@@ -2,8 +2,6 @@
 a task.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 

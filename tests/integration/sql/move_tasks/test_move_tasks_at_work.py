@@ -1,7 +1,5 @@
 """Tests message move tasks beside other work, their rate and their worker: each message moves once or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests moves of selected messages: only these messages move, once and in order. A move waits, continues and ends."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

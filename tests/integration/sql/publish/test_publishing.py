@@ -2,8 +2,6 @@
 even if a publisher assumes otherwise.
 """
 
-from __future__ import annotations
-
 import uuid
 
 import msgspec

@@ -1,7 +1,5 @@
 """Tests how queues are created, found, described, listed, changed and deleted."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

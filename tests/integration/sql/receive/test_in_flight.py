@@ -1,8 +1,6 @@
 """Tests the limit of messages in flight. The sources are the Developer Guide, "standard queue quotas" and "FIFO queue
 quotas"."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION

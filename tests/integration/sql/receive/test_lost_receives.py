@@ -12,8 +12,6 @@ A handle deletes and hides only its own message. The tests remove what a standby
 that sequences had given out.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Tests queue.receive_messages: visibility, leases, counts, redelivery, isolation and deleted queues."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import psycopg

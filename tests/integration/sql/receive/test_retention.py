@@ -1,7 +1,5 @@
 """Tests that no call shows or hands out a message past its retention, although no worker has ended it yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

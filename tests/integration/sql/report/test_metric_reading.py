@@ -2,8 +2,6 @@
 percentiles are nearest ranks.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Tests the storage of schedules (docs/reference/schedules.md), and EventBridge Scheduler's groups."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from typing import Any

@@ -5,8 +5,6 @@ Also tests groups of dead letters: similar letters are counted together, and the
 that were read.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Tests queue.send_messages: order, ids, delays, sizes, unknown queues and transactions."""
 
-from __future__ import annotations
-
 import json
 
 import psycopg

@@ -2,8 +2,6 @@
 and the slow path.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.sql.calls import (

@@ -1,7 +1,5 @@
 """Tests an idle process's questions to the database: the due work, and the changes."""
 
-from __future__ import annotations
-
 from uuid import UUID, uuid4
 
 import psycopg

@@ -1,7 +1,5 @@
 """Provides the console that the tests of its screens share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests the console's access: the users that may sign in, the addresses that they come from, and each role's rights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

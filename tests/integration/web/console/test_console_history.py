@@ -3,8 +3,6 @@
 The calendar shows the schedules that fire within seven days, are late, or were missed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The console's screens show a queue's messages and attributes, and their forms change them."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """The console's screens show real queues, and their forms change them."""
 
-from __future__ import annotations
-
 import json
 import re
 

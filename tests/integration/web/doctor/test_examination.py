@@ -4,8 +4,6 @@ A transaction damages roles and other objects of the whole server. The check run
 rolled back.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 `penstock doctor` reports subscriptions that deliver to queues of other accounts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

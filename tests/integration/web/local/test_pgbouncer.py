@@ -6,8 +6,6 @@ Source: PgBouncer's documentation, "auth_query". PgBouncer passes SCRAM secrets 
 these tests.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import os
 import signal

@@ -2,8 +2,6 @@
 crashes.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

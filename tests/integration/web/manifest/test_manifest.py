@@ -1,8 +1,6 @@
 """`penstock apply`, `export` and `import` work against a running service and against moto
 (docs/guides/penstock_file.md)."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

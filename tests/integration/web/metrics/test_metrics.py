@@ -1,7 +1,5 @@
 """GET /metrics of a real service counts known traffic correctly."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

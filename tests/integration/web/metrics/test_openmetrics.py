@@ -4,8 +4,6 @@ Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_
 parser of prometheus-client reads the answers. It refuses texts that the specification does not allow.
 """
 
-from __future__ import annotations
-
 import gzip
 
 import httpx

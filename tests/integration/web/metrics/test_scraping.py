@@ -1,7 +1,5 @@
 """Tests the right to read /metrics, which names the queues of all accounts (docs/reference/prometheus.md)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import httpx

@@ -1,7 +1,5 @@
 """A service whose mappings invoke functions of a server beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

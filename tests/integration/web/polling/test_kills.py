@@ -1,7 +1,5 @@
 """The worker is killed repeatedly during invocations: no message is lost, and groups keep their order."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter, defaultdict

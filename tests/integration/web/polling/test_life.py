@@ -2,8 +2,6 @@
 docs/reference/event_source_mappings.md.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

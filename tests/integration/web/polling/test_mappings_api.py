@@ -4,8 +4,6 @@ Sources: botocore's model lambda/2015-03-31; "CreateEventSourceMapping" (AWS Lam
 configuring an Amazon SQS event source mapping" (AWS Lambda Developer Guide).
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -4,8 +4,6 @@ Sources: "Using Lambda with Amazon SQS", "Handling errors for an SQS event sourc
 with an Amazon SQS event source" (AWS Lambda Developer Guide).
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import defaultdict

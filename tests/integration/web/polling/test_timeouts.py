@@ -13,8 +13,6 @@ https://boto3.amazonaws.com/v1/documentation/api/latest/guide/credentials.html; 
 SDKs and Tools Reference Guide), https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

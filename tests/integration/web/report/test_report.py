@@ -1,7 +1,5 @@
 """Tests the history in the file of `penstock metrics report`, from rows with known values."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

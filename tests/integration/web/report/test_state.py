@@ -1,7 +1,5 @@
 """`penstock metrics report` shows the present state from stored minutes, without any run of the metrics job."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The service stores messages with a longer delay than SQS's 900 s as schedules. Source: our choice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any

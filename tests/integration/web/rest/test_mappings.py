@@ -1,7 +1,5 @@
 """Tests /v1/mappings over a real service: the mappings of boto3, and users with policies."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

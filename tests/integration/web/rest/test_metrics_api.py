@@ -2,8 +2,6 @@
 job.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ Every name belongs to the caller's account (docs/operate/access.md), so the serv
 resources. The tests try each request with all spellings of the other account's queue, and once with the owner's key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from itertools import count

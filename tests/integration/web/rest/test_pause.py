@@ -1,7 +1,5 @@
 """A paused queue accepts messages and returns none to any receiver (docs/operate/waiting.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -4,8 +4,6 @@ the minutes.
 The expected verdicts follow from docs/reference/verdicts.md.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator

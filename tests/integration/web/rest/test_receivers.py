@@ -1,7 +1,5 @@
 """The process stores the receivers of a queue; GET /v1/queues/{name}/receivers reads them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests searches over the REST API: requests, answers and refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

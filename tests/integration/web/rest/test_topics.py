@@ -1,7 +1,5 @@
 """Tests /v1/topics over a real service, with the topics of boto3."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ a 500.
 PostgreSQL does not log an error, because the error would contain the client's text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 (docs/guides/tracing.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count

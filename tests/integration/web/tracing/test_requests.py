@@ -2,8 +2,6 @@
 messaging (AWS SQS, AWS SNS) and databases (PostgreSQL).
 """
 
-from __future__ import annotations
-
 import json
 import socket
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests that no request waits for the collector of spans, and that the service counts lost spans."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Deliveries belong to the trace of their publish, and schedules begin traces."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

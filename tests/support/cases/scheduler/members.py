@@ -5,8 +5,6 @@ all violations in one text. For a value of a wrong type it is SerializationExcep
 names are case-sensitive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

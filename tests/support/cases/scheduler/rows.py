@@ -1,7 +1,5 @@
 """Lists cases of EventBridge Scheduler: expressions, members that exclude each other, existence and order of checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source

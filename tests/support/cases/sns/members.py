@@ -6,8 +6,6 @@ JSON with SNS. The answers to requests that only JSON can express (null, wrong t
 AWS JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists cases of SNS: messages, their attributes and batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists cases of SNS: permissions, tags, mobile apps, text messages and the order of checks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer

@@ -1,7 +1,5 @@
 """Holds what the tables of SNS's cases share: a row, names of resources, and answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.cases.case import Answer, Source

@@ -1,7 +1,5 @@
 """Lists cases of SNS: deleted, disabled and existing resources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source

@@ -1,7 +1,5 @@
 """Lists cases of SNS: subscriptions and their attributes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Lists cases of SNS: ARNs, topics and their attributes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

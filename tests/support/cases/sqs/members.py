@@ -5,8 +5,6 @@ The answer to an absent required member is MissingParameter. For a value of a wr
 The models have no limits. This module has the limits of numbers, and sqs.py has all other limits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

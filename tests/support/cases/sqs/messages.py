@@ -1,7 +1,5 @@
 """Lists cases of SQS: messages, their attributes, FIFO, receives and batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists cases of SQS: queues, their names and attributes, permissions, tags and move tasks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

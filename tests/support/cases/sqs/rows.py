@@ -1,7 +1,5 @@
 """Holds what the tables of SQS's cases share: a row and answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.cases.case import Answer, Source

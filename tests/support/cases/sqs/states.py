@@ -1,7 +1,5 @@
 """Lists cases of SQS: deleted and existing resources, AWS's texts of numbers and policies, and the order of checks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

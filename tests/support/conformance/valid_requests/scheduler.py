@@ -1,7 +1,5 @@
 """Holds a valid request of each action of EventBridge Scheduler, and the members of its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Holds a valid request of each action of SQS, and the members of its answer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The sources are "Elements of an AWS API request signature", "Create a signed AWS
 requests" (IAM User Guide) and "Common Query parameters" (SQS API reference).
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import sha256
 

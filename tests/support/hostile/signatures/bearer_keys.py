@@ -4,8 +4,6 @@ RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, noth
 form and the query string, are not supported. The scheme may have any letter case (RFC 9110, 11.1).
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256

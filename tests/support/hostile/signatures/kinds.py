@@ -8,8 +8,6 @@
 The module does not use Penstock's verification. The modules of the kinds name AWS's pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.support.hostile.signatures import altered, of_headers, of_requests

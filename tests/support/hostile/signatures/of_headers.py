@@ -3,8 +3,6 @@
 The sources are "Create a signed AWS API request" (IAM User Guide), RFC 9110 and RFC 9112.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from hashlib import md5, sha256
 from urllib.parse import quote

@@ -4,8 +4,6 @@ The source is "Create a signed AWS API request" (IAM User Guide). Only S3 accept
 chunk by chunk ("Authenticating Requests: Using the Authorization Header", S3 API reference).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from hashlib import md5, sha256
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Signs the requests that the forgeries change, and holds the code that forgeries share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import urlsplit
