@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from penstock.postgres.migrations import migrate
 from penstock.postgres.roles import ROLES
 from penstock_web.local.binaries import find_binaries
 from penstock_web.local.pgbouncer import find_pgbouncer
@@ -27,9 +28,10 @@ from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
-# These pages begin before there is a database, with a new PostgreSQL. ADMIN_URL leads a superuser to the new
-# PostgreSQL.
-OWN_CLUSTER = ("docs/guides/your_database.md",)
+# These pages have a new PostgreSQL. ADMIN_URL leads a superuser to it. The first page begins before there is a database,
+# and the others after the steps of the first.
+FIRST = "docs/guides/your_database.md"
+OWN_CLUSTER = (FIRST, "docs/guides/transactions.md", "docs/guides/share_database.md")
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,12 @@ def installation(found: list[Block], server: TestServer) -> Iterator[PageInstall
     with ExitStack() as stack:
         if found[0].page in OWN_CLUSTER:
             cluster = stack.enter_context(new_cluster("any", fsync="on"))
-            _emptied(cluster)
             ports["5432"] = cluster.port
-            yield PageInstallation({"ADMIN_URL": cluster.superuser_dsn()}, ports)
+            variables = {"ADMIN_URL": cluster.superuser_dsn()}
+            _emptied(cluster)
+            if found[0].page != FIRST:
+                variables |= _owner(cluster)
+            yield PageInstallation(variables, ports)
         elif any(map(starts_a_service, found)):
             yield PageInstallation(service, ports)
         else:
@@ -67,6 +72,17 @@ def _emptied(cluster: Postgres) -> None:
         administrator.execute(f"drop database {DATABASE}".encode())
         for role in (ROLE, *ROLES):
             administrator.execute(f"drop role {role}".encode())
+
+
+def _owner(cluster: Postgres) -> dict[str, str]:
+    """Creates the role, the database and the schema of the first page. Returns the variables of the owner."""
+    with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
+        create = sql.SQL("create role {} login createrole password {}")
+        administrator.execute(create.format(sql.Identifier(ROLE), cluster.password))
+        administrator.execute(f"create database {DATABASE} owner {ROLE} template template0".encode())
+    owner = cluster.service_dsn()
+    migrate(owner, role=ROLE)
+    return dict.fromkeys(("DATABASE_URL", "DATABASE_DIRECT_URL"), owner)
 
 
 @contextmanager
