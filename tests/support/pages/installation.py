@@ -28,8 +28,8 @@ from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
-# These pages have a new PostgreSQL. ADMIN_URL leads a superuser to it. The first page begins without a database, and the
-# others after the steps of the first.
+# These pages have a new PostgreSQL, and ADMIN_URL leads a superuser to it. The first page begins without a database,
+# the others after the steps of the first.
 FIRST = "docs/guides/your_database.md"
 OWN_CLUSTER = (FIRST, "docs/guides/transactions.md", "docs/guides/share_database.md")
 
