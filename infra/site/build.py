@@ -8,9 +8,13 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from penstock import __version__
+
 from .archive import pack
+from .names import link_names, read_names
 from .reference import render_reference
 
 PROJECT_PAGES: Final = {
@@ -25,6 +29,10 @@ PROJECT_PAGES: Final = {
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
 # The search leaves out pages in which users find words, but no answers.
 _UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
+# These pages name functions and commands of the past.
+_UNLINKED: Final = ("performance/", "decisions/", "project/")
+VERSION_MARK: Final = "VERSION."
+"""The text of the footer in zensical.toml that a build replaces."""
 _UNSEARCHED_HEAD: Final = "---\nsearch:\n  exclude: true\n---\n"
 # An address of the site that the program or an alert shows, such as /docs/operate/poison/.
 _ADDRESS: Final = re.compile(r"(?<![\w.])/docs/([a-z0-9_/-]+/)(?:#([\w-]+))?")
@@ -36,27 +44,47 @@ class SiteError(Exception):
 
 
 def build_site(root: Path) -> Path:
-    """Builds build/site.zip from the documents of a checkout. Returns its path. Raises SiteError."""
-    folder = root / "build/site"
-    shutil.rmtree(folder, ignore_errors=True)
-    pages = folder / "pages"
+    """Builds build/site.zip from the documents of a checkout. Returns its path. Raises SiteError.
+
+    Each build has a separate folder and replaces the archive at its end, so several builds may run at once.
+    """
+    (root / "build").mkdir(exist_ok=True)
+    with TemporaryDirectory(prefix="site-", dir=root / "build") as name:
+        folder = Path(name)
+        settings = (root / "zensical.toml").read_text()
+        collect_pages(root, folder / "pages", tomllib.loads(settings)["project"]["nav"])
+        (folder / "zensical.toml").write_text(settings.replace(VERSION_MARK, f"{describe_version(root)}."))
+        _run_zensical(folder)
+        if missing := list(find_missing_addresses(root, folder / "html")):
+            raise SiteError(f"the site does not have {', '.join(missing)}")
+        return pack(folder / "html", folder / "site.zip").replace(root / "build/site.zip")
+
+
+def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
+    """Writes the sources of all pages into a folder, with links that lead to their places in the site."""
     shutil.copytree(root / "docs", pages, ignore=shutil.ignore_patterns("*.jsonl"))
     for source, place in PROJECT_PAGES.items():
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text((root / source).read_text())
-    for place, text in render_reference(root).items():
+    generated = render_reference(root)
+    for place, text in generated.items():
         (pages / place).write_text(text)
     sources = {place: source for source, place in PROJECT_PAGES.items()}
+    names = read_names(generated)
     for page in sorted(pages.rglob("*.md")):
         place = page.relative_to(pages).as_posix()
         text = rewrite_links(page.read_text(), place, sources.get(place, f"docs/{place}"))
+        if place not in generated and not place.startswith(_UNLINKED):
+            text = link_names(text, place, names)
         page.write_text(f"{_UNSEARCHED_HEAD}{text}" if place.startswith(_UNSEARCHED) else text)
-    navigation = tomllib.loads((root / "zensical.toml").read_text())["project"]["nav"]
     (pages / "llms.txt").write_text(render_llms(pages, navigation))
-    _run_zensical(root)
-    if missing := list(find_missing_addresses(root, folder / "html")):
-        raise SiteError(f"the site does not have {', '.join(missing)}")
-    return pack(folder / "html", root / "build/site.zip")
+
+
+def describe_version(root: Path) -> str:
+    """Returns the version of the package, and the day of the commit if the checkout has git."""
+    command = ["git", "log", "-1", "--format=%cs"]
+    day = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+    return f"Penstock {__version__}{f', {day}' if day else ''}"
 
 
 def rewrite_links(text: str, place: str, source: str) -> str:
@@ -124,12 +152,15 @@ def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:
             yield f"/docs/{place}{anchor and '#'}{anchor}"
 
 
-def _run_zensical(root: Path) -> None:
-    """Runs zensical, which checks links and anchors. It reports a bad one, but does not fail (zensical 0.0.73)."""
+def _run_zensical(folder: Path) -> None:
+    """Runs zensical with the settings of a folder. It checks links and anchors.
+
+    zensical reports a bad link, but does not fail (zensical 0.0.73).
+    """
     program = Path(sys.executable).parent / "zensical"
     done = subprocess.run(
         [program, "build", "--clean"],
-        cwd=root, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
+        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"},
     )  # fmt: skip
     output = done.stdout + done.stderr
     if done.returncode or _ISSUES.search(output):

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import yaml
 
+from infra.site.reference import render_reference
 from tests.support.chaos import page as reliability_page
 from tests.support.chaos.faults import QUICK
 from tests.support.database import Database
@@ -57,8 +58,14 @@ def is_known(page: str, named_in: str) -> bool:
     """
     folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
     return any((folder / page).is_file() for folder in folders) or page in {
-        Path(name).name for name in page_texts()
+        Path(name).name for name in (*page_texts(), *map(str, generated_pages()))
     }
+
+
+@cache
+def generated_pages() -> dict[Path, str]:
+    """Returns the pages that only the built site has, by the paths that links in docs/ name."""
+    return {(ROOT / "docs" / place).resolve(): text for place, text in render_reference(ROOT).items()}
 
 
 def headings(text: str) -> set[str]:
@@ -69,10 +76,11 @@ def headings(text: str) -> set[str]:
 
 def broken_links(name: str, text: str) -> Iterator[str]:
     for path, anchor in LINK.findall(text):
-        target = (ROOT / name).parent / path if path else ROOT / name
-        if not target.exists():
+        target = ((ROOT / name).parent / path if path else ROOT / name).resolve()
+        built = generated_pages().get(target)
+        if built is None and not target.exists():
             yield path
-        elif anchor and target.suffix == ".md" and anchor not in headings(target.read_text()):
+        elif anchor and target.suffix == ".md" and anchor not in headings(built or target.read_text()):
             yield f"{path}#{anchor}"
 
 
@@ -154,6 +162,8 @@ def test_names_of_a_decision_exist(path: Path) -> None:
     ("text", "found"),
     [
         ("[a](docs/reference/sql.md) [b](https://example.com) [c](docs/reference/webhooks.md#given-up)", []),
+        ("[a](docs/reference/commands.md#penstock-up) [b](docs/reference/sql_functions.md#queuesend)", []),
+        ("[a](docs/reference/commands.md#penstock-nothing)", ["docs/reference/commands.md#penstock-nothing"]),
         (
             "[a](docs/nowhere.md) [b](docs/reference/webhooks.md#nothing)",
             ["docs/nowhere.md", "docs/reference/webhooks.md#nothing"],

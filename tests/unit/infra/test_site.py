@@ -8,6 +8,7 @@ import pytest
 
 from infra.site.archive import find_style, render_policy
 from infra.site.build import SiteError, find_missing_addresses, list_pages, render_llms, rewrite_links
+from infra.site.names import link_names, read_names
 
 NAVIGATION = [
     {"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]},
@@ -56,6 +57,33 @@ def test_an_address_that_the_program_shows_has_its_page_and_section(tmp_path: Pa
     (tmp_path / "site/a").mkdir(parents=True)
     (tmp_path / "site/a/index.html").write_text('<h2 id="there">There</h2>')
     assert list(find_missing_addresses(tmp_path, tmp_path / "site")) == ["/docs/a/#gone", "/docs/b/"]
+
+
+GENERATED = {
+    "reference/commands.md": "# Commands\n\n### penstock keys\n\n### penstock keys create\n",
+    "reference/sql_functions.md": "# Functions\n\n## queue.send_batch\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "`penstock keys` `penstock keys`",
+            "[`penstock keys`](../reference/commands.md#penstock-keys) `penstock keys`",
+        ),
+        (
+            "`penstock keys create NAME --bearer`",
+            "[`penstock keys create NAME --bearer`](../reference/commands.md#penstock-keys-create)",
+        ),
+        ("`queue.send_batch(…)`", "[`queue.send_batch(…)`](../reference/sql_functions.md#queuesend_batch)"),
+        ("`queue.secret` `penstock` `penstock nothing`", "`queue.secret` `penstock` `penstock nothing`"),
+        ("# `penstock keys`\n[see `penstock keys`](x.md)", "# `penstock keys`\n[see `penstock keys`](x.md)"),
+        ("```sh\n`penstock keys`\n```", "```sh\n`penstock keys`\n```"),
+    ],
+)
+def test_the_first_mention_of_a_name_is_a_link(text: str, expected: str) -> None:
+    assert link_names(text, "guides/page.md", read_names(GENERATED)) == expected
 
 
 def test_the_policy_has_the_hash_of_each_inline_script() -> None:
