@@ -1,4 +1,4 @@
-"""Topics and their subscriptions: the operations of SNS, with names instead of ARNs."""
+"""Topics and their subscriptions: SNS's operations, with names instead of ARNs."""
 
 from typing import Annotated, Literal
 
@@ -27,7 +27,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
 
 
 class NewTopic(msgspec.Struct, forbid_unknown_fields=True):
-    """A topic to create. A name that ends in `.fifo` creates a FIFO topic. `attributes` have the names of SNS."""
+    """A topic to create. A name that ends in `.fifo` creates a FIFO topic. `attributes` have SNS's names."""
 
     name: Name
     attributes: dict[str, str] = {}
@@ -56,8 +56,7 @@ class TopicList(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
-    """A message to publish. The message is a text or any JSON. JSON is published as it is written, but without
-    blanks.
+    """A message to publish: a text or any JSON. JSON is published unchanged, except for blanks.
 
     `headers` become message attributes. Texts and numbers keep their type; any other value becomes a String of JSON.
     """
@@ -70,18 +69,18 @@ class NewTopicMessage(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PublishedMessage(msgspec.Struct, omit_defaults=True):
-    """The answer of SNS. A message of a FIFO topic has a `sequence_number`."""
+    """SNS's response. A message of a FIFO topic has a `sequence_number`."""
 
     message_id: str
     sequence_number: str | None = None
 
 
 class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A subscription to create, either for a `queue` of the account (or an ARN), or for a `url`, which must confirm
-    the subscription.
+    """A subscription to create for a `queue` (a name of the account or an ARN) or a `url`, which must confirm the
+    subscription.
 
-    `filter` is a filter policy, which is compared with the message's attributes or with its body. `raw` omits the
-    envelope. The queue `dead_letters` gets the messages that a URL does not accept.
+    `filter` is a filter policy for the message's attributes or body. `raw` omits the envelope. The queue
+    `dead_letters` gets the messages that a URL does not accept.
     """
 
     queue: Text | None = None
@@ -152,7 +151,7 @@ def describe_topic(name: str, context: Context) -> Operation[DescribedTopic]:
 
 @needs("topic", "sns:Publish")
 def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operation[PublishedMessage]:
-    """Publishes a message. Raises NotFound and the errors of SNS."""
+    """Publishes a message. Raises NotFound and SNS's errors."""
     validation.check_number_of_attributes(len(new.headers))
     attributes = {key: to_attribute(value) for key, value in new.headers.items()}
     request = sns.PublishRequest(
@@ -174,7 +173,7 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
 @needs("topic", "sns:Publish")
 @audited(lambda name, _request, context: Act("sns:Publish", build_topic_arn(name, context)))
 def publish_written(name: str, request: sns.PublishRequest, context: Context) -> Operation[None]:
-    """Publishes a message that a person has written, which is an act. Raises NotFound and the errors of SNS."""
+    """Publishes a message that a person has written. The audit log records it. Raises NotFound and SNS's errors."""
     request.topic_arn = build_topic_arn(name, context)
     yield from publishing.publish(request, context)
 
@@ -187,7 +186,7 @@ def read_text(raw: msgspec.Raw) -> str:
 
 @needs("topic", "sns:Subscribe")
 def subscribe(name: str, new: NewTopicSubscription, context: Context) -> Operation[MadeSubscription]:
-    """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and the errors of SNS."""
+    """Subscribes a queue or a URL. Raises InvalidParameterValue, NotFound and SNS's errors."""
     if (new.queue is None) == (new.url is None):
         raise errors.InvalidParameterValue("body: either queue or url")
     attributes = {}
@@ -227,19 +226,18 @@ def list_subscriptions(name: str, after: str | None, context: Context) -> Operat
 
 @needs("topic", "sns:DeleteTopic")
 def delete_topic(name: str, context: Context) -> Operation[None]:
-    """Deletes a topic and its subscriptions. A missing topic is not an error."""
+    """Deletes a topic and its subscriptions. A missing topic is ignored."""
     yield from topics.delete_topic(sns.DeleteTopicRequest(build_topic_arn(name, context)), context)
 
 
 @needs("subscription", "sns:Unsubscribe")
 def unsubscribe(name: str, subscription: str, context: Context) -> Operation[None]:
-    """Ends a subscription of a topic. A missing subscription is not an error."""
+    """Deletes a subscription of a topic. A missing subscription is ignored."""
     arn = f"{build_topic_arn(name, context)}:{subscription}"
     yield from subscribing.unsubscribe(sns.UnsubscribeRequest(arn), context)
 
 
 def parse_name(arn: str) -> str:
-    """Returns the name of a topic."""
     return arn.rpartition(":")[2]
 
 

@@ -74,7 +74,7 @@ class SentMessage(msgspec.Struct, omit_defaults=True):
 
 
 class TransactionResult(msgspec.Struct):
-    """The result has the number of acknowledged messages, the sent messages, and the targets of events."""
+    """The number of acknowledged messages, the sent messages, and the events' targets."""
 
     acked: int
     sent: list[SentMessage]
@@ -85,7 +85,7 @@ _transaction = msgspec.json.Decoder(Transaction)
 
 
 def read_transaction(body: bytes) -> Transaction:
-    """Decodes the transaction of a request. Raises InvalidParameterValue."""
+    """Decodes a request's transaction. Raises InvalidParameterValue."""
     return decode_body(_transaction, body, transaction_counter, 3 * MAX_MESSAGES)
 
 
@@ -119,7 +119,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
     if later := sum(map(is_for_later, transaction.send)):
         yield from check_quota("schedules", None, context, errors.OverLimit, DEFAULT_GROUP, later)
     if events or later or any(is_fifo_name(arn) for arn in (*acked_queues, *arns)):
-        # This transaction is not merged with others, because it may wait for a lock or create schedules.
+        # Not merged with other transactions, because this one can wait for a lock or create schedules.
         arguments = (*build_transaction_columns(acks, messages), *event_arguments)
         rows = yield from Call(TRANSACT, arguments)
     else:
@@ -136,7 +136,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Operation[Tra
 def check_parts(
     transaction: Transaction, arns: Sequence[str], trace: str | None
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
-    """Checks the messages and events of a transaction. Raises InvalidParameterValue and others."""
+    """Validates the transaction's messages and events. Raises InvalidParameterValue and others."""
     messages = [
         sending.check_message(to_send_request(message), arn, trace).stored._replace(
             delay_seconds=message.delay
@@ -147,9 +147,8 @@ def check_parts(
 
 
 def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> None:
-    """Raises the error of the first row, if there is one: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and
-    others.
-    """
+    """Raises the error of the first row with an error: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and
+    others."""
     for row in rows:
         if row.error == "StaleReceipt":
             queue = transaction.ack[row.n - 1].queue
@@ -164,8 +163,7 @@ def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> No
 
 def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:
     """Returns the response, with the ids of sent messages in order, and the queues and webhooks that each event
-    reached.
-    """
+    reached."""
     sent = {
         row.n: (None, row.detail) if row.kind == "schedule" else (row.id, None)
         for row in rows

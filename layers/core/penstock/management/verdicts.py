@@ -15,13 +15,11 @@ from penstock.verdicts import Facts, Gauges, Kind, Minute, Verdict, is_asking_fo
 RECENT: Final = timedelta(hours=2)
 """The length of history that suffices for most verdicts."""
 KEPT: Final = timedelta(hours=25)
-"""The time for which the database keeps minutes."""
+"""How long the database keeps minutes."""
 QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
-"""The number of queues that one read covers, by length of history."""
+"""The number of queues per read, by length of history."""
 MOST_HISTORIES: Final = 20
-"""The number of queues, worst first, of which the operation reads the complete history. These histories have 30,000
-rows.
-"""
+"""The number of queues, worst first, for which the complete history is read. These histories have 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The kinds in the order of lists, worst first."""
 QUEUES_A_PAGE: Final = 200
@@ -29,7 +27,7 @@ Histories = Mapping[int, Sequence[Minute]]
 
 
 def list_queue_names(database: Database, settings: Settings) -> Iterator[list[str]]:
-    """Yields the names of all queues of the account of QUEUE_ACCOUNT_ID in order, QUEUES_A_PAGE at a time."""
+    """Yields the names of all queues of the account QUEUE_ACCOUNT_ID in order, QUEUES_A_PAGE at a time."""
     after: str | None = None
     place = (settings.queue_account_id, settings.queue_region)
     while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
@@ -40,9 +38,9 @@ def list_queue_names(database: Database, settings: Settings) -> Iterator[list[st
 def read_verdicts(
     arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
 ) -> Operation[dict[str, Verdict]]:
-    """Returns the verdicts on queues by ARN, without queues that do not exist.
+    """Returns the verdicts on existing queues by ARN.
 
-    `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT, where 0 means no limit.
+    `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT; 0 means no limit.
     """
     give = partial(compute_verdicts, in_flight_limit=in_flight_limit, target_lag_seconds=target_lag_seconds)
     verdicts: dict[str, Verdict] = {}
@@ -64,7 +62,8 @@ def _read_part(
 
 
 def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
-    """Yields groups of queues to read together. A group has about 7,000 rows, which take ten milliseconds to decode."""
+    """Yields groups of queues to read together. A group has about 7,000 rows, which take ten milliseconds to
+    decode."""
     size = QUEUES_A_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
@@ -89,7 +88,7 @@ def compute_verdicts(
 def compute_each_verdict(
     facts: Iterable[VerdictFactsRow], histories: Histories, in_flight_limit: int, target_lag_seconds: int
 ) -> Iterator[tuple[str, Verdict]]:
-    """Yields the ARN of each queue and its verdict. A verdict takes at most a few milliseconds."""
+    """Yields each queue's ARN and verdict. A verdict takes at most a few milliseconds."""
     for row in facts:
         known = read_facts(row, in_flight_limit)
         yield row.arn, judge(histories.get(row.n, ()), known, row.read_at, target_lag_seconds)
@@ -104,7 +103,6 @@ def group_by_queue(rows: Iterable[MinuteRow]) -> Histories:
 
 
 def read_minute(row: MinuteRow) -> Minute:
-    """Returns a minute without the number of its queue."""
     return Minute(
         row.starts_at,
         row.sent,
@@ -121,7 +119,6 @@ def read_minute(row: MinuteRow) -> Minute:
 
 
 def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
-    """Returns the facts that a verdict uses."""
     gauges = None
     if row.measured_at is not None and row.visible is not None and row.in_flight is not None:
         gauges = Gauges(row.measured_at, row.visible, row.in_flight, row.delayed or 0, row.oldest_at)
@@ -141,9 +138,9 @@ def read_facts(row: VerdictFactsRow, in_flight_limit: int) -> Facts:
 
 
 def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
-    """Returns the ARNs of the queues whose complete history is needed, worst first.
+    """Returns the ARNs of the queues that need the complete history, worst first.
 
-    Queues in a long-standing state come last, since more history would not change their verdict.
+    Queues that have long been in one state come last, because more history would not change the verdict.
     """
     asking = [arn for arn, verdict in verdicts.items() if is_asking_for_more(verdict)]
     return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[

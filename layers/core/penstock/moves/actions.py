@@ -32,13 +32,11 @@ from penstock.sqs.types import (
 )
 
 MOST_RESULTS = 10
-LONGEST_HANDLE = (
-    1_024  # the limit in characters; the service truncates a longer handle and so makes it invalid
-)
+LONGEST_HANDLE = 1_024  # in characters; a longer handle is truncated and therefore invalid
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
-    """The content of a TaskHandle, which is base64 of JSON and opaque to clients, as on AWS."""
+    """The content of a TaskHandle. Clients see opaque base64, as on AWS."""
 
     task_id: UUID
     source_arn: str
@@ -73,7 +71,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Operation[ListMessageMoveTasksResult]:
-    """Returns the last tasks of a queue, newest first. Returns only one task if the request gives no maximum."""
+    """Returns a queue's last tasks, newest first. The default maximum is one task."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -92,7 +90,7 @@ def list_message_move_tasks(
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Operation[CancelMessageMoveTaskResult]:
-    """Cancels a running task. Moved messages stay in their destination."""
+    """Cancels a running task. Moved messages stay in the destination."""
     handle = read_handle(request.task_handle)
     source = check_arn("SourceArn", handle.source_arn, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
@@ -102,7 +100,6 @@ def cancel_message_move_task(
 
 
 def build_entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultEntry:
-    """Returns the result entry for a task of the queue `source`."""
     return ListMessageMoveTasksResultEntry(
         status=task.status,
         source_arn=source,
@@ -117,7 +114,7 @@ def build_entry(source: str, task: ListedTaskRow) -> ListMessageMoveTasksResultE
 
 
 def check_arn(parameter: str, text: str, context: Context) -> str:
-    """Returns the ARN of a queue in the request's region. Raises ResourceNotFoundException for another text."""
+    """Returns a queue's ARN in the request's region. Raises ResourceNotFoundException for another text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
         raise make_sql_error("ResourceNotFoundException", parameter)

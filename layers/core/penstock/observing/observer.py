@@ -1,18 +1,17 @@
-"""The interface for a worker's progress reports. A run may last an hour, and returns its counts only at its end."""
+"""The interface for a worker's progress reports. A run can last an hour, and returns its counts only at the end."""
 
 from collections.abc import Mapping
 
 
 class Observer:
-    """Ignores all reports. Lambda functions use this class, because their counts go to CloudWatch. Workers may call
-    the methods in any thread.
-    """
+    """Ignores all reports. Lambda functions use this class, because they write metrics to CloudWatch. Any thread
+    can call the methods."""
 
     def counted(self, counts: Mapping[str, int]) -> None:
-        """Reports further work. The names are the names in the run's counts."""
+        """Reports further work, under the names of the run's counts."""
 
     def attempted(self, delivered: bool, seconds: float) -> None:
-        """Reports that an endpoint took or refused a delivery after `seconds`."""
+        """Reports that an endpoint accepted or refused a delivery after `seconds`."""
 
     def fired(self, late_seconds: float) -> None:
         """Reports that a schedule fired `late_seconds` after its time."""

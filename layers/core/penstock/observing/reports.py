@@ -1,10 +1,10 @@
-"""The reports of operations on messages that were sent, received, deleted or published.
+"""Reports of operations about messages that were sent, received, deleted or published.
 
     yield Sent(arn, 1, (len(body),))
 
-A report is an effect without a result. Drivers pass a report to the metrics of the container, to CloudWatch's metrics,
-and to traces. Counters and traces read neither the arguments nor the rows of database calls. A failed operation reports
-only the changes that happened. An operation whose client has disconnected also reports its changes.
+A report is an effect without a result. Drivers pass reports to the container's metrics, to CloudWatch and to traces,
+which therefore do not inspect database calls. A failed operation, or one whose client has disconnected, reports the
+changes that happened.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from penstock.postgres.statements.messages import ReceivedRow
 
 
 class Client(Protocol):
-    """The sender of a request, as a part of `Context`."""
+    """The part of `Context` that identifies the sender of a request."""
 
     @property
     def http(self) -> HttpRequest: ...
@@ -29,14 +29,13 @@ class Client(Protocol):
 
 
 class Report(Effect[None], frozen=True):
-    """Base class of reports about the work of an operation."""
+    """Base class of reports about an operation's work."""
 
 
 class Sent(Report, frozen=True):
-    """`count` messages were added to a queue. The count is 0 if all messages had been sent before.
+    """`count` messages were added to a queue. The count is 0 if all messages were duplicates.
 
-    `sizes` has the bytes of each message with its attributes, as SQS counts them. It is empty if the operation does
-    not know the sizes.
+    `sizes` contains the bytes of each message with its attributes, as SQS counts them, or nothing if they are unknown.
     """
 
     queue_arn: str
@@ -60,7 +59,7 @@ class ReceivedBy(Report, frozen=True):
 
 
 class Deleted(Report, frozen=True):
-    """`count` messages were deleted. The request may have named more, because some were already gone."""
+    """`count` messages were deleted. Messages that did not exist are not counted."""
 
     queue_arn: str
     count: int
@@ -88,9 +87,7 @@ class EventPublished(Report, frozen=True):
 
 
 class Unjudged(Report, frozen=True):
-    """`count` messages were too complicated for filters, and passed the filters unchecked. `by`: publish, event or
-    mapping.
-    """
+    """`count` messages were too complicated for filters, and passed unfiltered. `by`: publish, event or mapping."""
 
     by: str
     count: int

@@ -1,9 +1,9 @@
-"""Structured logs, and traces of functions.
+"""Writes structured logs, and traces of functions.
 
 A log line is one JSON object, with the same keys in the container and on Lambda.
 
-The keys are `timestamp` (RFC 3339, UTC), `level`, `message`, `service`, `trace_id` and `span_id` (inside a trace),
-and then `request_id` and the other fields that the caller gives:
+The keys are `timestamp` (RFC 3339, UTC), `level`, `message`, `service`, `trace_id` and `span_id` (inside a trace), and
+then `request_id` and the caller's other fields:
 
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
@@ -34,15 +34,14 @@ T = TypeVar("T")
 SERVICE: Final = "penstock"
 _TRACER: ContextVar[Tracer | None] = ContextVar("penstock_tracer", default=None)
 """The tracer of the invocation, if the invocation has a segment."""
-# The attributes that the standard library puts on every record. All other attributes come from `extra=`.
+# The attributes that the standard library sets on every record. All other attributes come from `extra=`.
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON. A value without a form in JSON is written as its text."""
+    """Formats a record as one line of JSON. A value that JSON does not support is written as text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line, without a newline."""
         line: dict[str, Any] = {
             "timestamp": as_timestamp(record.created),
             "level": record.levelname,
@@ -65,9 +64,8 @@ def as_timestamp(seconds: float) -> str:
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
-    """Sends all records with `level` or higher to `stream` (default: standard error). Each entry point calls this
-    function once.
-    """
+    """Sends all records of `level` or higher to `stream` (default: standard error). Each entry point calls this
+    once."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -92,9 +90,8 @@ class AtMost(logging.Filter):
 
 
 class OnceAMinute(logging.Filter):
-    """Lets one record of a logger a minute pass. The field `records` counts the records since the last one that
-    passed, including the present record.
-    """
+    """Passes one record of a logger per minute. The record's field `records` counts the records since the last one
+    that passed, including itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +129,7 @@ def make_lambda_logger(level: str) -> Logger:
 
 
 def trace_call(work: Callable[[], T], lambda_context: object) -> T:
-    """Calls `work` and returns its result. X-Ray gets a segment with its time and exception, without the result.
+    """Calls `work` and returns its result. The X-Ray segment has the time and the exception, but not the result.
 
     Raises the errors of `work`, and ModuleNotFoundError without the package aws-xray-sdk. A layer must provide this
     package, which needs botocore and takes 0.1 seconds to import.
@@ -154,7 +151,7 @@ def trace_call(work: Callable[[], T], lambda_context: object) -> T:
 
 
 def annotate(**values: str) -> None:
-    """Adds annotations, by which X-Ray finds traces, to the segment of this invocation. Without one nothing happens."""
+    """Adds annotations to this invocation's segment, if it has one. X-Ray finds traces by annotations."""
     tracer = _TRACER.get()
     if tracer is not None:
         for name, value in values.items():

@@ -3,10 +3,10 @@
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
-Both headers contain the same facts. An X-Ray trace id is W3C's trace id with a version in front and a dash inside.
-Messages carry the form of X-Ray, since SQS has an attribute for this form. Sources: W3C Trace Context, level 1; X-Ray
-Developer Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer`
-records spans.
+Both headers contain the same facts. An X-Ray trace id is a W3C trace id with a version in front and a dash inside.
+Messages use X-Ray's form, because SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer
+Guide, "Tracing header" and "Amazon SQS and AWS X-Ray". This module does not need OpenTelemetry: a `Tracer` records
+spans.
 """
 
 import re
@@ -17,8 +17,8 @@ from typing import Final, NamedTuple, Protocol
 LONGEST_HEADER_BYTES: Final = 1_024
 """A longer X-Amzn-Trace-Id is not passed on (our choice; headers of X-Ray have about 100 characters)."""
 
-# The patterns are compiled at their first use, since every function imports this module, and few requests have a trace.
-# Headers of later versions may be longer ("Versioning of traceparent").
+# The patterns are compiled at first use, because every function imports this module and few requests have a trace.
+# Headers of later versions can be longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
 _PARENT = r"[0-9a-f]{16}"
@@ -26,9 +26,7 @@ _PRINTABLE = r"[ -~]+"
 
 
 class TraceContext(NamedTuple):
-    """A span of a trace. Any service may have recorded the span. `trace_id` has 32 hexadecimal digits, and `span_id`
-    has 16.
-    """
+    """A span of a trace, of any service. `trace_id` has 32 hexadecimal digits, `span_id` has 16."""
 
     trace_id: str
     span_id: str
@@ -39,11 +37,11 @@ Value = str | int | float | bool
 
 
 class Span(Protocol):
-    """A span that has begun and has not ended yet."""
+    """A span that has started and not ended."""
 
     @property
     def context(self) -> TraceContext:
-        """The trace context for work that belongs to the span."""
+        """Returns the trace context for work inside the span."""
         ...
 
     def set(self, name: str, value: Value) -> None:
@@ -59,11 +57,11 @@ class Tracer(Protocol):
     """Records spans."""
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Begins the first span of a trace. Returns None if the trace is not sampled."""
+        """Starts the first span of a trace. Returns None if the trace is not sampled."""
         ...
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Begins the span of a request that a message caused. Returns None if the trace is not recorded."""
+        """Starts the span of a request that a message caused. Returns None if the trace is not recorded."""
         ...
 
 
@@ -72,9 +70,8 @@ CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", de
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """Returns the trace context of a W3C header. Returns None for any other text; the request then begins a new
-    trace.
-    """
+    """Returns the trace context of a W3C header. Returns None for any other text; the request then starts a new
+    trace."""
     match = re.fullmatch(_TRACEPARENT, text.strip())
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
@@ -82,14 +79,13 @@ def parse_traceparent(text: str) -> TraceContext | None:
 
 
 def as_traceparent(context: TraceContext) -> str:
-    """Returns the header of W3C."""
+    """Returns W3C's header."""
     return f"00-{context.trace_id}-{context.span_id}-{context.sampled:02x}"
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
     """Returns the context of an X-Ray header, or None if the header names no span, like the headers of load
-    balancers.
-    """
+    balancers."""
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -110,10 +106,10 @@ def _check_ids(context: TraceContext) -> TraceContext | None:
 
 
 def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
-    """Returns the AWSTraceHeader for a request's messages without this attribute. It comes from the request's span,
-    or otherwise from its X-Amzn-Trace-Id.
+    """Returns the AWSTraceHeader for a request's messages without this attribute. It comes from the request's span, or
+    otherwise from X-Amzn-Trace-Id.
 
-    A header without Parent= is not passed on, since load balancers and gateways add such a header to every request
+    A header without Parent= is not passed on, because load balancers and gateways add such a header to every request
     (our choice).
     """
     current = CURRENT_TRACE.get()

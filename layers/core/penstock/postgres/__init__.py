@@ -1,1 +1,1 @@
-"""PostgreSQL: statements, connections, array parameters, the meaning of errors, migrations."""
+"""PostgreSQL: statements, connections, array parameters, errors, migrations."""

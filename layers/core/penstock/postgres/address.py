@@ -1,5 +1,4 @@
-"""Parses both forms of libpq's addresses for pg8000, which supports neither form. A test compares the result with
-libpq's result.
+"""Parses both forms of libpq's addresses for pg8000, which supports neither. A test compares the results with libpq's.
 
     postgresql://user:password@host:5432,other/database?sslmode=require
     host=host,other port=5432 user=user password='pass word' dbname=database
@@ -22,17 +21,16 @@ IGNORED: Final = {
     "client_encoding", "connect_timeout", "fallback_application_name", "gssencmode", "keepalives", "keepalives_count",
     "keepalives_idle", "keepalives_interval", "load_balance_hosts", "tcp_user_timeout",
 }  # fmt: skip
-"""Ignored parameters. `network` sets the time limits, texts are UTF-8, and hosts are tried in their order."""
+"""Ignored parameters. `network` sets the time limits, texts are UTF-8, and hosts are tried in order."""
 
 _PAIR = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def parse_address(text: str) -> dict[str, str]:
-    """Returns the parameters of an address by libpq's names. Several hosts and ports are separated by commas.
+    """Returns an address's parameters by libpq's names. Several hosts and ports are separated by commas.
 
-    Raises SettingError for a parameter that pg8000 lacks, since a connection without this parameter could be less
-    safe.
+    Raises SettingError for a parameter that pg8000 lacks, because a connection without it could be less safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
     parameters = parse_url(text) if is_url else parse_pairs(text)
@@ -73,7 +71,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 
 
 def split_port(place: str) -> tuple[str, str]:
-    """Returns the host and the port. The port is empty if the text has no port. `[::1]:5433` gives `[::1]` and 5433."""
+    """Returns the host and the port, or an empty port. `[::1]:5433` gives `[::1]` and 5433."""
     name, _, port = place.rpartition(":")
     return (name, port) if port.isdecimal() and not name.endswith(":") else (place, "")
 

@@ -1,7 +1,7 @@
 """Writes PostgreSQL's binary array format in one pass.
 
-The frequently used SQL functions take arrays of hundreds of elements. The list dumper of psycopg creates an object for
-each element, but this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+The frequently used SQL functions take arrays of hundreds of elements. psycopg's list dumper creates an object for each
+element; this module writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ _EMPTY = Struct(">iiI").pack
 
 
 class PgArray(bytes):
-    """Holds the bytes of an array. Each element type has a subclass, since psycopg chooses the oid by class."""
+    """The bytes of an array. Each element type has a subclass, because psycopg chooses the oid by class."""
 
     element_oid = 0
     array_oid = 0
@@ -69,7 +69,7 @@ def _encode_jsonb(value: str | bytes) -> bytes:
     return b"\x01" + (value if isinstance(value, bytes) else value.encode())
 
 
-# The class, the encoder of an element, and the size of an element if it is fixed.
+# Array class, encoder of an element, and an element's size if it is fixed.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, bytes, None),
     "uuid[]": (UuidArray, bytes, 16),
@@ -84,10 +84,11 @@ TYPES = tuple(_KINDS)
 
 
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
-    """Returns the array of these values, or None if all values are None; our functions read None as "null for all".
+    """Returns the array of these values, or None if all values are None. Our SQL functions read None as "null for
+    all".
 
     Elements of text[] are str or UTF-8 bytes, of uuid[] 16 bytes, of jsonb[] JSON text, of timestamptz[] aware
-    datetimes, and of int…[] int. Any element may be None. Raises KeyError for another type.
+    datetimes, and of int…[] int. Any element can be None. Raises KeyError for another type.
     """
     kind, to_bytes, size = _KINDS[type_name]
     count = len(values)
@@ -102,7 +103,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         if first is None:
             return None
         data = to_bytes(first)
-        # A single element is not copied twice, since it may be a MiB.
+        # A single element is not copied twice, because it can have a MiB.
         length = _LENGTH(len(data))
         elements: Iterable[bytes] = (length, data) if count == 1 else ((length + data) * count,)
     elif None in values:
@@ -118,7 +119,7 @@ def _encode_element(data: bytes) -> bytes:
 
 
 def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
-    """Joins the elements, with its length before each element, without a loop in Python."""
+    """Joins the elements, each after its length, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)
@@ -126,7 +127,7 @@ def _prefix_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes the arguments of a call: arrays in binary format, and all others as psycopg accepts them."""
+    """Encodes a call's arguments: arrays in binary format, and all others as psycopg accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

@@ -12,23 +12,23 @@ from .network import LIBPQ_LIMITS
 
 
 class CallOverdue(psycopg.OperationalError):
-    """The database did not answer a call before its deadline. The call may have taken effect."""
+    """The database did not respond to a call before its deadline. The call may have taken effect."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the database did not answer within {seconds:g} s")
 
 
 def build_connection_parameters(url: str) -> dict[str, Any]:
-    """Returns the parameters of an address, with defaults for the limits that the address does not set.
+    """Returns an address's parameters, with defaults for the limits that the address does not set.
 
-    The client's encoding is UTF8, whatever the address, PGCLIENTENCODING, the role and the database say. libpq sends
-    the encoding when it connects, and PgBouncer keeps the encoding for the client.
+    The client's encoding is always UTF8, whatever the address, PGCLIENTENCODING, the role or the database say. libpq
+    sends the encoding when it connects, and PgBouncer keeps it for the client.
     """
     return {**LIBPQ_LIMITS, **conninfo_to_dict(url), "client_encoding": "UTF8"}
 
 
 def limit_call(steps: Generator[Any, Any, Any], seconds: float, pgconn: PGconn) -> Generator[Any, Any, Any]:
-    """Yields the steps of a call to a connection's `wait`, which resumes this generator at least ten times a second.
+    """Yields a call's steps to a connection's `wait`, which resumes this generator at least ten times a second.
 
     Closes the connection and raises CallOverdue after `seconds`.
     """

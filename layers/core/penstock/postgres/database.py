@@ -1,5 +1,4 @@
-"""Keeps the one connection of a function's execution environment between invocations, and replaces the connection when
-it breaks.
+"""Keeps a function's only connection between invocations, and replaces a broken connection.
 
     found closed before a call              the call is made on a new connection
     idle for over a minute, and a question  the same: a network or a pooler drops connections silently
@@ -14,8 +13,8 @@ it breaks.
                                             call gets a new connection
 
 Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. Penstock has two
-drivers (docs/decisions/0008-two-drivers.md). The process imports only the driver that it uses. `sqlstates` says what
-each error means.
+drivers (docs/decisions/0008-two-drivers.md). A process imports only the driver that it uses. `sqlstates` explains each
+error.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,11 +38,11 @@ class LongMessageFound(Exception):  # noqa: N818 - nothing failed
 
 
 class DriverError(Exception):
-    """A call failed. An error of a driver, with the driver's text.
+    """A call failed with this driver's error text.
 
-    `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` says whether the call
-    certainly took no effect, for example because the database undid it. `wrong_settings` names the settings of a
-    session that make the session unusable.
+    `sqlstate` is None if the server closed the connection or was not reached. `took_no_effect` means that the call
+    certainly took no effect, for example because the database undid it. `wrong_settings` names the settings that make
+    the session unusable.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class DriverError(Exception):
 
     @property
     def is_transient(self) -> bool:
-        """Returns whether the same call may succeed later."""
+        """Returns whether the same call can succeed later."""
         return self.meaning.is_temporary
 
     def client_error(self) -> ServiceUnavailable | InternalFailure | LongMessageFound:
@@ -75,7 +74,7 @@ class DriverError(Exception):
 
 
 class DriverConnection(Protocol):
-    """A connection of a driver. Its calls raise DriverError."""
+    """A driver's connection. Calls raise DriverError."""
 
     @property
     def session(self) -> SessionState: ...
@@ -85,15 +84,15 @@ class DriverConnection(Protocol):
     def is_lost(self) -> bool: ...
 
     def answers(self, seconds: float, /) -> bool:
-        """Returns whether the server answers in time, and the session has the settings that calls need."""
+        """Returns whether the server responds in time, and the session has the settings that calls need."""
         ...
 
     def close(self) -> None: ...
 
 
 def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
-    """Returns the function that opens connections of `psycopg` or `pg8000`. It takes the address and the deadline of
-    calls in seconds.
+    """Returns a function that opens connections of `psycopg` or `pg8000`, given the address and the deadline of calls
+    in seconds.
 
     The function raises DriverError.
     """
@@ -104,17 +103,16 @@ def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnect
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver (psycopg for an unknown name) during the start, because a function has more processor time
-    then.
-    """
+    """Imports a driver (psycopg for an unknown name). Call this during the start, when a function has more
+    processor time."""
     find_connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
     """Makes calls one after the other on one connection. `driver` is psycopg or pg8000.
 
-    A call that takes longer than `call_seconds` ends its connection, and the caller cannot know whether the call took
-    effect. If the connection fails, `new_address` returns the address with a changed password, or None.
+    A call that takes longer than `call_seconds` closes the connection; the call may have taken effect. After a failed
+    connection, `new_address` returns the address with a changed password, or None.
     """
 
     def __init__(
@@ -129,25 +127,24 @@ class Database:
         self._call_seconds = call_seconds
         self._driver = driver
         self._connection: DriverConnection | None = None
-        self._used_at = 0.0  # the wall clock, since other clocks stop while Lambda freezes the process
+        self._used_at = 0.0  # the wall clock, because other clocks stop while Lambda freezes the process
         self._checked_at = 0.0
 
     def connection(self) -> DriverConnection:
-        """Returns the connection, or a new connection if the old connection is gone. Raises ServiceUnavailable."""
+        """Returns the connection, opening a new one if the old one is gone. Raises ServiceUnavailable."""
         try:
             connection = self._live_connection()
         except DriverError as error:
             raise error.client_error() from error
-        self._used_at = time()  # the caller counts the call, since workers use the connection directly
+        self._used_at = time()  # counts as a call, because workers use the connection directly
         return connection
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Returns the rows of one call. Arrays are lists.
 
-        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient error.
-        If the database was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE, and
-        InternalFailure
-        for every other database error.
+        Raises ServiceUnavailable if the database cannot be reached, breaks the connection or reports a transient
+        error. If the database was reached, the call may have taken effect. Raises LongMessageFound for LONG_MESSAGE,
+        and InternalFailure for every other database error.
         """
         try:
             return self._attempt(statement, arguments)
@@ -160,7 +157,7 @@ class Database:
             raise error.client_error() from error
 
     def close(self) -> None:
-        """Closes the connection. The next call opens a new connection."""
+        """Closes the connection. The next call opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,8 +1,8 @@
-"""Attaches planner settings to the functions that clients call, so that every caller gets the same plans.
+"""Attaches planner settings to the SQL functions that clients call, so that every caller gets the same plans.
 
-The settings apply while the function and the functions that it calls run. The caller's session keeps its settings. Six
-settings cost a call 2 µs (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, since PostgreSQL could
-then no longer inline them.
+The settings apply to the function and the functions that it calls, and not to the caller's session. Six settings add 2
+µs to a call (measured on PostgreSQL 15 and 18). Functions in SQL get no settings, because PostgreSQL could then no
+longer inline them.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ _SET: Final = " ".join(f"set {name} = {value}" for name, value in PLANNER_SETTIN
 
 
 def list_statement_modules() -> list[str]:
-    """Returns the names of the modules of statements, including modules in subfolders."""
+    """Returns the names of the statement modules, including subfolders."""
     folder = Path(*statements.__path__)
     files = (file.relative_to(folder).with_suffix("") for file in folder.rglob("*.py"))
     return sorted(".".join((statements.__name__, *file.parts)) for file in files if file.name != "__init__")
@@ -43,11 +43,11 @@ def list_called_functions(directory: Path) -> list[str]:
 
 
 def compute_fingerprint(directory: Path) -> bytes:
-    """Returns a fingerprint of these settings. If the checksum differs, `migrate` applies the functions again."""
+    """Returns a fingerprint of these settings. `migrate` applies the functions again if the fingerprint changes."""
     return " ".join([_SET, *list_called_functions(directory)]).encode()
 
 
 def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
-    """Attaches the settings to the functions that exist. The connection's role must own the functions."""
+    """Attaches the settings to the existing functions. The connection's role must own them."""
     for (signature,) in connection.execute(_FIND, (list_called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

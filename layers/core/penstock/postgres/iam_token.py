@@ -1,11 +1,10 @@
-"""Uses tokens of AWS IAM in place of a password, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
+"""Uses AWS IAM tokens as passwords, for RDS for PostgreSQL and RDS Proxy (QUEUE_DATABASE_AUTH=iam).
 
-The settings put IAM_TOKEN in place of the address's password, and this module replaces IAM_TOKEN for each new
-connection. A token contains the host, port, user and time, signed with the process's AWS credentials. A token is
-valid for
-15 minutes, and Penstock can make a token without a request. An open connection stays open after the 15 minutes. The
-client sends the token unencrypted inside TLS, so an attacker who redirects the connection could use it unless the
-client verifies the server's certificate.
+The settings put IAM_TOKEN in place of the address's password. This module replaces IAM_TOKEN for each new connection.
+A token contains host, port, user and time, signed with the process's AWS credentials. A token is valid for 15 minutes
+and is created without a request. Open connections stay open after the 15 minutes. The token is not encrypted inside
+TLS, so the client must verify the server's certificate. Otherwise an attacker who redirects the connection could use
+the token.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
 authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's client of RDS.
@@ -33,9 +32,9 @@ class TokenError(Exception):
 
 
 def add_token(parameters: dict[str, V]) -> dict[str, V]:
-    """Returns the parameters of an address, by libpq's names, with a token in place of IAM_TOKEN.
+    """Returns an address's parameters, by libpq's names, with a token in place of IAM_TOKEN.
 
-    Raises TokenError, and SettingError for an address with which a token cannot be used.
+    Raises TokenError, and SettingError for an address that does not work with a token.
     """
     if not needs_token(parameters):
         return parameters
@@ -49,12 +48,12 @@ def add_token(parameters: dict[str, V]) -> dict[str, V]:
 
 
 def needs_token(parameters: Mapping[str, object]) -> bool:
-    """Returns whether the password of this address is a token."""
+    """Returns whether this address needs a token as its password."""
     return parameters.get("password") == IAM_TOKEN
 
 
 def make_token(host: str, port: int, user: str) -> str:
-    """Returns a token for this user of the database. `host` is the endpoint's real name. Raises TokenError."""
+    """Returns a token for this database user. `host` is the endpoint's real name. Raises TokenError."""
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - few use it
 
     try:
@@ -65,7 +64,7 @@ def make_token(host: str, port: int, user: str) -> str:
 
 @cache
 def _make_client() -> TokenClient:
-    """Returns boto3's client of RDS, which renews its credentials itself and sends no request for a token."""
+    """Returns boto3's RDS client, which renews its credentials itself and sends no request for a token."""
     import boto3  # noqa: PLC0415 - a part of Lambda's runtime; the service has it for `penstock demo`
 
     client: TokenClient = boto3.Session().client("rds")

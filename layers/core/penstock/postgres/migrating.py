@@ -4,7 +4,7 @@ MigrationError              see `migrations` ├── InvalidAddressError     t
 UnreachableError        no connection to the database, or no IAM token for one └── MissingRightsError      the role
 lacks a right
 
-`penstock migrate` and the function of infra/migrate share this module.
+`penstock migrate` and the function in infra/migrate share this module.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from .migrations import Applied, MigrationError, migrate
 
 
 class InvalidAddressError(MigrationError):
-    """The address is not valid. The error's text does not repeat the address, which contains a password."""
+    """The address is not valid. The text does not repeat the address, because it contains a password."""
 
 
 class UnreachableError(MigrationError):
-    """No server answers. The text comes from libpq, and names host, port, user and database."""
+    """No server responds. The text comes from libpq, and names host, port, user and database."""
 
 
 class MissingRightsError(MigrationError):
-    """The role lacks a right. The text is PostgreSQL's error and a remedy."""
+    """The role lacks a permission. The text is PostgreSQL's error and a remedy."""
 
 
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:
-    """Brings the database up to date like `migrate`.
+    """Migrates the database like `migrate`.
 
     Raises MigrationError for expected failures, and SettingError.
     """
     try:
         conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # The text of psycopg's error would repeat the address with its password.
+        # psycopg's error text would repeat the address with its password.
         raise InvalidAddressError(
             "DATABASE_URL is not the address of a PostgreSQL database. "
             "An example is postgresql://user:password@host:5432/name"

@@ -1,5 +1,4 @@
-"""Brings a database to the schema of this release. Numbered migrations change the tables, and all functions are
-replaced.
+"""Migrates a database to this release's schema. Numbered migrations change the tables, and all functions are replaced.
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
     sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
@@ -7,15 +6,14 @@ replaced.
     sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 at each run; the roles before everything else, where that is allowed (roles.py)
 
-Every runner takes the same advisory lock, so any number of runners may start at once. The first runner works, and the
-others wait and find nothing to do. A migration first inserts its number in the transaction of its changes, so it is
-either both applied and recorded, or neither. A migration waits only briefly for a table lock and then tries again, so
-that the service's statements never queue up behind the migration. The connection must be direct: a pooler in
-transaction mode does not keep the lock.
+Any number of runners can start at once. All take the same advisory lock: the first one works, and the others wait and
+then find the database up to date. A migration inserts its number in the transaction of its changes, so it is either
+applied and recorded, or neither. A migration waits only briefly for a table lock and then tries again, so that the
+service's statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does
+not keep the advisory lock.
 
-The record of the functions names their release. An older release keeps the functions of a newer release and reports
-this, for example when a task of the old image starts in the middle of a rollout. The older code can call the newer
-functions.
+The record of the functions names their release. An older release keeps a newer release's functions and reports this,
+for example when a task of the old image starts during a rollout. The older code can call the newer functions.
 
 Until release 0.1.0 the baseline changes in place. `migrate` refuses a database with another baseline.
 """
@@ -46,7 +44,7 @@ from .session_settings import FIND_WRONG_SETTINGS, PINNED_SETTINGS, POOLED_SETTI
 
 Connection = psycopg.Connection[Row]
 
-# Any number works if every release has the same number. Bytes of "penstock".
+# The bytes of "penstock". All releases must use the same number.
 _LOCK_KEY: Final = 0x70656E73746F636B
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
@@ -56,7 +54,7 @@ _OTHER_BASELINE: Final = (
     "a commit before release 0.1.0 made this database, by another 0001_baseline.sql, and no release migrates it: "
     "migrate an empty database instead"
 )
-# The row of queue.migration for functions and grants. The row names their release.
+# The row of queue.migration for functions and grants. The row names the release.
 _FUNCTIONS: Final = 0
 _RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
@@ -72,7 +70,7 @@ create table if not exists queue.migration (
 comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
 """
 
-# Finds an object of the schema that the bootstrap below does not make.
+# Finds an object of the schema that the bootstrap below does not create.
 _FOREIGN_OBJECT: Final = """
 select case when c.kind = 'r' then 'the table ' else 'the object ' end || c.name from (
     select relname, relkind::text from pg_class where relnamespace = to_regnamespace('queue')
@@ -84,7 +82,7 @@ select case when c.kind = 'r' then 'the table ' else 'the object ' end || c.name
 ) c (name, kind)
 order by 1 desc limit 1
 """
-# Says what an object with the name of the record is, and null for the record itself.
+# Describes an object that has the record's name, or null for the record itself.
 _RECORD_PROBLEM: Final = """
 select case
     when c.relkind <> 'r' then 'the object migration'
@@ -97,7 +95,7 @@ from pg_class c where c.oid = to_regclass('queue.migration')
 """
 _USUAL_PATH: Final = sql.SQL('"$user", public')
 
-# The service's role always prefers index scans (see tune_role). A migration needs the planner's default choice.
+# The service's role always prefers index scans (see tune_role). A migration needs the planner's defaults.
 _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
 set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
@@ -133,15 +131,14 @@ class Script:
 
 @dataclass(slots=True)
 class Applied:
-    """The result of a run has the names of the applied migrations, and whether functions and grants were applied.
+    """The result of a run: the applied migrations, and whether functions and grants were applied.
 
-    `role_settings` has the names of settings that the migrating role got in this database. Its sessions had other
-    values, with which the service does not work behind a pooler.
+    `role_settings` are the settings that the migrating role got in this database. Its sessions had other values, with
+    which the service does not work behind a pooler.
 
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
-    is the reason why the run did not apply the functions of this release, although they differ. `missing_roles` are
-    commands that the migrating role may not run. Applications have no role for the SQL interface until an
-    administrator runs these commands.
+    is the reason why the run kept different functions. `missing_roles` are commands that the migrating role cannot
+    run. Until an administrator runs them, applications have no role for the SQL interface.
     """
 
     migrations: list[str] = field(default_factory=list)
@@ -154,10 +151,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The scripts that `migrate` would apply. `release` is the release of the functions in the database, or "" if
-    there are no functions.
+    """The scripts that `migrate` would apply. `release` is the release of the database's functions, or "" without
+    functions.
 
-    `warning` is the reason why `migrate` would keep the functions of the database, although they differ.
+    `warning` is the reason why `migrate` would keep different functions.
     """
 
     migrations: list[str]
@@ -180,7 +177,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         _check_encoding(connection)
         if problem := find_server_problem(connection):
             raise MigrationError(problem)
-        # The lock comes first, because the role's lock_timeout would end the wait for another runner.
+        # The settings precede the lock, because the role's lock_timeout would end the wait for another runner.
         connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         _check_schema(connection)
@@ -204,9 +201,8 @@ def _connect(dsn: str) -> Connection:
 
 
 def _pin_settings(connection: Connection) -> list[str]:
-    """Gives the session PINNED_SETTINGS. Returns the names of the settings that would have other values in a session
-    behind a pooler.
-    """
+    """Applies PINNED_SETTINGS to the session. Returns the names of settings that would differ in a session behind a
+    pooler."""
     wrong = [name for (name,) in connection.execute(FIND_WRONG_SETTINGS.encode()).fetchall()]
     for name, value in PINNED_SETTINGS.items():
         connection.execute("select set_config(%s, %s, false)", (name, value))
@@ -233,9 +229,8 @@ def find_missing(connection: Connection) -> Missing:
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Raises MigrationError unless the encoding is UTF8. Other encodings refuse some messages, and SQL_ASCII returns
-    bytes.
-    """
+    """Raises MigrationError unless the encoding is UTF8. Other encodings refuse some messages, and SQL_ASCII
+    returns bytes."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -245,7 +240,7 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def _check_schema(connection: Connection) -> None:
-    """Raises MigrationError if the schema `queue` has objects of another application. An empty schema may be used."""
+    """Raises MigrationError if the schema `queue` has objects of another application. An empty schema is accepted."""
     row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
     record = connection.execute(_RECORD_PROBLEM.encode()).fetchone()
     is_ours = (
@@ -262,12 +257,12 @@ def _check_schema(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Gives a login role the settings that the service's sessions need; they also hold through a pooler.
+    """Gives a login role the settings that the service's sessions need, also behind a pooler.
 
-    The settings that the role needs behind a pooler (POOLED_SETTINGS) apply only in this database.
+    The settings for a pooler (POOLED_SETTINGS) apply only in this database.
 
-    A role may change its settings, but needs CREATEROLE to change another role. Do not use this function for a role
-    that other applications use. Raises MigrationError if the role does not exist or may not be changed.
+    A role can change its own settings, but needs CREATEROLE to change another role. Do not use this function for a
+    role that other applications use. Raises MigrationError if the role does not exist or cannot be changed.
     """
     try:
         _set_for_role(connection, role)
@@ -292,7 +287,7 @@ def _set_for_role(connection: Connection, role: str) -> None:
 
 
 def _set_in_database(connection: Connection, role: str, names: Iterable[str]) -> None:
-    """Gives a role these PINNED_SETTINGS in this database."""
+    """Sets these PINNED_SETTINGS for a role in this database."""
     for name in names:
         value = _USUAL_PATH if name == "search_path" else sql.Literal(PINNED_SETTINGS[name])
         connection.execute(
@@ -345,10 +340,9 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """Returns all functions by file name, then the functions of the previous release, then views, then the grants.
+    """Returns all functions by file name, then the previous release's functions, then views, then the grants.
 
-    The functions lie in folders by subject. The order of the functions, and so the checksum, does not depend on the
-    folder.
+    The order of the functions, and so the checksum, does not depend on the subject's folder.
     """
     folders = [
         sorted((directory / name).rglob("*.sql"), key=lambda path: path.name)
@@ -404,8 +398,7 @@ def _read_all_functions(directory: Path, scripts: list[Script]) -> Script:
 
 def _apply_grants(connection: Connection, script: Script) -> bool:
     """Applies the grants, which a dump does not restore if the roles do not exist. Returns whether any grant was
-    missing.
-    """
+    missing."""
     before = connection.execute(_GRANTS).fetchone()
 
     def grant() -> None:
@@ -421,8 +414,8 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
         (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
-    # Files are in the order of their names, and a function may call a later function. The first pass makes all
-    # functions, and the second pass checks their bodies.
+    # Files are applied in the order of their names, and a function can call a later one. The first pass creates all
+    # functions; the second checks the function bodies.
     for checked in ("off", "on"):
         connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
         for script in scripts:
@@ -436,7 +429,7 @@ def _apply_functions(connection: Connection, directory: Path, scripts: list[Scri
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
-    """Runs `work` in a transaction that waits only briefly for locks, and retries the transaction after a moment."""
+    """Runs `work` in a transaction that waits only briefly for locks, and retries the transaction after a pause."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:
             with connection.transaction():

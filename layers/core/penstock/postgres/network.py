@@ -1,4 +1,4 @@
-"""Time limits for connections to the database, so that every wait for a host or a server ends.
+"""Time limits for database connections, so that every wait for a host or a server ends.
 
     a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
     a host that has vanished           TCP gives up on unacknowledged data after 4 s, on silence after 7 s
@@ -35,4 +35,4 @@ LIBPQ_LIMITS: Final[dict[str, Any]] = {
     "keepalives_count": KEEPALIVE_COUNT,
     "tcp_user_timeout": USER_TIMEOUT_SECONDS * 1000,
 }
-"""Parameters of libpq. The database's address may set other values."""
+"""Parameters of libpq. The database's address can override these values."""

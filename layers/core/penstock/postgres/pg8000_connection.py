@@ -1,8 +1,8 @@
-"""Connections of pg8000, a driver in pure Python whose import is smaller (docs/decisions/0008-two-drivers.md).
+"""Connections of pg8000, a pure Python driver whose import is smaller (docs/decisions/0008-two-drivers.md).
 
-pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
-transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it. A call
-takes no effect before COMMIT is sent, so a call that was lost before COMMIT may be repeated.
+pg8000 parses and executes in two exchanges. Outside a transaction, PgBouncer can change the server between the
+exchanges; 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT. A call takes no
+effect before COMMIT is sent, so a call that was lost before COMMIT can be repeated.
 """
 
 import select
@@ -37,7 +37,7 @@ _TCP_LIMITS = {
     "TCP_KEEPCNT": KEEPALIVE_COUNT,
     "TCP_USER_TIMEOUT": USER_TIMEOUT_SECONDS * 1000,
 }
-# A session behind a pooler has its role's default. The service refuses the address of a read-only database.
+# A session behind a pooler has its role's default. The service refuses a read-only database.
 _BEGIN = "begin isolation level read committed"
 # PgBouncer keeps both settings for each client.
 _STARTUP = {"client_encoding": "UTF8", "DateStyle": PINNED_SETTINGS["DateStyle"]}
@@ -55,7 +55,7 @@ class Pg8000Connection:
         self._close_unused = False
 
     def apply_settings(self) -> None:
-        """Gives the new session its settings. Raises DriverError after it has closed the connection."""
+        """Applies the settings to the new session. Closes the connection and raises DriverError if that fails."""
         self.session = SessionState(*self._read(apply_settings_query(find_process_id(self._connection))))
         self._refuse_wrong_settings()
 
@@ -104,9 +104,7 @@ class Pg8000Connection:
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`. The connection is unusable if the server does not
-        answer.
-        """
+        """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()
         connected.settimeout(seconds)
@@ -118,14 +116,13 @@ class Pg8000Connection:
         return True
 
     def is_read_only(self) -> bool:
-        """Returns whether the server accepts no writes, as a standby. Raises DriverError."""
+        """Returns whether the server accepts no writes, like a standby. Raises DriverError."""
         try:
             return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
         except _FAILURES as error:
             raise make_driver_error(error, took_no_effect=True) from error
 
     def close(self) -> None:
-        """Closes the connection."""
         self._close_unused = True
         with suppress(*_FAILURES):
             self._connection.close()
@@ -138,7 +135,7 @@ class Pg8000Connection:
 
 
 def make_driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
-    """Converts an error of pg8000, which has the server's fields (C: SQLSTATE, M: message) or a text."""
+    """Converts a pg8000 error, which has the server's fields (C: SQLSTATE, M: message) or a text."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
         return DriverError(str(fields.get("M", "")), fields.get("C"), took_no_effect=took_no_effect)
@@ -152,7 +149,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         address = add_token(parse_address(url))
     except TokenError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error
-    # Whether the address asks for a server that accepts writes; other values are not supported.
+    # Whether the address requires a server that accepts writes. Other values are not supported.
     wants_primary = address.get("target_session_attrs") in ("read-write", "primary")
     for host in list_hosts(address):
         try:
@@ -179,12 +176,12 @@ def limit_socket(connected: socket.socket, call_seconds: float) -> None:
         return
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _TCP_LIMITS.items():
-        if number := getattr(socket, option, None):  # of Linux
+        if number := getattr(socket, option, None):  # Linux only
             connected.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
 def build_host_parameters(name: str, port: int) -> dict[str, Any]:
-    """Returns the parameters of a host, or of a socket's folder, under the names of pg8000."""
+    """Returns pg8000's parameters for a host or a socket folder."""
     return {"unix_sock": f"{name}/.s.PGSQL.{port}"} if name.startswith("/") else {"host": name, "port": port}
 
 
@@ -201,7 +198,8 @@ def build_other_parameters(address: dict[str, str]) -> dict[str, Any]:
 
 
 def make_tls_context(mode: str, authorities: str | None) -> Any:
-    """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server has it."""
+    """Returns pg8000's value for a libpq `sslmode`: False means no TLS, and None means TLS if the server supports
+    it."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return False if mode == "disable" else None
     import ssl  # noqa: PLC0415 - not needed without TLS
@@ -214,7 +212,7 @@ def make_tls_context(mode: str, authorities: str | None) -> Any:
 
 
 def find_socket(connection: CoreConnection) -> socket.socket:
-    """Returns the socket, since pg8000 has no other way to detect that the server closed the connection."""
+    """Returns the socket. pg8000 has no other way to detect that the server closed the connection."""
     result: socket.socket = connection._usock  # noqa: SLF001
     return result
 

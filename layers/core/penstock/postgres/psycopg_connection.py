@@ -1,6 +1,6 @@
-"""Connections of psycopg for Lambda functions and for workers.
+"""psycopg connections for Lambda functions and workers.
 
-Such connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
+These connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """
 
 import select
@@ -33,8 +33,7 @@ class WrongSettingsError(psycopg.OperationalError):
 
 class LimitedConnection(psycopg.Connection[Row]):
     """A connection whose calls have a deadline of `call_seconds`. A call that misses the deadline closes the
-    connection.
-    """
+    connection."""
 
     call_seconds = CALL_SECONDS
     session = SessionState()
@@ -45,23 +44,22 @@ class LimitedConnection(psycopg.Connection[Row]):
         return super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
     def apply_settings(self) -> None:
-        """Gives a new session its settings. Raises WrongSettingsError, after which the connection is closed."""
+        """Applies the settings to a new session. Closes the connection and raises WrongSettingsError if that fails."""
         query = apply_settings_query(self.info.backend_pid)
         ((*state,),) = self.execute(query.encode()).fetchall()
         self.session = SessionState(*state)
         self._use_checked()
 
     def pin_settings(self) -> None:
-        """Gives a session PINNED_SETTINGS, and checks them. Closes the connection and raises WrongSettingsError if a
-        value stays wrong.
-        """
+        """Applies PINNED_SETTINGS to a session, and checks them. Closes the connection and raises
+        WrongSettingsError if a value stays wrong."""
         query = pin_settings_query(self.info.backend_pid)
         ((is_direct, role, wrong),) = self.execute(query.encode()).fetchall()
         self.session = self.session._replace(is_direct=is_direct, role=role, wrong=wrong)
         self._use_checked()
 
     def check_again(self) -> None:
-        """Repeats the check of a session behind a pooler, if the last check is old. Raises as `pin_settings`."""
+        """Checks a session behind a pooler again if the last check is old. Raises the errors of `pin_settings`."""
         if not self.session.is_direct and monotonic() - self._checked_at > CHECK_SECONDS:
             self.pin_settings()
 
@@ -75,7 +73,7 @@ class LimitedConnection(psycopg.Connection[Row]):
 def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
     """Opens a connection for the service. Raises psycopg.OperationalError, SettingError.
 
-    Its sessions have PINNED_SETTINGS, and its transactions are READ COMMITTED.
+    Sessions have PINNED_SETTINGS, and transactions are READ COMMITTED.
     """
     try:
         parameters = add_token(build_connection_parameters(url))
@@ -93,7 +91,7 @@ def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
 
 
 class TransactionExecutor:
-    """Executes statements on a connection that the caller opened and closes. Raises psycopg.Error."""
+    """Executes statements on a connection that the caller opens and closes. Raises psycopg.Error."""
 
     def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self.connection = connection
@@ -112,7 +110,7 @@ class PsycopgConnection(TransactionExecutor):
 
     @property
     def session(self) -> SessionState:
-        """The state of the session's settings when it was opened."""
+        """Returns the state of the session's settings when it was opened."""
         return self.connection.session
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
@@ -132,9 +130,7 @@ class PsycopgConnection(TransactionExecutor):
         return bool(readable)
 
     def answers(self, seconds: float) -> bool:
-        """Returns whether the server answers within `seconds`. The connection is unusable if the server does not
-        answer.
-        """
+        """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:
             self.connection.pin_settings()
@@ -145,7 +141,6 @@ class PsycopgConnection(TransactionExecutor):
         return True
 
     def close(self) -> None:
-        """Closes the connection."""
         self.connection.close()
 
 

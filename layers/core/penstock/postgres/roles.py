@@ -1,10 +1,10 @@
-"""The group roles to which sql/grants.sql gives rights. `penstock migrate` creates them if its role has the right.
+"""Creates the group roles to which sql/grants.sql grants privileges, if the migrating role has CREATEROLE.
 
-Roles belong to the whole cluster. A superuser may make roles, and so may a role with CREATEROLE, such as the master
-user of RDS. Since PostgreSQL 16 a role with CREATEROLE may only grant roles that it has created, or that it has
-received with the right to grant them (PostgreSQL's manual, "Role Attributes"). A role without this right, such as a
-plain owner of the database, gets the commands for an administrator. Only the SQL interface for applications with
-separate roles fails until an administrator runs these commands.
+Roles belong to the whole cluster. Superusers and roles with CREATEROLE, such as RDS's master user, can create them.
+Since PostgreSQL 16 a role with CREATEROLE can only grant roles that it has created, or that it has received with the
+admin option (PostgreSQL's manual, "Role Attributes"). A role without CREATEROLE, such as a plain owner of the
+database, gets the commands for an administrator. Until an administrator runs them, only the SQL interface for
+applications with separate roles fails.
 """
 
 from contextlib import suppress
@@ -18,9 +18,9 @@ Connection = psycopg.Connection[Row]
 
 ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
 
-# The commands, in order, that the migrating role lacks. The role needs the rights of penstock_owner and SET ROLE to
-# make functions of penstock_owner. Superusers have both. The member decides whether it inherits rights before version
-# 16.
+# The commands, in order, that the migrating role lacks. To create functions of penstock_owner, the role must inherit
+# its privileges and be able to SET ROLE to it. Superusers can do both. Before version 16 the member role decides
+# whether it inherits.
 _MISSING: Final = """
 with migrating as (
     select m.rolname, m.rolinherit, to_regrole('penstock_owner') as owner,
@@ -61,14 +61,13 @@ _REFUSALS: Final = (
 
 
 def list_missing_commands(connection: Connection, role: str | None = None) -> list[str]:
-    """Returns the commands, in order, that `role` lacks before it can migrate a database. None means the connection's
-    role.
-    """
+    """Returns the commands, in order, that `role` needs before it can migrate a database. None means the
+    connection's role."""
     return [command for (command,) in connection.execute(_MISSING, (role, list(ROLES))).fetchall()]
 
 
 def make_roles(connection: Connection, role: str | None = None) -> list[str]:
-    """Runs the missing commands for `role` if the connection has the right. Returns those still missing.
+    """Runs the missing commands for `role` if the connection's role can. Returns the commands that are still missing.
 
     Attributes of existing roles stay unchanged.
     """

@@ -1,8 +1,7 @@
 """Writes the schema `queue` as text, read from the catalogues: `penstock migrate --ephemeral --dump FILE`.
 
-pg_dump's output differs between versions; this text is the same from PostgreSQL 15 to 18. The text is for readers and
-for comparisons. PostgreSQL cannot load it. The text omits all partitions except the default partition, because they
-come and go with time.
+Unlike pg_dump's output, the text is the same from PostgreSQL 15 to 18. The text is for readers and comparisons.
+PostgreSQL cannot load it. Only default partitions are included, because others come and go with time.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p', 'v', 'c
 order by c.relname
 """
 
-# The text omits compression, which depends on the server's build (the end of 0001_baseline.sql).
+# Omits compression, which depends on the server's build (the end of 0001_baseline.sql).
 _COLUMNS: Final = """
 select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
     case when a.attnotnull then ' not null' else '' end,
@@ -91,7 +90,7 @@ where p.pronamespace = 'queue'::regnamespace
 order by p.proname, pg_get_function_identity_arguments(p.oid)
 """
 
-# The text omits the owner's rights, MAINTAIN (which versions before 17 lack), and the rights of grants.sql (which
+# Omits the owner's privileges, MAINTAIN (which versions before 17 lack), and the privileges of grants.sql (which
 # depend on the existing roles).
 _GRANTS: Final = """
 select format('grant %s on %s %s to %s;', string_agg(lower(g.privilege_type), ', ' order by g.privilege_type),
@@ -146,6 +145,6 @@ def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> It
 
 
 def _read_texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
-    # The oid is inserted as text, since psycopg would interpret the % of format() if the query had a placeholder.
+    # The oid is inserted as text. With a placeholder, psycopg would interpret the % of format().
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

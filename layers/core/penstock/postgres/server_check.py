@@ -1,6 +1,5 @@
-"""Checks whether Penstock can work on a server, and whether two addresses lead to one database. The server must be new
-enough and accept writes.
-"""
+"""Checks whether Penstock can use a server, and whether two addresses lead to one database. The server must be
+recent enough and accept writes."""
 
 from __future__ import annotations
 
@@ -15,10 +14,10 @@ from .psycopg_connection import connect
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
-"""Is true on a standby, and if the database, the role or the server is read-only."""
+"""True on a standby, and if the database, the role or the server is read-only."""
 
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
-# The lock ends with the transaction, since a pooler may give the next statement to another session.
+# The lock ends with the transaction, because a pooler can give the next statement to another session.
 HOLD_LOCK: Final = "select pg_advisory_xact_lock($1::bigint)"
 HOLD_LOCK_OF_SESSION: Final = "select pg_advisory_lock($1::bigint)"
 SEE_LOCK: Final = """
@@ -27,22 +26,22 @@ select pg_is_in_recovery() or exists (
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
         and l.classid::bigint << 32 | l.objid::bigint = $1::bigint)"""
-"""Returns whether a session of this database holds the lock. Every database has separate keys of advisory locks.
+"""Returns whether a session of this database holds the lock. Each database has separate keys of advisory locks.
 
 A standby counts as true. It accepts no messages, so messages cannot be divided between two databases, and later calls
-find out that it accepts no writes.
+detect that it accepts no writes.
 """
 IN_RECOVERY: Final = "select pg_is_in_recovery()"
 
 
 def choose_key() -> int:
-    """Returns a random key of an advisory lock, which no other program uses."""
+    """Returns a random key of an advisory lock. No other program uses the key."""
     return secrets.randbits(62)
 
 
 def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection[Row]) -> bool:
-    """Returns whether the other connection sees a lock that the first connection holds, or either connection leads to
-    a standby.
+    """Returns whether the other connection sees a lock of the first connection, or either connection leads to a
+    standby.
 
     Raises psycopg's errors.
     """
@@ -57,8 +56,8 @@ def lead_to_one_database(one: psycopg.Connection[Row], other: psycopg.Connection
 def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str) -> str:
     """Returns why the service must not start if the addresses lead to different databases, or "".
 
-    `connection` leads to `url`. The service may start if an address does not answer, since it checks each connection
-    when it opens the connection. Raises psycopg's errors of `connection`.
+    `connection` leads to `url`. The service can start if an address does not respond, because every new connection is
+    checked. Raises psycopg's errors of `connection`.
     """
     if direct_url == url:
         return ""
@@ -72,7 +71,7 @@ def find_division(connection: psycopg.Connection[Row], url: str, direct_url: str
 
 
 def find_version_problem(server_version: int) -> str:
-    """Returns the problem of a version in libpq's form (140012 for 14.12), or "" if the version is new enough."""
+    """Returns the problem of a version in libpq's form (140012 for 14.12), or "" for a supported version."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
     return (
@@ -81,12 +80,12 @@ def find_version_problem(server_version: int) -> str:
 
 
 def format_version(server_version: int) -> str:
-    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers, of which the text shows two."""
+    """Formats 160004 as 16.4. Versions before PostgreSQL 10 have three numbers; the text shows two."""
     return f"{server_version // 10_000}.{server_version % 10_000}"
 
 
 def find_server_problem(connection: psycopg.Connection[Row]) -> str:
-    """Returns why Penstock cannot work on this server, or "" if it can. Raises psycopg's errors."""
+    """Returns why Penstock cannot use this server, or "" if it can. Raises psycopg's errors."""
     if problem := find_version_problem(connection.info.server_version):
         return problem
     row = connection.execute(f"select pg_is_in_recovery(), {READ_ONLY}".encode()).fetchone()

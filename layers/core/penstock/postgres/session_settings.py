@@ -1,16 +1,15 @@
-"""The settings that the service's sessions need, whatever the server's defaults are, and the way in which a session
-gets these settings.
+"""The settings that the service's sessions need, and how a session gets them.
 
-PINNED_SETTINGS decide what a text or a time means, and whether calls see each other's rows. Every connection of
-Penstock has these values, whatever the role, the database, the server or libpq's environment says:
+PINNED_SETTINGS decide how texts and times are read and whether calls see each other's rows. Every connection of
+Penstock has these values, whatever the role, the database, the server or libpq's environment say:
 
     without a pooler the connection sets them when it is opened, in one call (`apply_settings_query`) through
     PgBouncer the connection sets the settings that PgBouncer keeps for each client (TRACKED); the role has the others
     in this database, by `penstock migrate`. A connection that finds another value is
                          refused (`SessionState.problem`)
 
-SESSION_SETTINGS make calls fast and release locks. Values that an operator set for the role, the database or the
-connection stay unchanged:
+SESSION_SETTINGS make calls fast and release locks. An operator's values for the role, the database or the connection
+stay unchanged:
 
     without a pooler     the connection sets them in the same call
     through a pooler     the role has them (`penstock migrate --tune-role`): PgBouncer refuses start-up options, and
@@ -18,19 +17,18 @@ connection stay unchanged:
     in our functions     client functions have the planner's settings (`function_settings`), also in the sessions
                          of applications
 
-A client behind a pooler does not learn when the pooler opens a connection to the server. The check therefore runs for
-each new connection to the pooler, and again after CHECK_SECONDS, before the connection's next call. A check sees only
-one server connection. If only some server connections have a wrong value, a check finds it when it meets such a
-connection.
+A client behind a pooler does not learn when the pooler opens a server connection. Therefore each new connection to the
+pooler is checked, and again before the next call after CHECK_SECONDS. A check sees only one server connection. If only
+some server connections have a wrong value, a later check finds it.
 
-default_transaction_read_only is not pinned, because an operator, or a provider during a switch to another server, sets
-it to protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
+default_transaction_read_only is not pinned. An operator, or a provider during a switch to another server, sets it to
+protect a database from writes. `server_check` refuses such a database at the start; later calls get 503.
 """
 
 from typing import Final, NamedTuple
 
 CHECK_SECONDS: Final = 30.0
-"""A connection to a pooler is checked again when the last check is this old."""
+"""A connection to a pooler is checked again after this many seconds."""
 
 PINNED_SETTINGS: Final = {
     "client_encoding": "UTF8",
@@ -51,10 +49,10 @@ lc_time."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client. Source: "track_extra_parameters" of its documentation."""
 
-# Measured on PostgreSQL 15 and 18 with their defaults and 250,000 waiting messages: a receive took 1.1 ms, mostly to
-# plan its queries, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds, and
-# reads 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker `measure`
-# took 1.3 s. Statistics that are older than a queue's messages made receives ten times slower.
+# Measured on PostgreSQL 15 and 18 with their defaults and 250,000 waiting messages: a receive took 1.1 ms, mostly for
+# planning, and takes 0.4 ms with generic plans. The worker `maintain` read 16,000 pages every two seconds, and reads
+# 33 pages without sequential scans. With the just-in-time compiler of version 15 a call of the worker `measure` took
+# 1.3 s. Receives were ten times slower if the statistics were older than a queue's messages.
 PLANNER_SETTINGS: Final = {
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -66,7 +64,7 @@ PLANNER_SETTINGS: Final = {
 
 SESSION_SETTINGS: Final = {
     **PLANNER_SETTINGS,
-    # The longest wait for a lock of another transaction.
+    # The longest wait for another transaction's lock.
     "lock_timeout": "1s",
     # A call ends, and releases its locks, soon after its client disconnects.
     "client_connection_check_interval": "5s",
@@ -77,8 +75,8 @@ SESSION_SETTINGS: Final = {
 }
 """Names and values, in the form that PostgreSQL shows."""
 
-# Behind a pooler a role keeps its search_path, which its applications may need: every name in Penstock's SQL has its
-# schema, and PostgreSQL looks into pg_catalog first, unless the path names it after another schema.
+# Behind a pooler a role keeps its search_path, because applications may need it. Every name in Penstock's SQL has a
+# schema. PostgreSQL searches pg_catalog first, unless the path names pg_catalog after another schema.
 _IS_WRONG: Final = """
     case when p.name = 'quote_all_identifiers' and not own.direct then false  -- only the text of the schema has it
         when p.name = 'search_path' and not own.direct
@@ -87,7 +85,7 @@ _IS_WRONG: Final = """
 _PINS: Final = ", ".join(
     f"('{name}', '{value}', {str(name in TRACKED).lower()})" for name, value in PINNED_SETTINGS.items()
 )
-# The sources in pg_settings that mark values of an operator.
+# The sources in pg_settings that mark an operator's values.
 _CHOSEN: Final = "'global', 'database', 'user', 'database user', 'client', 'session'"
 _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_SETTINGS.items())
 # Through a Unix socket the server shows keepalives as 0. A server on Windows cannot detect that a client has
@@ -95,9 +93,8 @@ _WANTED: Final = ", ".join(f"('{name}', '{value}')" for name, value in SESSION_S
 _AVAILABLE: Final = """
     case when starts_with(w.name, 'tcp') then inet_client_addr() is not null
         when starts_with(w.name, 'client') then version() !~ 'Visual C|windows|mingw' else true end"""
-# Whether the server may log bodies of messages, which are parameters of calls. A server may log bodies with slow,
-# sampled, all or failed statements, or with plans. Only a superuser can change this setting, so Penstock's sessions do
-# not change it.
+# Whether the server may log message bodies, which are parameters of calls. A server can log bodies with slow, sampled,
+# all or failed statements, or with plans. Only a superuser can change this, so Penstock's sessions do not.
 _LOGS_PARAMETERS: Final = """
     current_setting('log_parameter_max_length_on_error') <> '0'
     or current_setting('log_parameter_max_length') <> '0' and (
@@ -111,7 +108,7 @@ _PIN: Final = f"""
         where case when not ({_IS_WRONG}) then false
             when own.direct or p.tracked then set_config(p.name, p.value, false) <> p.value else true end), '; ')
 from (select pg_backend_pid() = %d as direct) own"""  # noqa: S608 - constants only
-# The query reads pg_settings, which takes 1 ms, only if a value differs; a tuned role has no different value.
+# The query reads pg_settings, which takes 1 ms, only if a value differs. In a tuned role no value differs.
 _APPLY: Final = f"""
 select own.direct, session_user::text, array_to_string(array(
     select w.name from (values {_WANTED}) w (name, value)
@@ -121,7 +118,8 @@ select own.direct, session_user::text, array_to_string(array(
 
 
 class SessionState(NamedTuple):
-    """The result of `apply_settings_query`. `missing` are names of settings with other values, separated by commas."""
+    """The result of `apply_settings_query`. `missing` are the names of settings with other values, separated by
+    commas."""
 
     is_direct: bool = False
     """Whether the connection bypasses poolers. A pooler reports an invented process id."""
@@ -129,10 +127,10 @@ class SessionState(NamedTuple):
     missing: str = ""
 
     logs_parameters: bool = False
-    """Whether the server may write parameters of calls, and so bodies of messages, into its log."""
+    """Whether the server may write parameters of calls, and so message bodies, into its log."""
 
     wrong: str = ""
-    """The names and present values of PINNED_SETTINGS that are wrong in the session and that it cannot set."""
+    """The names and current values of PINNED_SETTINGS that are wrong and that the session cannot set."""
 
     @property
     def problem(self) -> str:
@@ -163,29 +161,30 @@ class SessionState(NamedTuple):
 
 
 def apply_settings_query(process_id: int) -> str:
-    """Returns the query that gives the new session of this process id its settings; its row: SessionState."""
+    """Returns the query that applies the settings to a new session with this process id. The query returns
+    SessionState."""
     return _APPLY % process_id
 
 
 def pin_settings_query(process_id: int) -> str:
-    """Returns the query that gives the session of this process id PINNED_SETTINGS; its row: SessionState without
-    `missing` and `logs_parameters`."""
+    """Returns the query that applies PINNED_SETTINGS to a session with this process id. The query returns
+    SessionState without `missing` and `logs_parameters`."""
     return f"select own.direct, session_user::text, {_PIN}" % process_id
 
 
 FIND_WRONG_SETTINGS: Final = f"""
 select p.name from (values {_PINS}) p (name, value, tracked) cross join (select false as direct) own
 where not p.tracked and ({_IS_WRONG})"""  # noqa: S608 - constants only
-"""The query for the names of PINNED_SETTINGS that a session behind a pooler cannot set and that have other values."""
+"""Finds the names of wrong PINNED_SETTINGS that a session behind a pooler cannot set."""
 
 POOLED_SETTINGS: Final = {
     name: value
     for name, value in PINNED_SETTINGS.items()
     if name not in (*TRACKED, "search_path", "quote_all_identifiers")
 }
-"""The settings that a role needs behind a pooler. The role's search_path may stay, unless it is wrong."""
+"""The settings that a role needs behind a pooler. The role's search_path stays, unless it is wrong."""
 
 
 def describe_wrong_settings(wrong: str) -> str:
-    """Returns the message of the answer 503 for SessionState.wrong."""
+    """Returns the message of a response 503 for SessionState.wrong."""
     return f"Sessions of the database have wrong settings: {wrong}."

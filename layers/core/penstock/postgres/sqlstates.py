@@ -1,4 +1,4 @@
-"""Maps an error's SQLSTATE to its meaning for the caller. No other Python module interprets SQLSTATEs.
+"""Maps an error's SQLSTATE to its consequences for the caller. No other Python module interprets SQLSTATEs.
 
     meaning           took effect   connection   may succeed later   the client gets
     ROLLED_BACK       no            is kept      yes, at once        ServiceUnavailable, unless the second call succeeds
@@ -12,8 +12,8 @@
     REFUSED           no            is kept      no                  only callers of SQL see it: docs/reference/sql.md
     FAILED            no            is kept      no                  InternalFailure
 
-`database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
-`penstock_web.batching.batcher` uses it to decide whether to repeat merged calls one by one. Source: PostgreSQL
+`database` (Lambda functions) and `penstock_web.database.pool` (the container) convert a meaning to an error.
+`penstock_web.batching.batcher` decides by it whether to repeat merged calls one by one. Source: PostgreSQL
 documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules call
 queue.is_server_error.sql to find out whether the schedule itself caused an error.
 """
@@ -23,12 +23,12 @@ from enum import Enum, auto
 
 INTERNAL_ERROR = "XX000"
 LONG_MESSAGE = (
-    "QU010"  # a receive that assumes short messages found a long message, and the database undid it
+    "QU010"  # a receive that assumed short messages found a long message; the database undid the receive
 )
 
 
 class Meaning(Enum):
-    """The facts that a caller knows after an error."""
+    """The consequence of an error."""
 
     ROLLED_BACK = auto()
     """The database rolled the call back, for example because of a deadlock."""
@@ -53,7 +53,7 @@ class Meaning(Enum):
 
     @property
     def took_no_effect(self) -> bool:
-        """Whether the database undid the call. The caller may then make the call again."""
+        """Whether the database undid the call. The caller can then repeat it."""
         return self in (Meaning.ROLLED_BACK, Meaning.LOCKED, Meaning.READ_ONLY)
 
     @property
@@ -63,7 +63,7 @@ class Meaning(Enum):
 
     @property
     def is_temporary(self) -> bool:
-        """Whether the same call, on any connection, may succeed later."""
+        """Whether the same call, on any connection, can succeed later."""
         return self in _TEMPORARY
 
 
@@ -100,9 +100,8 @@ SQLSTATES: Mapping[str, Meaning] = {
 
 
 def find_meaning(sqlstate: str | None) -> Meaning:
-    """Returns the meaning of an error. None means that the server sent no error, but closed the connection or was not
-    reached.
-    """
+    """Returns the meaning of an error. None means that the server closed the connection without an error or was not
+    reached."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)

@@ -1,4 +1,4 @@
-"""Statements: the SQL functions that Python calls, with the types of their parameters and rows."""
+"""The SQL functions that Python calls, with the types of their parameters and rows."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -8,21 +8,21 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row of any statement, for code that only passes rows on."""
+"""A row of any statement, for code that passes rows on."""
 JsonObject: TypeAlias = dict[str, Any]
-"""A JSON object of the database, as the driver decodes it."""
+"""A JSON object from the database, as the driver decodes it."""
 
 RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 EntryT_co = TypeVar("EntryT_co", bound=Row, covariant=True)
 
 
 class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
-    """A SQL function that returns a table, with the types of its parameters, in order, and the type of its rows.
+    """A SQL function that returns a table: the types of the parameters, in order, and of the rows.
 
-    `row` is a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue.
-    The call names the columns, so the next release may add columns. The call does not name the only column of a row,
-    so that column may get another name. `named` are the last parameters, which the call names. The next release may
-    insert other parameters, with defaults, before these.
+    `row` is a NamedTuple whose fields are the function's columns; a test compares them with PostgreSQL's catalogue.
+    The call names the columns, so the next release can add columns. The only column of a row is not named, so it can
+    be renamed. `named` are the last parameters, which the call names. The next release can insert other parameters,
+    with defaults, before these.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     row: type[RowT_co]
     named: tuple[str, ...] = ()
     text: str = ""  # the query that calls the function; this field and the next are computed
-    # The function makes a row from its values, in a third of the time of row._make.
+    # Makes a row from its values, in a third of the time of row._make.
     make_row: Callable[[Iterable[Any]], Any] = tuple
 
     def __post_init__(self) -> None:
@@ -43,16 +43,15 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
         force_setattr(self, "make_row", partial(tuple.__new__, self.row))
 
     def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
-        """Returns the rows of an answer with their names."""
+        """Returns the rows of a result as NamedTuples."""
         return list(map(self.make_row, rows))
 
 
 class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=True, eq=False, kw_only=True):
-    """A statement whose first parameters are arrays: the columns of its entries."""
+    """A statement whose first parameters are arrays, the columns of its entries."""
 
     entry: type[EntryT_co]
 
     @property
     def width(self) -> int:
-        """Returns how many columns an entry has."""
         return len(self.entry.__annotations__)

@@ -29,7 +29,7 @@ _KINDS: dict[str, Callable[[Any], str]] = {
 
 
 def encode(type_name: str, values: Sequence[Any]) -> str | None:
-    """Encodes the values as an array. Returns None if there are values and every value is None."""
+    """Encodes the values as an array. Returns None if there are values and all are None."""
     as_text = _KINDS[type_name]
     if values and all(value is None for value in values):
         return None
@@ -37,7 +37,7 @@ def encode(type_name: str, values: Sequence[Any]) -> str | None:
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """Encodes the arguments of a call: arrays as text, and all others as pg8000 accepts them."""
+    """Encodes a call's arguments: arrays as text, and all others as pg8000 accepts them."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)

@@ -1,1 +1,1 @@
-"""EventBridge Scheduler: its types, its errors and the operations of its actions; schedule expressions; firing."""
+"""EventBridge Scheduler: types, errors, operations, schedule expressions, and firing."""

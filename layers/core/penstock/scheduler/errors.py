@@ -1,8 +1,8 @@
 """The errors of EventBridge Scheduler.
 
-The names and statuses of the errors are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge
-Scheduler API reference lists the errors that all services share. An answer names the error in the header
-`x-amzn-errortype`, and its body is `{"Message": …}`.
+Names and statuses are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge Scheduler API
+reference lists the errors that all services share. A response names the error in the header `x-amzn-errortype`, and
+the body is `{"Message": …}`.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -50,7 +50,7 @@ class ConflictException(SchedulerError):
 
     @classmethod
     def exists(cls, what: str) -> "ConflictException":
-        """Returns the error if `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
+        """Returns the error for an existing `what`, such as `Schedule nightly` or `Schedule group batch`."""
         return cls(f"{what} already exists.")
 
 
@@ -89,7 +89,7 @@ class UnknownOperationException(SchedulerError):
     default_message = "No operation of this service has this method and path."
 
 
-# The names that EventBridge Scheduler gives to errors that all services share.
+# EventBridge Scheduler's names for errors that all services share.
 COMMON: Mapping[type[AwsError], str] = {
     errors.AccessDenied: "AccessDeniedException",
     errors.ExpiredToken: "ExpiredTokenException",
@@ -105,7 +105,7 @@ COMMON: Mapping[type[AwsError], str] = {
 
 
 def as_scheduler_error(error: AwsError) -> AwsError:
-    """Converts an error to EventBridge Scheduler's form, which may have another status."""
+    """Converts an error to EventBridge Scheduler's form, which can have another status."""
     return ThrottlingException(error.message) if isinstance(error, errors.RequestThrottled) else error
 
 

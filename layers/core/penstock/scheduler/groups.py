@@ -49,7 +49,6 @@ class ScheduleGroup(Struct):
 
     @property
     def arn(self) -> str:
-        """The ARN of the group."""
         return str(GroupArn(self.region, self.account_id, self.name))
 
 
@@ -61,7 +60,7 @@ class ScheduleGroup(Struct):
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.CreateScheduleGroupResult]:
-    """Creates a group. The same request with the same ClientToken finds the group that it created."""
+    """Creates a group. The same request with the same ClientToken returns the group that it created."""
     tags = check_tags(request.tags or ())
     token = make_token(request.client_token, request)
     key = (context.account_id, context.region, request.name)
@@ -73,9 +72,8 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """Returns the token to store. The token contains a hash of the request, so the same token differs in another
-    request.
-    """
+    """Returns the token to store. It contains a hash of the request, so the same client token differs in another
+    request."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -84,7 +82,6 @@ def make_token(client_token: str | None, request: Struct) -> str | None:
 def get_schedule_group(
     request: scheduler.GetScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.GetScheduleGroupResult]:
-    """Returns a group."""
     group = yield from read(request.name, context)
     return scheduler.GetScheduleGroupResult(**describe_group(group))
 
@@ -95,9 +92,8 @@ def get_schedule_group(
     )
 )
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
-    """Deletes a group and its schedules at once, so it never appears as DELETING. Tokens work in the same way as for
-    schedules.
-    """
+    """Deletes a group and its schedules at once, so the group never has the state DELETING. A ClientToken works as
+    for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException.member(request.name, "name", "not be the default group")
     key = (context.account_id, context.region, request.name, "")
@@ -133,7 +129,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
 
 @audited(lambda request, _context: Act("scheduler:UntagResource", request.resource_arn, when_changed=True))
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
-    """Removes tags. A missing tag is not an error."""
+    """Removes tags. Missing tags are ignored."""
     arn = own_group(request.resource_arn, context)
     (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*make_key(arn), request.tag_keys))
     raise_tag_error(row.error, arn)

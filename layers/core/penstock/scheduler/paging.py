@@ -1,4 +1,4 @@
-"""Tokens in the lists of EventBridge Scheduler."""
+"""The page tokens of EventBridge Scheduler's lists."""
 
 import re
 
@@ -13,7 +13,7 @@ _SCHEDULE = re.compile(r"([0-9a-zA-Z_.-]{1,64})/([0-9a-zA-Z_.-]{1,64})").fullmat
 
 
 def read_group(token: str | None) -> str | None:
-    """Returns the group that the token names. Raises ValidationException."""
+    """Returns the group in the token. Raises ValidationException."""
     if token is None:
         return None
     named = read_name(token)
@@ -23,7 +23,7 @@ def read_group(token: str | None) -> str | None:
 
 
 def read_schedule(token: str | None) -> tuple[str | None, str | None]:
-    """Returns the group and the name of the schedule that the token names. Raises ValidationException."""
+    """Returns the schedule's group and name in the token. Raises ValidationException."""
     if token is None:
         return None, None
     match = _SCHEDULE(read_name(token) or "")
@@ -33,7 +33,5 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 
 def make_token_error(token: str) -> ValidationException:
-    """Returns the error for a token that Penstock did not create. AWS documents no text for this error, so the text
-    is our choice.
-    """
+    """Returns the error for a token that Penstock did not create. AWS documents no text, so the text is our choice."""
     return ValidationException.member(token, "nextToken", "be a token of an earlier answer")

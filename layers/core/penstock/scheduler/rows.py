@@ -1,8 +1,7 @@
-"""Converts schedules of AWS's API and the REST API to and from the columns of SQL functions, and computes their next
-times.
+"""Converts schedules of AWS's API and the REST API to and from the columns of SQL functions, and computes next times.
 
-Python computes occurrences from the database's time and stores the next occurrence with the schedule. Therefore an
-operation that writes a schedule first reads the database's time (`read`), so it makes two round trips.
+Python computes occurrences from the database's time and stores the next one with the schedule. An operation that
+writes a schedule therefore reads the database's time first (`read`), which costs a second round trip.
 """
 
 from datetime import datetime, timedelta
@@ -56,7 +55,7 @@ class StoredSchedule(Struct):
 
     @property
     def when(self) -> Expression:
-        """The parsed expression."""
+        """Returns the parsed expression."""
         return read_stored(self.expression_kind, self.expression, self.canonical, self.timezone)
 
 
@@ -75,7 +74,7 @@ def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, S
 class Period(Struct, frozen=True):
     """The period in which an expression fires, from `start` to `end`. A rate counts from `anchor`.
 
-    One-shots ignore the period, as one-shots on AWS ignore StartDate and EndDate (CreateSchedule, API reference).
+    One-shots ignore the period, as AWS's one-shots ignore StartDate and EndDate (CreateSchedule, API reference).
     """
 
     start: datetime | None = None
@@ -98,9 +97,8 @@ def find_first_fire(
 ) -> datetime | None:
     """Returns the first occurrence of a schedule that a request writes. `mode` is the mode of queue.put_schedule.
 
-    A new one-shot may be late by the misfire grace, since its time may pass during the request. A replaced one-shot
-    may not be late:
-    it may have fired already, and must not fire twice.
+    A new one-shot can be late by the misfire grace, because its time can pass during the request. A replaced one-shot
+    must not be late: it may have fired already, and must not fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)
@@ -108,7 +106,7 @@ def find_first_fire(
 
 
 def next_fires(row: StoredSchedule, count: int) -> list[datetime]:
-    """Returns the next occurrences of an active schedule, the stored occurrence first."""
+    """Returns the next occurrences of an active schedule, the stored one first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)
     found: list[datetime] = []
     following = row.next_fire_at if row.status == "active" else None

@@ -1,6 +1,6 @@
 """Creates, gets, updates, deletes and lists schedules of EventBridge Scheduler.
 
-The REST API shows the same rows. Each API shows all schedules in the API's format.
+The REST API shows the same rows. Each API converts all schedules to its own format.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
-LONGEST_PAST = timedelta(minutes=5)  # the allowed age of the StartDate of a new schedule
+LONGEST_PAST = timedelta(minutes=5)  # the allowed age of a new schedule's StartDate
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
 
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
@@ -41,7 +41,7 @@ Created = Operation[scheduler.CreateScheduleResult]
 
 
 def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
-    """Creates a schedule. The same request with the same ClientToken finds the schedule that it created."""
+    """Creates a schedule. The same request with the same ClientToken returns the schedule that it created."""
     row = yield from put("create", request, context)
     return scheduler.CreateScheduleResult(schedule_arn=build_arn(row))
 
@@ -49,7 +49,7 @@ def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) 
 def update_schedule(
     request: scheduler.UpdateScheduleRequest, context: Context
 ) -> Operation[scheduler.UpdateScheduleResult]:
-    """Replaces a schedule. Members that the request lacks get their defaults, as on AWS."""
+    """Replaces a schedule. Absent members get their defaults, as on AWS."""
     row = yield from put("update", request, context)
     return scheduler.UpdateScheduleResult(schedule_arn=build_arn(row))
 
@@ -173,7 +173,7 @@ def check_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def check_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Returns start and end. Both times may be in the past if the client changes a schedule after it began."""
+    """Returns start and end. Both times can be in the past if the client changes a schedule after it started."""
     start, end = convert_moment(request.start_date), convert_moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException.member(str(request.end_date), "endDate", "be later than startDate")
@@ -181,7 +181,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 
 def check_start(period: Period, now: datetime) -> None:
-    """Raises ValidationException for a new recurring schedule that would have begun long ago, in AWS's words."""
+    """Raises ValidationException, with AWS's text, for a new recurring schedule with an old StartDate."""
     if period.start is not None and period.start < now - LONGEST_PAST:
         raise ValidationException("The StartDate you specify cannot be earlier than 5 minutes ago.")
 
@@ -197,7 +197,7 @@ def check_window(window: scheduler.FlexibleTimeWindow) -> int | None:
 
 
 def convert_moment(seconds: float | None) -> datetime | None:
-    """Converts a time of a request, and keeps milliseconds."""
+    """Converts a request's time, and keeps milliseconds."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
 
@@ -260,5 +260,5 @@ def describe_target(row: StoredSchedule) -> scheduler.Target:
 
 
 def to_seconds(at: datetime | None) -> float | None:
-    """Converts a time to the form of answers, and keeps milliseconds."""
+    """Converts a time to the form of responses, and keeps milliseconds."""
     return None if at is None else round(at.timestamp(), 3)

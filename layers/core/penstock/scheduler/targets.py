@@ -1,8 +1,8 @@
-"""Targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
+"""Validates targets of EventBridge Scheduler: a queue (SendMessage), a topic (Publish), or a Lambda function (Invoke).
 
-AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it cannot
-invoke other targets. The check does not look for the queue or topic, since a client may create a schedule before its
-target, as on AWS. The texts of constraints are ours.
+AWS checks a target at the invocation. Penstock checks ARN and parameters when a client sets the target, because it
+cannot invoke other targets. The queue or topic does not have to exist yet, as on AWS. The texts of constraints are
+ours.
 """
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from penstock.sqs import validation
 from .errors import ValidationException
 from .types import RetryPolicy, Target
 
-# AWS's defaults for a schedule that has no retry policy (Target and RetryPolicy, API reference).
+# AWS's defaults for a schedule without a retry policy (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 
@@ -65,8 +65,7 @@ GROUP_ID = "target.sqsParameters.messageGroupId"
 SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues, Amazon SNS topics and AWS Lambda functions."
 FUNCTION_BYTES = 1_048_576
 """The maximum size of an asynchronous invocation's event ("Lambda quotas",
-https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
-"""
+https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
@@ -97,9 +96,9 @@ def _is_json(text: str) -> bool:
 
 
 def _check_topic(target: Target, group_id: str | None) -> None:
-    """Checks that a FIFO topic has a group in SqsParameters.
+    """Raises ValidationException for a FIFO topic without a group in SqsParameters.
 
-    This check is our extension. Such a target always fails on AWS.
+    This check is our extension. On AWS such a target always fails.
     """
     topic = parse_topic_arn(target.arn)
     if topic is None:

@@ -1,7 +1,7 @@
-"""Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`.
+"""Requests and results of EventBridge Scheduler, with the members of botocore's model `scheduler/2021-06-30`.
 
-A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits, and
-answers violations as AWS does. Times are seconds since 1970, with fractions.
+A member without a default is required. The limits come from the model. `aws/codec/rest_json.py` checks the limits and
+returns violations in AWS's form. Times are seconds since 1970, with fractions.
 """
 
 from typing import Annotated, Literal
@@ -71,7 +71,7 @@ class SqsParameters(RestMessage):
 class Target(RestMessage):
     """The target of a schedule.
 
-    Parameters for targets other than queues and topics are untyped: Penstock refuses them.
+    Parameters for targets other than queues and topics are untyped, and Penstock refuses them.
     """
 
     arn: TargetArn

@@ -1,4 +1,4 @@
-"""Puts dead letters into groups. Each group has a count, a time span, and samples."""
+"""Groups dead letters. Each group has a count, a time span, and samples."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -12,12 +12,12 @@ from .filters import AttributeFilter, MessageFilter
 from .messages import estimate
 
 By = Literal["source", "receive_count", "attribute", "shape"]
-SCANNED: Final = 5_000  # The shapes of 5,000 bodies of 500 bytes take about 200 ms to compute.
+SCANNED: Final = 5_000  # computing the shapes of 5,000 bodies of 500 bytes takes about 200 ms
 SAMPLES: Final = 3
 
 
 class Grouping(NamedTuple):
-    """Describes how to group.
+    """How to group messages.
 
     `attribute` is required if `by` contains "attribute". `after` is the previous scan's `next`.
     """
@@ -31,8 +31,7 @@ class Grouping(NamedTuple):
 
 
 class FailureGroup(NamedTuple):
-    """A group of similar messages; the newest messages are its samples. Only these messages of the queue pass the
-    filter.
+    """A group of similar messages, with the newest as samples. `filter` matches only these messages of the queue.
 
     `messages`, `oldest_ms` and `newest_ms` describe the examined messages. The times say when the messages entered
     this queue.
@@ -59,7 +58,7 @@ class Failures(NamedTuple):
 
 
 def group_failures(grouping: Grouping) -> Operation[Failures]:
-    """Groups the first `scan` messages that follow `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
+    """Groups the first `scan` messages after `after`. Raises InvalidParameterValue, QueueDoesNotExist."""
     if ("attribute" in grouping.by) is (grouping.attribute is None):
         raise errors.InvalidParameterValue("attribute: required with by=attribute, refused otherwise")
     rows = yield from Call(
@@ -90,7 +89,7 @@ def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
-    """Returns the filter that only messages of this group pass.
+    """Returns a filter that matches only this group's messages.
 
     Returns None if the messages lack the grouping feature.
     """

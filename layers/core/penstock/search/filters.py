@@ -1,4 +1,4 @@
-"""The filter that searches, failure groups and moves share."""
+"""The filter of searches, failure groups and moves."""
 
 from typing import Annotated
 
@@ -21,10 +21,9 @@ State = Annotated[str, msgspec.Meta(pattern="^(visible|in_flight|delayed)$")]
 
 
 class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
-    """Passes messages whose body is JSON in which the value at `path` equals `equals`.
+    """Matches messages whose body is JSON in which the value at `path` equals `equals`.
 
-    `path` lists names from the outside in; positions in a list count from 0. If the path is a text, it is split at
-    its dots:
+    `path` lists names from the outside in; positions in a list count from 0. A text is split at its dots:
     `a.lines.0.sku`.
     """
 
@@ -33,27 +32,24 @@ class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def names(self) -> list[str]:
-        """Returns the names of the path."""
         return self.path.split(".") if isinstance(self.path, str) else self.path
 
 
 class AttributeFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Passes messages with this attribute (a header). Any text matches if `equals` is absent."""
+    """Matches messages with this attribute (a header). Any text matches if `equals` is absent."""
 
     name: Text
     equals: Text | None = None
 
 
 class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Passes messages that fulfil every condition that is given.
+    """Matches messages that meet all given conditions.
 
-    `states` lists visible, in_flight and delayed; the default is all three states. `text` must occur in the body,
-    with the
+    `states` lists visible, in_flight and delayed; the default is all three. `text` must occur in the body, with the
     same upper and lower case. `older_than_seconds` and `newer_than_seconds` count from the time when the message
-    entered
-    this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (ApproximateReceiveCount of
-    SQS). `source_queue` is the name of the queue from which the message entered this dead-letter queue. `shape` is the
-    shape of the body, as in failure groups.
+    entered this queue. `min_receive_count` and `max_receive_count` limit the receives in all queues (SQS's
+    ApproximateReceiveCount). `source_queue` is the name of the queue from which the message entered this dead-letter
+    queue. `shape` is the shape of the body, as in failure groups.
     """
 
     states: Annotated[list[State], msgspec.Meta(min_length=1, max_length=3)] | None = None

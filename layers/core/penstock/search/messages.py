@@ -1,4 +1,4 @@
-"""Finds the messages of a queue that pass a filter, by a bounded scan."""
+"""Finds a queue's messages that match a filter, by a bounded scan."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ SCANNED = 10_000
 
 
 class Search(NamedTuple):
-    """A search. `after` is the `next` of the previous search. `scan` is the maximum number of messages to examine."""
+    """A search. `after` is the previous search's `next`. `scan` is the most messages to examine."""
 
     arn: str
     filter: MessageFilter
@@ -24,8 +24,8 @@ class Search(NamedTuple):
 
 
 class SearchResult(NamedTuple):
-    """The messages that pass. `looked_at` counts the examined messages. `of` counts all messages, or is None if their
-    number is not known.
+    """The matching messages. `looked_at` counts the examined messages. `of` counts all messages, or is None if the
+    number is unknown.
 
     `next` is the place where the next search continues, or None at the end of the queue.
     """
@@ -37,11 +37,10 @@ class SearchResult(NamedTuple):
 
 
 def search_messages(search: Search, most_bytes: int, context: Context) -> Operation[SearchResult]:
-    """Stops when `limit` messages or `most_bytes` bytes have passed, when `scan` messages or 64 MiB have been
-    examined, or after about 2 seconds.
+    """Stops when `limit` messages or `most_bytes` bytes match, when `scan` messages or 64 MiB have been examined, or
+    after about 2 seconds.
 
-    The messages come in the order in which the queue stores them, which is not the order of their age. Raises
-    QueueDoesNotExist.
+    Messages come in the order of storage, which differs from the order of age. Raises QueueDoesNotExist.
     """
     text = search.filter.as_json(context)
     rows = yield from Call(
@@ -55,9 +54,8 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
 
 
 def estimate(measured: int | None, looked_at: int, after: str | None, following: str | None) -> int | None:
-    """Returns the number of messages: the number of examined messages if the search examined all, otherwise the
-    measured number, or None.
-    """
+    """Returns the number of messages: the examined ones if the search examined all, otherwise the measured number,
+    or None."""
     if after is None and following is None:
         return looked_at
     return measured if measured is None else max(measured, looked_at)

@@ -17,9 +17,7 @@ from .setting import Setting, SettingError, Subject, Value
 DRIVERS: Final = ("psycopg", "pg8000")
 
 IAM_TOKEN: Final = "in-place-of-a-token-of-iam"  # noqa: S105 - no real password
-"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces this password with a
-token.
-"""
+"""The password in an address if QUEUE_DATABASE_AUTH is `iam`. Each new connection replaces it with a token."""
 
 EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
@@ -298,11 +296,11 @@ class Settings:
 
     @classmethod
     def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:
-        """Reads settings from environment variables. `overrides` has values by attribute, which take precedence
-        (command line, tests).
+        """Reads settings from environment variables. `overrides` (command line, tests) are values by attribute and
+        take precedence.
 
-        An empty variable counts as not set, since containers often pass unset variables as empty. If a secret NAME is
-        not set, it is read from the file that `NAME_FILE` names (our choice). Raises SettingError.
+        An empty variable counts as not set, because containers often pass unset variables as empty. If a secret NAME
+        is not set, it is read from the file in `NAME_FILE` (our choice). Raises SettingError.
         """
         values = {setting.attribute: setting.read(variables) for setting in SETTINGS}
         settings = cls(values | overrides)
@@ -332,41 +330,42 @@ class Settings:
         return f"Settings({', '.join(f'{s.attribute}={getattr(self, s.attribute)!r}' for s in shown)})"
 
     def serves(self, region: str) -> bool:
-        """Returns whether QUEUE_REGIONS has the region."""
+        """Returns whether QUEUE_REGIONS contains the region."""
         return not self.queue_regions or region in formats.split_list(self.queue_regions)
 
     @property
     def carried_protocols(self) -> tuple[str, ...]:
-        """The SNS protocols whose outgoing messages this installation carries."""
+        """Returns the SNS protocols whose outgoing messages this installation carries."""
         by_gateway = ("sms", "application") if self.sns_gateway_url else ()
         by_mail = ("email", "email-json") if self.sns_smtp_url else ()
         return by_gateway + by_mail + (("lambda",) if self.queue_lambda_endpoint else ())
 
     @property
     def console(self) -> str:
-        """The actions that the console at /console allows: `off`, `read` or `full`."""
+        """Returns which actions the console at /console allows: `off`, `read` or `full`."""
         if self.queue_access == "presence":  # a browser cannot send credentials
             return "off"
         return self.queue_console or ("full" if self.queue_access == "sigv4" else "off")
 
     @property
     def direct_url(self) -> str:
-        """The address for LISTEN, migrations and pipeline connections, which is empty if no database is set."""
+        """Returns the address for LISTEN, migrations and pipeline connections, or an empty text if no database is
+        set."""
         return self.database_direct_url or self.database_url
 
     @property
     def call_seconds(self) -> float:
-        """The deadline of a database call."""
+        """Returns the deadline of a database call."""
         return self.queue_database_call_timeout_ms / 1000
 
     @property
     def host_and_port(self) -> tuple[str, int]:
-        """QUEUE_ADDRESS in two parts. `[::1]:9324` gives `::1`."""
+        """Returns the two parts of QUEUE_ADDRESS. `[::1]:9324` gives `::1`."""
         return formats.split_address(self.queue_address)
 
     @property
     def local_authority(self) -> str:
-        """The host and port under which this machine reaches QUEUE_ADDRESS."""
+        """Returns the host and port under which this machine reaches QUEUE_ADDRESS."""
         host, port = self.host_and_port
         if host in EVERYWHERE:
             host = "localhost"

@@ -1,6 +1,6 @@
 """Formats of settings, in addition to type, bounds and choices.
 
-Errors do not repeat a value that may contain a password.
+Errors do not repeat a value that can contain a password.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from penstock.aws.arn import is_region
 from penstock.settings.mail_address import parse_sender, parse_server
 
-# delivery.http.endpoint accepts only these. Every message to any other URL would fail permanently.
+# delivery.http.endpoint accepts only these URLs. Every message to another URL would fail permanently.
 _GATEWAY: Final = (
     r"https?://(?:\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?"
 )
@@ -23,16 +23,15 @@ _ENCRYPTION_KEY_BYTES: Final = 32
 
 
 class Format(NamedTuple):
-    """Accepts a text if the whole text matches `pattern` and `accepts` returns a true value."""
+    """Accepts a text if the whole text matches `pattern` and `accepts` returns a truthy value."""
 
     wanted: str
-    """The description, for errors, of the allowed values."""
+    """The allowed values, as errors describe them."""
     pattern: str = ""
-    """A pattern in the syntax that Python, ECMA 262 and RE2 share, since the Helm chart and Terraform also check the
-    pattern.
-    """
+    """A pattern in the common syntax of Python, ECMA 262 and RE2, because the Helm chart and Terraform also check
+    it."""
     accepts: Callable[[str], object] | None = None
-    """A function that returns a false value, or raises ValueError, for a text that is not allowed."""
+    """Returns a falsy value, or raises ValueError, for a text that is not allowed."""
     is_shown: bool = True
     """Whether errors repeat the value."""
 
@@ -42,12 +41,12 @@ class Format(NamedTuple):
             return False
         try:
             return self.accepts is None or bool(self.accepts(text))
-        except ValueError:  # base64 raises a subclass of this error
+        except ValueError:  # base64 raises a subclass of ValueError
             return False
 
 
 def split_list(text: str) -> list[str]:
-    """Splits the value of a setting at its commas."""
+    """Splits a setting's value at commas."""
     return [entry.strip() for entry in text.split(",") if entry.strip()]
 
 

@@ -1,4 +1,4 @@
-"""E-mail addresses of readers and of the sender, and the address of the mail server (SNS_SMTP_URL)."""
+"""Parses e-mail addresses of recipients and the sender, and the mail server's address (SNS_SMTP_URL)."""
 
 import re
 from typing import Final, NamedTuple
@@ -11,16 +11,15 @@ _PORTS: Final = {"smtp": 587, "smtps": 465}
 
 
 class MailSender(NamedTuple):
-    """The sender of a mail: a name, which may be empty, and an address."""
+    """A mail's sender: a name, which can be empty, and an address."""
 
     name: str
     address: str
 
 
 class MailServer(NamedTuple):
-    """A mail server. `secure` means that the connection uses TLS from the start. Otherwise it uses STARTTLS, which a
-    login needs.
-    """
+    """A mail server. `secure` means TLS from the start. Otherwise the connection uses STARTTLS, which a login
+    requires."""
 
     host: str
     port: int

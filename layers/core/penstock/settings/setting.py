@@ -13,11 +13,11 @@ Value = str | int | float | bool
 V = TypeVar("V", bound=Value)
 
 MOST: Final = 2_147_483_647
-"""The maximum of a whole number whose setting names no maximum: PostgreSQL's `integer`."""
+"""The maximum of a whole number without its own maximum: PostgreSQL's `integer`."""
 
 
 class SettingError(ValueError):
-    """The value of a setting is not allowed. The error's text names the setting and says which values are allowed."""
+    """The value of a setting is not allowed. The text names the setting and the allowed values."""
 
 
 class Subject(Struct, frozen=True):
@@ -27,9 +27,9 @@ class Subject(Struct, frozen=True):
 
 
 class Setting(Struct, Generic[V], frozen=True, eq=False):
-    """A setting. It is an attribute of the class Settings. An instance of Settings has the value under the same name.
+    """A setting: an attribute of the class Settings. An instance of Settings has the value under the same name.
 
-    The type of the default is the type of the setting. `unit` is empty if the setting needs no unit.
+    The type of the default is the setting's type. `unit` is empty if the setting needs no unit.
     """
 
     default: V
@@ -41,13 +41,13 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     format: Format | None = None
     """The format of the text, in addition to type, bounds and choices."""
     secret: bool = False
-    """Whether the value is secret. No output shows a secret value, and a file may contain it."""
+    """Whether the value is secret. No output shows a secret value, and a file can contain it."""
     hidden: bool = False
-    """Whether every output hides the value. The value is usually not secret, but may contain a token."""
+    """Whether every output hides the value, because it can contain a token."""
     attribute: str = ""
     """The name of the attribute of Settings. The class sets it."""
     name: str = ""
-    """The name of the environment variable, which is the attribute's name in capitals."""
+    """The environment variable's name: the attribute's name in capitals."""
 
     def __post_init__(self) -> None:
         if self.maximum is None and type(self.default) is int:
@@ -65,17 +65,17 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         return self if instance is None else self.default
 
     if TYPE_CHECKING:
-        # The method makes mypy refuse assignments. The method would make each read of a value slower at run time.
+        # Makes mypy refuse assignments. At run time, a method would slow down each read of a value.
         def __set__(self, instance: object, value: Never) -> None: ...
 
     @property
     def kind(self) -> str:
-        """The type, by its name in JSON Schema: boolean, integer, number or string."""
+        """Returns the type's name in JSON Schema: boolean, integer, number or string."""
         return _KINDS[type(self.default)]
 
     @property
     def has_own_maximum(self) -> bool:
-        """Returns whether the setting names its maximum. Otherwise the maximum of every whole number applies."""
+        """Returns whether the setting has its own maximum. Otherwise the maximum of every whole number applies."""
         return self.maximum is not None and self.maximum != MOST
 
     def write(self, value: Value | None = None) -> str:

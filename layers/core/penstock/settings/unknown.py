@@ -1,6 +1,5 @@
 """Finds environment variables whose names resemble settings. Such variables are probably mistakes, and have no
-effect.
-"""
+effect."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Final
 from .definition import SETTINGS
 
 _PREFIXES: Final = ("QUEUE_", "SNS_", "WEBHOOK_", "QUOTA_", "OTLP_", "PENSTOCK_")
-# Kubernetes gives each container the addresses of services: a service `queue` makes QUEUE_PORT and others.
+# Kubernetes gives each container the addresses of services: a service `queue` creates QUEUE_PORT and others.
 _OF_KUBERNETES = re.compile(r".*_(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_.+)?)").fullmatch
 # Likely mistakes that the comparison with settings would not find.
 _SAME: Final = {"PENSTOCK_PORT": "QUEUE_ADDRESS", "PENSTOCK_DATABASE_URL": "DATABASE_URL"}
@@ -21,7 +20,7 @@ _WITHOUT_QUEUE: Final = "METRICS_"
 OF_PROGRAMS: Final = frozenset({
     "PENSTOCK_TEST_POSTGRES", "PENSTOCK_DEPLOYMENT", "PENSTOCK_RELEASE", "PENSTOCK_ENDPOINT", "PENSTOCK_TOKEN",
 })  # fmt: skip
-"""Variables of the command line, the tests and the templates. Such variables are not settings of the service."""
+"""Variables of the command line, the tests and the templates. They are not settings of the service."""
 
 
 def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Checks schedules, and builds the fields to store: columns of queue.schedule by name."""
+"""Validates schedules, and builds the columns of queue.schedule to store, by name."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ from .types import (
 )
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
-# The list omits columns that have the same name in the API.
+# Columns whose name differs in the API.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
@@ -63,9 +63,8 @@ def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
 
 
 def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
-    """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler may write the
-    fields.
-    """
+    """Returns the fields that a change writes. Raises ScheduleConflict if only EventBridge Scheduler can write a
+    field."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.api == "aws" and given - {"status"}:
@@ -84,12 +83,12 @@ def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
 
 
 def list_period_columns(row: StoredSchedule) -> Fields:
-    """Returns the columns of a row that limit the period in which its expression fires."""
+    """Returns the row's columns that limit the period of the schedule."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
 def build_period(fields: Mapping[str, Any]) -> Period:
-    """Returns the period that these columns describe."""
+    """Returns the period in these columns."""
     return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
 
 
@@ -100,7 +99,7 @@ def check_period(period: Period) -> None:
 
 
 def parse_time(name: str, text: str | None) -> datetime | None:
-    """Parses a time of RFC 3339 and returns it in UTC. Raises ScheduleUnusable."""
+    """Parses an RFC 3339 time and returns it in UTC. Raises ScheduleUnusable."""
     if text is None:
         return None
     if (found := parse_timestamp(text)) is not None:
@@ -145,12 +144,13 @@ def list_expression_columns(expression: Expression) -> Fields:
 
 
 def apply_expression(row: StoredSchedule, fields: Fields) -> Expression:
-    """Returns the expression that the schedule has after a write of these columns."""
+    """Returns the schedule's expression after a write of these columns."""
     return read_stored(*(fields.get(name, getattr(row, name)) for name in list_expression_columns(row.when)))
 
 
 def check_target(target: NewTarget) -> Fields:
-    """Returns the target to store. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and others."""
+    """Returns the target to store. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and
+    others."""
     if target.workflow is not UNSET or target.input is not UNSET:
         raise ScheduleUnusable("target: workflows are not served, only a queue or a topic")
     if (target.queue is None) == (target.topic is None):
@@ -167,9 +167,9 @@ def check_target(target: NewTarget) -> Fields:
 
 
 def build_destination_fields(target: NewTarget, body: str) -> Fields:
-    """Returns the fields for the destination of the message.
+    """Returns the fields for the message's destination.
 
-    Filter policies are compared with the facts of an event.
+    Filter policies compare an event's facts.
     """
     if target.queue is not None:
         if not is_queue_name(target.queue):

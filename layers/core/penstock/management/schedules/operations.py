@@ -1,6 +1,6 @@
 """Writes, reads, runs and previews schedules. All these schedules are in the schedule group `default`.
 
-An occurrence takes up to a millisecond to compute. Therefore operations on many schedules let other requests run
+Computing an occurrence takes up to a millisecond. Therefore operations on many schedules let other requests run
 meanwhile.
 """
 
@@ -63,18 +63,18 @@ from .types import (
 from .views import describe_problems, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
 MOST_SCHEDULES = 1_000_000
-SCHEDULES_PER_TURN = 20  # An operation lets other requests run after this many schedules.
+SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many schedules
 
 
 class WrittenSchedule(NamedTuple):
-    """Holds a schedule, and whether the request created it."""
+    """A schedule, and whether the request created it."""
 
     schedule: ShownSchedule
     created: bool
 
 
 class PreparedSchedule(NamedTuple):
-    """The fields of a schedule, as JSON, and its next occurrence. A sync stores both."""
+    """A schedule's fields, as JSON, and its next occurrence. A sync stores both."""
 
     fields: str
     next_fire_at: datetime | None
@@ -82,7 +82,8 @@ class PreparedSchedule(NamedTuple):
 
 @needs("operation", "scheduler:CreateSchedule")
 def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
-    """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and InvalidParameterValue."""
+    """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and
+    InvalidParameterValue."""
     check_schedules([new.name or ""], context, "CreateSchedule")
     written = yield from put_schedule(check_name(new.name or ""), "create", new, context)
     return written.schedule
@@ -151,7 +152,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
 @needs("schedule", "scheduler:DeleteSchedule")
 @audited(lambda name, context: Act("scheduler:DeleteSchedule", build_schedule_arn(name, context)))
 def delete_schedule(name: str, context: Context) -> Operation[None]:
-    """Deletes a schedule. A missing schedule is not an error."""
+    """Deletes a schedule. A missing schedule is ignored."""
     if may_be_schedule_name(name):
         yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 
@@ -167,8 +168,7 @@ def delete_schedule(name: str, context: Context) -> Operation[None]:
 )
 def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
     """Creates or replaces all schedules in one transaction. If `prune` is set, deletes all other schedules that the
-    REST API created.
-    """
+    REST API created."""
     names = [check_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name occurs twice")
@@ -176,7 +176,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
     if prune:
         yield from check_pruned(names, context)
     yield from authorize_targets([new.target for new in new_schedules], context)
-    # A sync may only name existing schedules if the quota is used up.
+    # If the quota is used up, a sync can only change existing schedules.
     if (yield from is_reached("schedules", "", context, DEFAULT_GROUP)):
         for name in names:
             yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
@@ -208,16 +208,14 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
 
 
 def check_schedules(names: Sequence[str], context: Context, *actions: str) -> None:
-    """Raises AccessDenied unless the caller may perform the actions on all of these schedules."""
+    """Raises AccessDenied unless the caller can perform the actions on all of these schedules."""
     for name in names:
         for action in actions:
             check_user("scheduler", action, build_schedule_arn(name, context), context)
 
 
 def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may delete all other schedules. Keys of the account itself always have
-    the right.
-    """
+    """Raises AccessDenied unless the caller can delete all other schedules. Keys of the account itself always can."""
     if context.caller.principal.is_root:
         return
     rows = yield from Call(
@@ -229,7 +227,7 @@ def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
 
 
 def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operation[list[str]]:
-    """Returns a sentence for each schedule whose queue does not exist.
+    """Returns a sentence for each schedule with a missing queue.
 
     The keys of `targets` are the schedules' names.
     """
@@ -252,7 +250,7 @@ def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operati
 
 
 def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller may send the schedules' messages, as with EventBridge Scheduler."""
+    """Raises AccessDenied unless the caller can send the schedules' messages, as with EventBridge Scheduler."""
     if any(target.topic is not None for target in targets):
         check_user("penstock", "PublishEvent", ANY, context)
     queues = (target.queue for target in targets if target.queue is not None)
@@ -260,7 +258,6 @@ def authorize_targets(targets: Sequence[NewTarget], context: Context) -> Operati
 
 
 def join_warnings(*warnings: str | None) -> str | UnsetType:
-    """Returns the warnings in one text."""
     return " ".join(filter(None, warnings)) or UNSET
 
 
@@ -299,7 +296,7 @@ def list_schedules(
 ) -> Operation[SchedulePage]:
     """Returns schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX.
 
-    ListSchedules of AWS shows no messages. Therefore only the names of schedules that the caller may not read appear.
+    AWS's ListSchedules shows no messages. Therefore a schedule that the caller cannot read appears only by name.
     """
     if name_prefix and not may_be_schedule_name(name_prefix):
         return SchedulePage([])
@@ -333,7 +330,7 @@ def yield_to_others(number: int) -> Operation[None]:
 
 @needs("account", "penstock:PreviewSchedule")
 def preview_expression(request: PreviewRequest, context: Context) -> Operation[Preview]:
-    """Explains an expression and stores nothing. Raises ScheduleUnusable."""
+    """Explains an expression without storing it. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
     return to_preview(expression, now, request.count or count_previews(context))
@@ -342,9 +339,8 @@ def preview_expression(request: PreviewRequest, context: Context) -> Operation[P
 @needs("schedule", "penstock:RunSchedule", "scheduler:GetSchedule")
 @audited(lambda name, context: Act("penstock:RunSchedule", build_schedule_arn(name, context)))
 def run_schedule(name: str, context: Context) -> Operation[ShownRun]:
-    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, and ScheduleConflict if its target refuses
-    the message.
-    """
+    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, and ScheduleConflict if the target refuses
+    the message."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
     (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))

@@ -1,8 +1,8 @@
-"""Schedules as JSON documents of requests and answers.
+"""Schedules as JSON documents of requests and responses.
 
 A message stays the JSON text that the client sent. The table stores a target as `{"queue" | "topic", "body",
-"attributes", "facts"}`, from which SQL builds the message. The target of a schedule that an application created through
-SQL has `message` and `headers`.
+"attributes", "facts"}`, from which SQL builds the message. If an application created the schedule through SQL, the
+target has `message` and `headers`.
 """
 
 import json
@@ -54,7 +54,7 @@ Topic = Annotated[str, Meta(extra_json_schema={"pattern": f"^{KEY}$", "maxLength
 
 
 class NewTarget(Struct, forbid_unknown_fields=True):
-    """The message and its destination. `topic` is a routing key; the message goes to the bindings that match it."""
+    """The message and its destination. `topic` is a routing key; matching bindings get the message."""
 
     queue: Queue | None = None
     topic: Topic | None = None
@@ -92,7 +92,7 @@ class NewSchedule(Struct, forbid_unknown_fields=True):
 
 
 class SchedulePatch(Struct, forbid_unknown_fields=True):
-    """Changes of a schedule. Absent members stay as they are. `null` removes `start_at` or `end_at`."""
+    """Changes of a schedule. Absent members stay unchanged. `null` removes `start_at` or `end_at`."""
 
     cron: str | None = None
     every: str | None = None
@@ -131,9 +131,8 @@ list_counter = msgspec.json.Decoder(list[CountedTarget])
 
 
 def read_schedule(body: bytes) -> NewSchedule:
-    """Decodes the schedule of a request. Raises InvalidParameterValue or RequestEntityTooLarge, as all functions
-    below do.
-    """
+    """Decodes a request's schedule. Like all functions below, raises InvalidParameterValue or
+    RequestEntityTooLarge."""
     check_length_of_one(body)
     return decode_body(_new, body, one_counter)
 
@@ -144,19 +143,17 @@ def read_schedules(body: bytes) -> list[NewSchedule]:
 
 
 def read_patch(body: bytes) -> SchedulePatch:
-    """Returns the changes of a request."""
     check_length_of_one(body)
     return decode_body(_patch, body, one_counter)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
-    """Returns the expression of a request."""
     check_length_of_one(body)
     return decode_body(_preview, body, one_counter)
 
 
 def measure_size(schedule: NewSchedule | SchedulePatch) -> int:
-    """Returns the length of the JSON of the schedule's message."""
+    """Returns the length of the schedule's message in JSON."""
     message = schedule.target.message if isinstance(schedule.target, NewTarget) else UNSET
     return 0 if isinstance(message, UnsetType) else memoryview(message).nbytes
 
@@ -200,13 +197,13 @@ class ShownSchedule(Struct):
     rate: str | UnsetType = UNSET
     fire_at: str | UnsetType = UNSET
     warning: str | UnsetType = UNSET
-    """A text about a problem of the schedule. Only the answer to a request that writes the schedule has this member."""
+    """A problem of the schedule. Only responses to writes have this member."""
 
 
 class SchedulePage(Struct):
     """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX.
 
-    `unreadable` has the names of the schedules that the caller may list but not read.
+    `unreadable` contains the names of schedules that the caller can list but not read.
     """
 
     schedules: list[ShownSchedule]
@@ -227,7 +224,7 @@ class Synced(Struct):
 
 
 class Preview(Struct):
-    """The meaning of an expression in words, and its next times."""
+    """An expression's meaning in words, and its next times."""
 
     timezone: str
     human_readable: str
@@ -249,8 +246,7 @@ class ShownRun(Struct):
 
 class PastRun(Struct):
     """The outcome of an occurrence. `fired_at` is null if the occurrence failed or was skipped; `error` then gives
-    the reason.
-    """
+    the reason."""
 
     id: int
     schedule_name: str
@@ -263,7 +259,7 @@ class PastRun(Struct):
 
 
 class RunPage(Struct):
-    """Runs, the newest first. `next`, if present, is the `before` of the next page."""
+    """Runs, newest first. `next`, if present, is the `before` of the next page."""
 
     runs: list[PastRun]
     next: int | UnsetType = UNSET

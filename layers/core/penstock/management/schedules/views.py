@@ -43,7 +43,7 @@ def to_shown_schedule(row: StoredSchedule, count: int) -> ShownSchedule:
 
 
 def describe_problems(row: StoredSchedule, now: datetime) -> list[str]:
-    """Returns a sentence for each problem of a schedule that a client has written."""
+    """Returns a sentence for each problem of a schedule."""
     pause = describe_pause(row.when, now)
     problems = [] if pause is None else [pause]
     if row.next_fire_at is None and row.last_fired_at is None:
@@ -52,7 +52,7 @@ def describe_problems(row: StoredSchedule, now: datetime) -> list[str]:
 
 
 def describe_pause(expression: Expression, now: datetime) -> str | None:
-    """Returns a warning for a schedule that pauses when the clock is put back, or None."""
+    """Returns a warning if the schedule pauses when the clock is put back, or None."""
     at = find_pause(expression, now)
     if at is None:
         return None
@@ -63,7 +63,7 @@ def describe_pause(expression: Expression, now: datetime) -> str | None:
 
 
 def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
-    """Returns the meaning of an expression in words, and its next `count` times."""
+    """Returns an expression's meaning in words, and its next `count` times."""
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
@@ -74,7 +74,7 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
 
 
 def show_canonical_fields(expression: Expression) -> dict[str, str]:
-    """Returns the canonical form of an expression, by the name of its kind: `fire_at`, `rate` or `cron`."""
+    """Returns an expression's canonical form, by the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}
@@ -82,7 +82,7 @@ def show_canonical_fields(expression: Expression) -> dict[str, str]:
 
 
 def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
-    """Returns an occurrence of the schedule `name`. `run_id` is the id of the row."""
+    """Returns an occurrence of the schedule `name`. `run_id` is the row's id."""
     return PastRun(
         id=run_id,
         schedule_name=name,

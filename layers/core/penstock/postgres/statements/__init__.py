@@ -1,4 +1,4 @@
-"""Every SQL function that the service calls, by subject: its parameters' types, and the names of its columns.
+"""Every SQL function that the service calls, by subject: parameter types and column names.
 
-SQL itself lives in `sql/functions`. A function of Lambda imports only the modules that its action needs.
+The SQL is in `sql/functions`. A Lambda function imports only the modules that its action needs.
 """

@@ -1,4 +1,4 @@
-"""Keys and policies; sessions of the console and their audit."""
+"""Keys and policies; console sessions and their audit log."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,8 +9,7 @@ from penstock.postgres.statement import BatchStatement, Statement
 class AccessKeyRow(NamedTuple):
     """A valid access key. `sealed_secret` is encrypted with QUEUE_ENCRYPTION_KEY.
 
-    `user_name` is None for a key of the account itself. `policies` are the policies of the user. `expires_at` is None
-    for never.
+    `user_name` is None for a key of the account itself. `policies` are the user's. `expires_at` is None for never.
     """
 
     account_id: str
@@ -25,8 +24,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 class SealedKeyRow(NamedTuple):
     """A valid key that is encrypted with QUEUE_ENCRYPTION_KEY. `kind` is access or signing. A signing key has no
-    account.
-    """
+    account."""
 
     kind: str
     key_id: str
@@ -60,8 +58,6 @@ FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",), BearerKeyRow)
 
 
 class ResourceEntry(NamedTuple):
-    """The ARN of a queue or topic."""
-
     arn: str
 
 
@@ -69,7 +65,7 @@ class PolicyRow(NamedTuple):
     """The policy of entry `n` (from 1), as JSON, and the account that owns the resource. An unknown resource has no
     row.
 
-    `receiver` is the account of the queue that a subscription delivers to.
+    `receiver` is the account that owns a subscription's queue.
     """
 
     n: int
@@ -83,7 +79,7 @@ READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), P
 
 
 class CreatedKeyRow(NamedTuple):
-    """Whether the key id was free. `error` is UnknownUser or TooManyKeys."""
+    """`created` is false if the key id was taken. `error` is UnknownUser or TooManyKeys."""
 
     created: bool
     error: str | None
@@ -95,8 +91,6 @@ CREATE_KEY = Statement(
 
 
 class CreatedFirstKeyRow(NamedTuple):
-    """Whether this was the first key."""
-
     created: bool
 
 
@@ -104,7 +98,7 @@ CREATE_FIRST_KEY = Statement("queue.create_first_key", ("text", "text", "bytea",
 
 
 class KeyRow(NamedTuple):
-    """A key of a list. `kind` is access or bearer. `last_used_at` is accurate to a minute, or None for never."""
+    """A key in a list. `kind` is access or bearer. `last_used_at` is accurate to a minute, or None for never."""
 
     kind: str
     key_id: str
@@ -121,8 +115,6 @@ LIST_KEYS = Statement("queue.list_keys", (), KeyRow)
 
 
 class RevokedKeyRow(NamedTuple):
-    """Whether the key existed."""
-
     revoked: bool
 
 
@@ -130,8 +122,6 @@ REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow)
 
 
 class ExistsRow(NamedTuple):
-    """Whether the key or the user existed."""
-
     found: bool
 
 
@@ -139,8 +129,6 @@ LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), ExistsRow)
 
 
 class SetUserRow(NamedTuple):
-    """Whether the user is new."""
-
     created: bool
 
 
@@ -171,8 +159,7 @@ SET_ROLE_ACCOUNT = Statement("queue.set_role_account", ("text", "text", "text"),
 
 class RoleAccountRow(NamedTuple):
     """A database role, and its account and region in the SQL interface. `problem` has the same meaning as in
-    RoleProblemRow.
-    """
+    RoleProblemRow."""
 
     role_name: str
     account_id: str
@@ -186,8 +173,6 @@ UNSET_ROLE_ACCOUNT = Statement("queue.unset_role_account", ("text",), ExistsRow)
 
 
 class QuotaRow(NamedTuple):
-    """Whether the account has reached the limit."""
-
     reached: bool
 
 
@@ -218,8 +203,6 @@ FIND_SESSION = Statement("queue.find_console_session", ("text",), SessionRow)
 
 
 class ClosedSessionRow(NamedTuple):
-    """Whether the browser was signed in."""
-
     closed: bool
 
 
@@ -227,8 +210,6 @@ CLOSE_SESSION = Statement("queue.close_console_session", ("text",), ClosedSessio
 
 
 class WrittenAuditRow(NamedTuple):
-    """The id of the row, if one was written."""
-
     audit_id: int
 
 
@@ -240,8 +221,6 @@ WRITE_AUDIT = Statement(
 
 
 class NotedRefusalsRow(NamedTuple):
-    """The number of rows that count the refusals."""
-
     noted: int
 
 
@@ -253,7 +232,7 @@ NOTE_REFUSALS = Statement(
 
 
 class AuditRow(NamedTuple):
-    """An act of a user, or the refusals of a minute, which have an `error`, or the readings of a minute.
+    """A user action, a minute's refusals, which have an `error`, or a minute's message reads.
 
     `details` and `changes` are JSON. `actor` is None if the service required no key. `affected` is None if the number
     is unknown.
@@ -291,7 +270,7 @@ ADD_SIGNING_KEY = Statement("queue.add_signing_key", ("text", "bool", "bytea", "
 
 
 class CertificateRow(NamedTuple):
-    """A certificate as PEM."""
+    """A certificate in PEM."""
 
     certificate: str
 

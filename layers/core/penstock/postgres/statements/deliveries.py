@@ -8,7 +8,7 @@ from penstock.postgres.statement import Statement
 
 
 class NextDeliveryRow(NamedTuple):
-    """Milliseconds until the next delivery may be due; 0 means now. The answer has no row if no delivery is pending."""
+    """Milliseconds until the next delivery may be due; 0 means now. No row is returned if no delivery is pending."""
 
     wait_ms: int
 
@@ -19,9 +19,8 @@ NEXT_DELIVERY = Statement("queue.next_delivery", ("uuid",), NextDeliveryRow)
 class ClaimedDeliveryRow(NamedTuple):
     """A due delivery, leased to the caller. The policies are JSON.
 
-    `endpoint_key` names its endpoint and its account. `attempts` counts the attempts with a known outcome. `trace` is
-    the
-    trace header of the publish, if it was traced. `password` is the URL's password, which `endpoint` shows as `****`.
+    `endpoint_key` names the endpoint and its account. `attempts` counts the attempts with a known outcome. `trace` is
+    the publish's trace header, if it was traced. `password` is the URL's password, which `endpoint` shows as `****`.
     """
 
     delivery_id: int
@@ -47,10 +46,10 @@ CLAIM_DELIVERIES = Statement(
 
 
 class SettledDeliveriesRow(NamedTuple):
-    """Outcomes of the given deliveries. `lost` counts the deliveries whose lease was over.
+    """The numbers of deliveries with each outcome. `lost` counts deliveries whose lease had expired.
 
-    `paused` lists the endpoints whose pauses begin now. `failed_redrives` counts the exhausted deliveries whose
-    dead-letter queue could not take them.
+    `paused` lists the endpoints that are now paused. `failed_redrives` counts the given-up deliveries that the
+    dead-letter queue could not take.
     """
 
     delivered: int
@@ -70,7 +69,7 @@ SETTLE_DELIVERIES = Statement(
 
 
 class ExpiredDeliveriesRow(NamedTuple):
-    """Deliveries whose time was over."""
+    """The deliveries that were given up because they waited too long."""
 
     exhausted: int
     dead_lettered: int
@@ -81,12 +80,10 @@ EXPIRE_DELIVERIES = Statement("queue.expire_deliveries", ("int4",), ExpiredDeliv
 
 
 class OutgoingDeliveryRow(NamedTuple):
-    """A delivery that is pending or exhausted.
+    """A pending or given-up delivery.
 
-    `under_way` means that a process tries it now. Another process may try the delivery after `due_at_ms`.
-    `last_status` and
-    `last_error`
-    come from the last attempt. An attempt without an answer has no status.
+    `under_way` means that a process is sending it. Another process can send it after `due_at_ms`. `last_status` and
+    `last_error` come from the last attempt. An attempt without a response has no status.
     """
 
     delivery_id: int
@@ -110,8 +107,6 @@ LIST_DELIVERIES = Statement("queue.list_deliveries", ("text", "text", "int8", "i
 
 
 class RetriedDeliveryRow(NamedTuple):
-    """A delivery that will be retried."""
-
     delivery_id: int
 
 
@@ -119,7 +114,7 @@ RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeli
 
 
 class RetriedDeliveriesRow(NamedTuple):
-    """The number of deliveries that will be retried. `last_id` is the id of the last delivery if more may follow."""
+    """The number of deliveries that will be retried. `last_id` is the last delivery's id if more may follow."""
 
     retried: int
     last_id: int | None
@@ -133,7 +128,8 @@ RETRY_DELIVERIES = Statement(
 class DeliveryAttemptRow(NamedTuple):
     """An attempt to deliver. The first row has only `looked_at`, and the id from which the search continues.
 
-    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `answer` is the beginning of the answer.
+    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `answer` is the beginning of the
+    response.
     """
 
     attempt_id: int | None
@@ -160,7 +156,7 @@ LIST_DELIVERY_ATTEMPTS = Statement(
 
 
 class DeliveryEndpointRow(NamedTuple):
-    """Results of an endpoint among the newest attempts of its account.
+    """An endpoint's results among the newest attempts of its account.
 
     `waiting` counts a paused endpoint's deliveries, up to 10,001.
     """
@@ -181,12 +177,12 @@ LIST_DELIVERY_ENDPOINTS = Statement("queue.list_delivery_endpoints", ("text", "i
 
 
 class FailedEndpointRow(NamedTuple):
-    """An endpoint that is paused or fails, or to which deliveries were given up. `given_up` counts the given-up
-    deliveries that are kept.
+    """An endpoint that is paused, fails, or has given-up deliveries. `given_up` counts the given-up deliveries that
+    are kept.
 
     `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint. `failing_since`
-    is the first failure of an endpoint that has answered no attempt since then, or None. `retried` counts its
-    deliveries that are tried again.
+    is the time of the first failure since the last response, or None. `retried` counts the endpoint's deliveries that
+    are being retried.
     """
 
     endpoint: str
@@ -204,8 +200,6 @@ LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4"
 
 
 class KnownEndpointRow(NamedTuple):
-    """Whether the endpoint or the pause existed."""
-
     known: bool
 
 
@@ -214,9 +208,8 @@ RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", 
 
 
 class TestTargetRow(NamedTuple):
-    """The target of a test event to a URL: a subscription to a topic, or a binding. `raw` means that the message has
-    no envelope.
-    """
+    """The target of a test event to a URL: a topic's subscription, or a binding. `raw` means that the message has
+    no envelope."""
 
     topic_arn: str | None
     signature_version: str | None

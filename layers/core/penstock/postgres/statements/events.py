@@ -6,9 +6,9 @@ from penstock.postgres.statement import Statement
 
 
 class PublishedEventRow(NamedTuple):
-    """A message that an event put into the queue `arn`, or the error that prevented it.
+    """A message that an event created in the queue `arn`, or the error that prevented it.
 
-    The last row has no ARN. The `id` of the last row is the number of URLs that the event reached.
+    The last row has no ARN; its `id` is the number of URLs that the event reached.
     """
 
     arn: str | None
@@ -45,8 +45,6 @@ BIND = Statement(
 
 
 class UnboundRow(NamedTuple):
-    """Whether the binding existed."""
-
     removed: bool
 
 

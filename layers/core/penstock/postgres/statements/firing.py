@@ -22,10 +22,8 @@ NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class NextLaterScheduleRow(NamedTuple):
-    """Milliseconds until the next schedule or retry becomes due. Schedules and retries that are already due do not
-    count. None means
-    never.
-    """
+    """Milliseconds until the next schedule or retry becomes due, except those that are already due. None means
+    never."""
 
     ms: int | None
 
@@ -72,7 +70,7 @@ SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]")
 class FiredRow(NamedTuple):
     """The outcome of a schedule's occurrences. `outcome` is done, failed, busy or unsigned.
 
-    `detail` is the reason of a failure, or the signature version that the topic messages need.
+    `detail` is the reason for a failure, or the signature version that the topic messages need.
     """
 
     schedule_id: int

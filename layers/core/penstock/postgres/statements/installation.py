@@ -12,13 +12,11 @@ class CountRow(NamedTuple):
 
 
 class FlagRow(NamedTuple):
-    """The truth value that a function returns."""
-
     flag: bool
 
 
 class SecretRow(NamedTuple):
-    """A secret of the installation, either the existing secret or the new secret."""
+    """A secret of the installation, existing or new."""
 
     value: bytes
 
@@ -37,7 +35,7 @@ CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), C
 
 
 class QueueCountsRow(NamedTuple):
-    """A queue's messages by state, and the age of its oldest waiting message, which is 0 for an empty queue."""
+    """A queue's messages by state, and the oldest waiting message's age. An empty queue has the age 0."""
 
     account_id: str
     region: str
@@ -63,8 +61,8 @@ STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), Mea
 class MinutesRow(NamedTuple):
     """The number of rows of queue.activity that were added to minutes, and the number of queues in these rows.
 
-    `unjudged` is the number of events of the SQL interface that filters could not judge, and `unjudged_key` is the
-    routing key of one of these events.
+    `unjudged` is the number of events of the SQL interface that filters could not judge, and `unjudged_key` is one
+    such event's routing key.
     """
 
     calls: int
@@ -77,7 +75,7 @@ STORE_MINUTES = Statement("queue.store_minutes", ("int4", "int4", "int4"), Minut
 
 
 class MeasurementRow(NamedTuple):
-    """The last measurement of a queue, and its age in seconds. A row without ARN describes all other queues."""
+    """A queue's last measurement, and its age in seconds. A row without ARN describes all other queues."""
 
     arn: str | None
     visible: int
@@ -94,9 +92,8 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label` distinguishes gauges of one name. `label` is empty if the name has only
-    one gauge.
-    """
+    """A gauge of the installation. `label` distinguishes gauges with the same name. It is empty if the name has
+    only one gauge."""
 
     name: str
     label: str
@@ -107,10 +104,10 @@ READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
 
 
 class ServerRow(NamedTuple):
-    """The database's server. Columns that the service's role may not see are None.
+    """The database's server. Columns that the service's role cannot see are None.
 
     `migrations` are numbers. `sees_sessions` means that the role sees sessions of other roles, so `snapshot_seconds`
-    covers these sessions.
+    includes these sessions.
     """
 
     server_version: str
@@ -128,8 +125,6 @@ READ_SERVER = Statement("queue.read_server", (), ServerRow)
 
 
 class DeletedQueueRow(NamedTuple):
-    """A given ARN whose queue no longer exists."""
-
     arn: str
 
 
@@ -155,7 +150,7 @@ QUEUES_WITH_LEFTOVER_ROWS = Statement("queue.queues_with_leftover_rows", ("int4[
 
 
 class ProblemRow(NamedTuple):
-    """A problem that `penstock doctor` names, and its subject."""
+    """A problem that `penstock doctor` reports, and its subject."""
 
     subject: str
     problem: str

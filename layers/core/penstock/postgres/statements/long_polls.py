@@ -6,8 +6,6 @@ from penstock.postgres.statement import Statement
 
 
 class WatchedQueueRow(NamedTuple):
-    """A queue that was registered."""
-
     arn: str
 
 
@@ -17,7 +15,7 @@ WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), Wat
 class PolledQueueRow(NamedTuple):
     """A queue that may have messages.
 
-    The last row describes all queues. No queue has a message before `wait_ms`, unless a commit changes `snapshot`.
+    The last row describes all queues. No queue gets a message within `wait_ms`, unless a commit changes `snapshot`.
     """
 
     arn: str | None
@@ -38,7 +36,7 @@ READY_QUEUES = Statement("queue.ready_queues", ("text[]",), ReadyQueueRow)
 
 
 class PollSlotRow(NamedTuple):
-    """A slot in which a request of a function may wait, counted from 1."""
+    """A slot in which a function's request can wait, counted from 1."""
 
     slot: int
 

@@ -7,15 +7,13 @@ from penstock.postgres.statement import JsonObject, Statement
 
 
 class MappingResultRow(NamedTuple):
-    """The stored mapping, or an error. MappingExists comes with the other mapping."""
+    """The stored mapping, or an error. MappingExists is returned with the existing mapping."""
 
     error: str | None
     mapping: JsonObject | None
 
 
 class MappingRow(NamedTuple):
-    """A mapping."""
-
     mapping: JsonObject
 
 
@@ -48,7 +46,7 @@ class ClaimedMappingRow(NamedTuple):
     """A mapping that the caller polls for, and the database's time in milliseconds since 1970.
 
     `next_end_ms` is the number of milliseconds until the first registration of another process ends, or None. A single
-    row without a mapping says that other processes poll for all mappings.
+    row without a mapping means that other processes poll for all mappings.
     """
 
     mapping_id: UUID | None
@@ -62,7 +60,7 @@ READ_MAPPINGS = Statement("queue.read_mappings", ("uuid[]",), MappingRow)
 
 
 class UserPoliciesRow(NamedTuple):
-    """The policies of a user, which are names of built-in policies, or JSON."""
+    """A user's policies: names of built-in policies, or JSON."""
 
     policies: list[str] | None
 
@@ -71,7 +69,7 @@ USER_POLICIES = Statement("queue.user_policies", ("text", "text"), UserPoliciesR
 
 
 class ReportedMappingRow(NamedTuple):
-    """Whether the mapping has kept this revision."""
+    """Whether the mapping still has this revision."""
 
     known: bool
 
@@ -80,8 +78,6 @@ REPORT_MAPPING = Statement("queue.report_mapping", ("uuid", "int8", "text", "tex
 
 
 class CountedMappingsRow(NamedTuple):
-    """The number of mappings that still exist."""
-
     known: int
 
 

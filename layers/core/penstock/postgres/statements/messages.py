@@ -1,4 +1,4 @@
-"""The most frequent calls. Entries go in, and rows with the number of their entry come out."""
+"""The most frequent calls. They take entries, and return rows with the number of the entry."""
 
 from binascii import a2b_hex
 from typing import NamedTuple, TypeAlias
@@ -7,7 +7,7 @@ from penstock.postgres.statement import BatchStatement, Statement
 
 
 class ReceiptHandle(NamedTuple):
-    """The content of a receipt handle. `nonce` is 0 for a message without a nonce. `message_id` has 16 bytes."""
+    """The fields of a receipt handle. `nonce` is 0 for a message without a nonce. `message_id` has 16 bytes."""
 
     queue_id: int
     shard: int
@@ -18,14 +18,13 @@ class ReceiptHandle(NamedTuple):
     message_id: bytes
 
 
-# A ReceiptHandle, or its fields as a plain tuple, which takes a third of the time to create.
+# A ReceiptHandle, or its fields as a plain tuple, which is created in a third of the time.
 HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
 
 
 class SendEntry(NamedTuple):
-    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes` counts
-    all three.
-    """
+    """A message to store. `body`, `attributes` and `system` are UTF-8, and the last two are JSON. `size_bytes`
+    counts all three."""
 
     queue_arn: str
     message_id: bytes
@@ -59,7 +58,7 @@ class SentRow(NamedTuple):
 
 
 class ReceivedRow(NamedTuple):
-    """A received message. The first row of an answer is its header, with `error` and the queue's `wait_seconds`."""
+    """A received message. The first row of a result is its header, with `error` and the queue's `wait_seconds`."""
 
     error: str | None
     wait_seconds: int | None
@@ -80,7 +79,7 @@ class ReceivedRow(NamedTuple):
 
     @property
     def handle(self) -> HandleFields:
-        """The content of the message's receipt handle."""
+        """Returns the fields of the message's receipt handle."""
         identity = a2b_hex(self.message_id.replace("-", ""))
         return (
             self.queue_id, self.shard, self.pos, self.id, self.receive_count, self.nonce or 0, identity
@@ -88,7 +87,7 @@ class ReceivedRow(NamedTuple):
 
 
 class DeletedRow(NamedTuple):
-    """The outcome of the receipt handle of entry `n`: deleted, gone, expired or no_queue."""
+    """The outcome of entry `n`'s receipt handle: deleted, gone, expired or no_queue."""
 
     n: int
     outcome: str
@@ -108,7 +107,7 @@ class VisibilityEntry(NamedTuple):
 
 
 class ChangedRow(NamedTuple):
-    """The outcome of the receipt handle of entry `n`: changed, gone, expired, too_long or no_queue."""
+    """The outcome of entry `n`'s receipt handle: changed, gone, expired, too_long or no_queue."""
 
     n: int
     outcome: str
@@ -120,8 +119,8 @@ class TransactedRow(NamedTuple):
 
     `kind` is send, schedule or publish. A schedule has no ARN and no id; `detail` is the name of the schedule that
     stores the message. A publish has a row for each queue that the event reached, and a row without ARN whose `id` is
-    the number of deliveries. A refused transaction has one row with `error` and `detail`, whose `n` is the number of
-    the refused receipt handle (StaleReceipt) or message.
+    the number of deliveries. A refused transaction has one row with `error` and `detail`. Its `n` is the number of the
+    refused receipt handle (StaleReceipt) or message.
     """
 
     kind: str
@@ -140,11 +139,11 @@ MESSAGE_TYPES = (
 SEND_MESSAGES = BatchStatement(
     "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
 )
-# The call is refused (LONG_MESSAGE) if a message has more bytes than the last argument, unless that is null.
+# The call is refused (LONG_MESSAGE) if a message has more bytes than the last argument, unless it is null.
 RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )
-# The same call, limited so that the messages for one receiver fit into an answer.
+# The same call, limited so that each receiver's messages fit into a response.
 RECEIVE_ANSWER = Statement(
     "queue.receive_answer",
     ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),

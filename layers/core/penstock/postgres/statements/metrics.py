@@ -1,4 +1,4 @@
-"""The results of the metrics job, events in queues by the minute, and further facts for verdicts."""
+"""The metrics job's results, events in queues by the minute, and further facts for verdicts."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,10 +9,8 @@ from penstock.postgres.statement import Statement
 class MetricsRow(NamedTuple):
     """A window of a queue, or of a message group. `latencies` is JSON, by measure.
 
-    The first row of an answer describes all windows. That row has only sums, latencies, `hot_groups` as JSON (None
-    for
-    a group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job
-    measures
+    The first row of a result describes all windows. It has only sums, latencies, `hot_groups` as JSON (None for a
+    group), and the end and `computed_at` of the newest stored window (None if no window is stored). The job measures
     `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
     """
 
@@ -50,9 +48,8 @@ class QueueHistoryRow(NamedTuple):
     """An hour of a queue. `finished` counts messages that left the queue in any way. `lag_...` covers the time from
     sending to deletion.
 
-    The first row has no `starts_at`. The `ends_at` of this row is the time when the job last ended without an error
-    (None for never). The
-    row's `depth` is 1 if the queue keeps a history, and 0 otherwise.
+    The first row has no `starts_at`. Its `ends_at` is the time when the job last succeeded (None for never), and its
+    `depth` is 1 if the queue keeps a history, and 0 otherwise.
     """
 
     starts_at: datetime | None
@@ -71,12 +68,12 @@ READ_QUEUE_HISTORY = Statement(
 
 
 class LagRow(NamedTuple):
-    """A queue's lag and its forecast. `latencies`: JSON, by measure. `outlook`: JSON, how the forecast was made
-    (`outlook`) and the events expected within days (`warnings`), with the names of queue.metrics_forecast.
+    """A queue's lag and its forecast. `latencies` is JSON, by measure. `outlook` is JSON: how the forecast was made
+    (`outlook`) and the events expected within days (`warnings`), with the names in queue.metrics_forecast.
 
-    The first row of an answer describes the installation. That row has only `from_at` and `to_at`, the time of the
-    latencies of all rows, the end of the job's last run (`computed_at`), and latencies. Other rows have all columns
-    except the first two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
+    The first row of a result describes the installation. It has only the time of all rows' latencies (`from_at` and
+    `to_at`), the end of the job's last run (`computed_at`), and latencies. Other rows have all columns except the
+    first two. The job's results are None for a queue that was idle; `drain_seconds` is None for never.
     """
 
     name: str
@@ -103,7 +100,7 @@ READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"),
 
 
 class LagHeatRow(NamedTuple):
-    """Times from sending to deletion of the messages that a queue deleted in one time slot."""
+    """The times from sending to deletion of the messages that a queue deleted in one time slot."""
 
     name: str
     slot: datetime
@@ -121,9 +118,7 @@ READ_LAG_HEAT = Statement(
 class HotGroupRow(NamedTuple):
     """One of the busiest message groups, and its queue.
 
-    `arrivals_of_all` counts the arrivals of all queues of the request. `arrivals_of_all` is None if no window of a
-    queue is
-    stored.
+    `arrivals_of_all` counts the arrivals of all queues in the request. It is None if no window of a queue is stored.
     """
 
     name: str
@@ -140,8 +135,6 @@ READ_HOT_GROUPS = Statement(
 
 
 class BusiestQueueRow(NamedTuple):
-    """One of the busiest queues."""
-
     name: str
     arrivals: int
     greatest_depth: int
@@ -156,7 +149,7 @@ READ_BUSIEST_QUEUES = Statement(
 
 # --- minutes ---------------------------------------------------------------------------------------------------------
 class MinuteRow(NamedTuple):
-    """A minute of the n-th given queue; the other columns are the fields of `verdicts.Minute`."""
+    """A minute of the n-th given queue. The other columns are the fields of `verdicts.Minute`."""
 
     n: int
     starts_at: datetime
@@ -179,10 +172,9 @@ READ_MINUTES = Statement("queue.read_minutes", ("text[]", "timestamptz", "timest
 class VerdictFactsRow(NamedTuple):
     """Facts about the n-th given queue at `read_at`.
 
-    `measured_at` and the columns after this column: None if the queue was never measured; `oldest_at` also for an
-    empty queue.
-    `retention_at`, `never_catches_up`: forecasts of the metrics job. `stopped_mapping`: why an event source mapping was
-    stopped. `failing_since`, `failing_result`: of a failing mapping.
+    `measured_at` and the later columns are None if the queue was never measured; `oldest_at` is also None for an empty
+    queue. `retention_at` and `never_catches_up` are forecasts of the metrics job. `stopped_mapping` is the reason why
+    an event source mapping was stopped. `failing_since` and `failing_result` describe a failing mapping.
     """
 
     n: int

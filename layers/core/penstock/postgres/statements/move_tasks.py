@@ -7,7 +7,7 @@ from penstock.postgres.statement import Statement
 
 
 class StartedTaskRow(NamedTuple):
-    """The task, or the error that prevented the task. The error's `detail` is the parameter concerned."""
+    """The task, or the error that prevented it. The error's `detail` is the wrong parameter."""
 
     task_id: str | None
     error: str | None
@@ -23,10 +23,10 @@ START_MOVE_TASK = Statement(
 
 
 class ListedTaskRow(NamedTuple):
-    """A move task. The first row of an answer is a header. Only its `error` may be set.
+    """A move task. The first row of a result is a header. Only its `error` can be set.
 
-    `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None if the task
-    has no limit.
+    `destination_arn` is None if each message returns to its source queue. `maximum_per_second` is None if the task has
+    no limit.
     """
 
     error: str | None
@@ -44,7 +44,7 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), ListedTas
 
 
 class CancelledTaskRow(NamedTuple):
-    """The number of messages that the task had moved, or an error whose `detail` is the parameter concerned."""
+    """The number of messages that the task had moved, or an error whose `detail` is the wrong parameter."""
 
     moved: int | None
     error: str | None
@@ -55,8 +55,6 @@ CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), Cancell
 
 
 class RunningTaskRow(NamedTuple):
-    """A running task."""
-
     task_id: UUID
 
 
@@ -76,9 +74,8 @@ RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)
 class MoveTaskRow(NamedTuple):
     """A task with all its facts. `state` is running, waiting, completed, cancelled or failed. `filter` is JSON.
 
-    `ids` has the ids of the first 1,000 selected messages. `skipped` counts selected messages that are in flight,
-    delayed,
-    or without a target queue.
+    `ids` contains the first 1,000 selected ids. `skipped` counts selected messages that are in flight, delayed, or
+    without a target queue.
     """
 
     task_id: str

@@ -9,7 +9,7 @@ from penstock.postgres.statement import Statement
 class CreatedQueueRow(NamedTuple):
     """The queue, either new or existing (`created` is False), or an error.
 
-    The `detail` of an error is the attribute that differs, or the seconds until the name of a deleted queue is free.
+    An error's `detail` is the attribute that differs, or the seconds until a deleted queue's name is free.
     """
 
     arn: str
@@ -47,8 +47,6 @@ DESCRIBE_QUEUE = Statement("queue.describe_queue", ("text", "bool"), QueueRow)
 
 
 class ListedQueueRow(NamedTuple):
-    """A queue of a list."""
-
     name: str
     fifo: bool
     created_at_ms: int
@@ -58,8 +56,6 @@ LIST_QUEUES = Statement("queue.list_queue_page", ("text", "text", "text", "text"
 
 
 class QueueErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 
@@ -81,7 +77,7 @@ PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
 
 
 class TaggedQueueRow(NamedTuple):
-    """None, or the error that prevented the change. `detail` is the queue's name."""
+    """The error that prevented the change, or None. `detail` is the queue's name."""
 
     error: str | None
     detail: str | None
@@ -92,7 +88,7 @@ UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
 
 
 class ReplacedPolicyRow(NamedTuple):
-    """Whether the old policy was unchanged and was replaced."""
+    """`replaced` is false if another request changed the old policy."""
 
     replaced: bool
     error: str | None
@@ -118,9 +114,8 @@ LIST_DEAD_LETTER_SOURCES = Statement(
 class OverviewRow(NamedTuple):
     """The last counts of a queue. A row without name describes all queues of an account together.
 
-    Only that row has `queues` and `measured`, the number of the account's queues and the number of measured queues.
-    `dead_letters` counts the messages in dead-letter queues in that row; in other rows it is 1 for a dead-letter
-    queue.
+    Only that row has `queues` and `measured`, the number of the account's queues and of the measured queues. In that
+    row `dead_letters` counts the messages in dead-letter queues; in other rows it is 1 for a dead-letter queue.
     """
 
     name: str | None
@@ -180,8 +175,6 @@ LIST_RECEIVERS = Statement("queue.list_receivers", ("text", "int4"), ReceiverRow
 
 
 class NotedRow(NamedTuple):
-    """The number of receivers that were recorded."""
-
     noted: int
 
 

@@ -19,8 +19,6 @@ PUT_SCHEDULE_GROUP = Statement(
 
 
 class GroupRow(NamedTuple):
-    """A schedule group."""
-
     schedule_group: JsonObject
 
 
@@ -31,8 +29,6 @@ LIST_SCHEDULE_GROUPS = Statement(
 
 
 class GroupErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 

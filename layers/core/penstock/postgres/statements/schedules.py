@@ -37,9 +37,7 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. The value is also true if this request of `drop_schedule_once` has deleted the
-    schedule before.
-    """
+    """Whether the schedule existed. Also true if this request of `drop_schedule_once` has already deleted it."""
 
     dropped: bool
 
@@ -77,7 +75,7 @@ class FiredMessage(TypedDict):
 
 
 class FiredScheduleRow(NamedTuple):
-    """An occurrence that was fired out of turn, or an error if no message was sent."""
+    """An occurrence that was fired outside the schedule, or an error if no message was sent."""
 
     scheduled_for: datetime
     fired_at: datetime
@@ -92,7 +90,7 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 class ScheduleRunRow(NamedTuple):
     """An occurrence. `fired_at` is None if the occurrence failed or was skipped; `error` gives the reason.
 
-    A schedule without such an occurrence has one row, all of whose columns are empty.
+    A schedule without an occurrence has one row with empty columns.
     """
 
     run_id: int | None
@@ -139,7 +137,7 @@ READ_CALENDAR = Statement("queue.read_calendar", ("text", "text", "text", "times
 
 
 class MissedRunRow(NamedTuple):
-    """An occurrence that did not fire, and why."""
+    """An occurrence that did not fire, and the reason."""
 
     name: str
     scheduled_for: datetime

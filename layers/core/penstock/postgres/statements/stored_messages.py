@@ -30,8 +30,6 @@ PEEK_MESSAGES = Statement(
 
 
 class DeletedIdRow(NamedTuple):
-    """The public id of a message that was deleted."""
-
     id: int
 
 
@@ -39,8 +37,6 @@ DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow)
 
 
 class NewVisibilityRow(NamedTuple):
-    """The time when the message becomes visible."""
-
     visible_at_ms: int
 
 
@@ -50,7 +46,7 @@ CHANGE_VISIBILITY_BY_ID = Statement(
 
 
 class ArchivedRow(NamedTuple):
-    """A deleted message of the archive. `attributes` and `system` are JSON."""
+    """A deleted message in the archive. `attributes` and `system` are JSON."""
 
     archive_id: int
     public_id: int
@@ -69,12 +65,11 @@ READ_ARCHIVE = Statement(
 
 
 class FoundRow(NamedTuple):
-    """A message that passes a filter. The last row is not a message: all its columns except the last three are None.
+    """A message that matches a filter. In the last row all columns except the last three are None.
 
     `receive_count` counts receives in this queue, and `total_receive_count` counts receives in all queues.
-    `source_arn` is the queue that a
-    dead letter came from. `looked_at` counts the examined messages, `messages` counts all messages, and `next` says
-    where the search continues.
+    `source_arn` is the queue that a dead letter came from. `looked_at` counts the examined messages, `messages` counts
+    all messages, and `next` says where the search continues.
     """
 
     public_id: int
@@ -102,12 +97,11 @@ SEARCH_MESSAGES = Statement(
 
 
 class FailureRow(NamedTuple):
-    """A sample of a group of messages, with the common features of the group. The last row of an answer has no group.
+    """A sample of a group of messages, with the common features of the group. The last row of a result has no group.
 
-    `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when the first and the
-    last message entered the queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other
-    columns are as in
-    `FoundRow`.
+    `group_messages` counts the group's messages. `oldest_ms` and `newest_ms` are the times when its first and last
+    messages entered the queue. `body` has the first 16,384 characters; `body_length` counts all bytes. The other
+    columns are as in `FoundRow`.
     """
 
     group_number: int

@@ -14,4 +14,4 @@ The package `penstock.scheduler.firing` fires schedules.
 """
 
 SCHEDULES = "schedules"
-"""The name that schedules have in NOTIFY, where queues have their ARN (see queue.wake_schedules)."""
+"""The name of schedules in NOTIFY, in place of a queue's ARN (queue.wake_schedules)."""

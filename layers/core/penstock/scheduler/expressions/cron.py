@@ -4,11 +4,11 @@ fields with the year last.
     crontab  [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-The result is a `Cron`: sets of values, which next_time.py evaluates. The parser accepts only these fields. Croniter
-would also accept a seventh field, `R`, `H` and `@daily`.
+The result is a `Cron`: sets of values, which next_time.py evaluates. No other fields are accepted, although croniter
+supports a seventh field, `R`, `H` and `@daily`.
 
-The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql. If you change a rule, change
-it in both places; test_schedule_expressions compares the results.
+queue.parse_cron.sql and queue.next_cron_fires.sql implement the same rules for the SQL interface. Change a rule in
+both places; test_schedule_expressions compares the results.
 """
 
 from dataclasses import dataclass
@@ -150,7 +150,7 @@ def _split_aws(text: str) -> list[Part]:
 
 
 def _check_question_mark(day_of_month: Part, day_of_week: Part) -> None:
-    """Checks a rule of AWS: a value or `*` in one of the two fields requires `?` in the other."""
+    """Raises an error unless `?` is in exactly one of the two fields, as AWS requires."""
     question_marks = (day_of_month.text == "?") + (day_of_week.text == "?")
     if question_marks == 1:
         return

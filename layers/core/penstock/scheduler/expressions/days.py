@@ -1,4 +1,4 @@
-"""Finds the days of a month that a cron expression names: numbers, weekdays, and AWS's `L`, `W` and `#`.
+"""Finds the days of a month that a cron expression selects: numbers, weekdays, and AWS's `L`, `W` and `#`.
 
     L       the last day of the month; in day-of-week the last of the week, Saturday
     L-3     the third day before the last        LW      the last weekday (Monday to Friday) of the month
@@ -6,8 +6,8 @@
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
 Source: "Cron-based schedules" (EventBridge Scheduler User Guide). AWS accepts `L-3` and `LW` but does not document
-them. If both fields are restricted, a day in either field counts (crontab, POSIX). AWS refuses such an expression. The
-counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
+them. If both fields are restricted, a day in either field counts (crontab, POSIX); AWS refuses such an expression. The
+SQL counterparts are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
 from calendar import monthrange
@@ -58,7 +58,7 @@ class MonthDays:
 
 @dataclass(frozen=True, slots=True)
 class WeekDays:
-    """The day-of-week field. 0 is Sunday, in the cron of AWS and of the REST API."""
+    """The day-of-week field. 0 is Sunday, in AWS's cron and the REST API's."""
 
     days: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -100,7 +100,7 @@ class Days:
 
 @lru_cache(maxsize=1024)
 def list_days(days: Days, year: int, month: int) -> tuple[int, ...]:
-    """Returns the days of a month that either field names, in order."""
+    """Returns a month's days that either field selects, in order."""
     parts = [part for part in (days.of_month, days.of_week) if part]
     if not parts:
         return tuple(range(1, monthrange(year, month)[1] + 1))

@@ -1,4 +1,5 @@
-"""English descriptions, such as "At 09:00, Monday through Friday, America/New_York". cron-descriptor describes cron."""
+"""Describes expressions in English: "At 09:00, Monday through Friday, America/New_York". cron-descriptor describes
+cron."""
 
 import re
 from datetime import datetime, tzinfo
@@ -11,7 +12,7 @@ _AWS_WEEKDAY = re.compile(r"(?<![#/])[1-7]", re.ASCII)
 
 
 def describe_cron(canonical: str, timezone: str) -> str:
-    """Returns the description of a cron expression of AWS or of the REST API."""
+    """Describes a cron expression of AWS or the REST API."""
     fields = canonical
     if canonical.startswith("cron("):
         fields = _name_weekdays(canonical[5:-1])
@@ -31,7 +32,7 @@ def _name_weekdays(fields: str) -> str:
 
 
 def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
-    """Returns `Once at 2027-01-31 09:00:00 UTC`, in the time of the zone."""
+    """Returns `Once at 2027-01-31 09:00:00 UTC`, in the zone's time."""
     local = instant.astimezone(zone).replace(tzinfo=None)
     return f"Once at {local}{_describe_zone(timezone) or ' UTC'}"
 
@@ -49,7 +50,7 @@ def _describe_zone(timezone: str) -> str:
 def _describe_by_library(fields: str) -> str:
     from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
 
-    # The locale is explicit, since the library would otherwise use the process's locale.
+    # The locale is explicit, because the library would otherwise use the process's locale.
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))

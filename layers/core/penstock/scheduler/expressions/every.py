@@ -1,4 +1,4 @@
-"""Converts `every` to cron. The number divides the next unit, so that the times are the same every day.
+"""Converts `every` to cron. The number divides the next unit, so the times are the same every day.
 
 30s  */30 * * * * *        6h  0 */6 * * * 5m   */5 * * * *           1d  0 0 * * * The counterpart in SQL is
 queue.parse_every.sql.
@@ -64,7 +64,8 @@ def _explain_indivisible(unit: str) -> str:
 
 
 def _find_closest(number: int, unit: str) -> str | None:
-    """Returns the same duration in the largest possible unit, or the next smaller number that divides the next unit."""
+    """Returns the same duration in the largest possible unit, or the next smaller number that divides the next
+    unit."""
     if number == 0:
         return None
     for larger, seconds in reversed(_SECONDS.items()):
@@ -75,7 +76,7 @@ def _find_closest(number: int, unit: str) -> str | None:
 
 
 def _find_wrong_place(text: str) -> tuple[int, int]:
-    """Returns the position and the length of the text's end from its first wrong character."""
+    """Returns position and length of the text from its first wrong character to its end."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
     start = digits + (1 if known else 0)
@@ -83,7 +84,7 @@ def _find_wrong_place(text: str) -> tuple[int, int]:
 
 
 def _suggest_every(text: str) -> str | None:
-    """Returns a correction of the wrong text: `5 minutes` and `5` become 5m. Returns None if no correction is known."""
+    """Returns the corrected text, or None if no correction is known. `5 minutes` and `5` become 5m."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None

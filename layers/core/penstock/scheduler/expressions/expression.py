@@ -10,8 +10,8 @@
     at         at(2027-01-31T09:00:00)    at(2027-01-31T09:00:00)
 
 A schedule skips a local time that does not exist, and fires once at a time that occurs twice (zones.py). No schedule
-fires after 2199. The counterparts in SQL are queue.parse_schedule.sql and queue.next_fires.sql;
-test_schedule_expressions compares the two.
+fires after 2199. The SQL counterparts are queue.parse_schedule.sql and queue.next_fires.sql; test_schedule_expressions
+compares the results.
 """
 
 from collections.abc import Callable
@@ -42,12 +42,11 @@ class Expression:
     timezone: str
 
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
-        """Returns the first time strictly after `instant`, in UTC and whole seconds, or None if there is no further
-        time.
+        """Returns the first time strictly after `instant`, in UTC and whole seconds, or None after the last time.
 
-        Both times are aware. Only rates need `anchor`, which is their first time: StartDate, or the time when the
-        schedule was created, without its fraction of a second. Without `anchor` a rate counts from `instant`. Raises
-        ScheduleInvalid if a row contains no expression or an unknown zone.
+        Both times are aware. Only rates need `anchor`, their first time: StartDate, or the schedule's creation time
+        without the fraction of a second. Without `anchor` a rate counts from `instant`. Raises ScheduleInvalid if a
+        row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -72,7 +71,7 @@ class Expression:
 
     @property
     def is_one_shot(self) -> bool:
-        """Returns whether the expression names one moment."""
+        """Returns whether the expression is one moment."""
         return self.form in _ONE_SHOTS
 
 
@@ -84,7 +83,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """Parses the expression of a REST schedule, which has exactly one form. Raises ScheduleInvalid."""
+    """Parses a REST schedule's expression, which has exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -103,7 +102,7 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def read_stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """Returns the expression of a row without checks. Errors appear only when the expression is evaluated."""
+    """Returns a row's expression without checks. Errors appear only when the expression is evaluated."""
     return Expression(form, written, canonical, timezone)
 
 
@@ -119,7 +118,7 @@ def list_occurrences(
 
 
 def find_pause(expression: Expression, now: datetime) -> datetime | None:
-    """Returns the time at which an hourly schedule pauses because the clock is put back (`zones`)."""
+    """Returns when an hourly schedule pauses because the clock is put back (`zones`), or None."""
     if expression.form == "rate" or expression.is_one_shot:
         return None
     found = find_clock_set_back(find_zone(expression.timezone), now)
@@ -128,9 +127,8 @@ def find_pause(expression: Expression, now: datetime) -> datetime | None:
     change, length = found
 
     def fires(number: int) -> bool:
-        """Returns whether the expression fires in this span, which is as long as the clock change; span 0 begins with
-        the change.
-        """
+        """Returns whether the expression fires in this span. Each span is as long as the clock change; span 0
+        starts with the change."""
         start = change + number * length
         following = expression.next_after(start - timedelta(seconds=1))
         return following is not None and following < start + length

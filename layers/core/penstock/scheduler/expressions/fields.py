@@ -1,8 +1,8 @@
 """Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
-Guide). This module replaces croniter's parser, because errors of that parser have no positions, and it reads `30-30` as
-the whole field. The counterpart in SQL is queue.cron_values.sql.
+Guide). croniter's own parser is not used, because its errors have no positions and it reads `30-30` as the whole
+field. The SQL counterpart is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,11 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field and the values that it allows.
+    """A field and its allowed values.
 
-    `top` is the last value of `*` and of steps. The field of weekdays is the only field with a `top` below `high`,
-    since crontab's Sunday is 0 and 7.
-    `turns` means that the first value follows the last value, so the suggestion for `24` is `0`. `wraps` means that
-    the range `FRI-MON` is valid, as on AWS.
+    `top` is the last value of `*` and of steps. Only weekdays have a `top` below `high`, because crontab's Sunday is 0
+    and 7. `turns` means that the first value follows the last one, so the suggestion for `24` is `0`. `wraps` means
+    that the range `FRI-MON` is valid, as on AWS.
     """
 
     name: str
@@ -34,7 +33,7 @@ class Field:
 
     @property
     def allowed(self) -> str:
-        """Returns `0 to 59` or `1 to 12 or JAN to DEC` for the text of an error."""
+        """Returns `0 to 59` or `1 to 12 or JAN to DEC` for error texts."""
         names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
         return f"{self.low} to {self.high}{names}"
 
@@ -55,7 +54,7 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def parse_values(field: Field, part: Part) -> frozenset[int]:
-    """Returns the values that a field's text names. Sunday stays 0 or 7, as written."""
+    """Returns the values in a field's text. Sunday stays 0 or 7, as written."""
     return frozenset(value for item in part.split(",") for value in list_values(field, item))
 
 
@@ -91,7 +90,7 @@ def _list_range(field: Field, span: Part, low: Part, highs: list[Part], step: in
 
 
 def parse_value(field: Field, part: Part) -> int:
-    """Parses a number within the field's limits, or the name of a number."""
+    """Parses a number within the field's limits, or a name."""
     text = part.text.upper()
     if text in field.names:
         return field.names.index(text) + field.low

@@ -1,7 +1,7 @@
-"""Errors of expressions, with their position, a suggestion and examples.
+"""Errors of expressions, with position, suggestion and examples.
 
-Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` turns it into `ScheduleInvalid`, whose
-suggestion is a whole expression that parses. The error has no suggestion if a suggestion might be wrong.
+Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` converts it to `ScheduleInvalid`, which
+suggests a whole expression that parses. Without a certain correction the error has no suggestion.
 """
 
 import re
@@ -21,8 +21,8 @@ _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
     """An expression or time zone is not valid.
 
-    `position` is the wrong character of the text, from 0; it is None if the whole text is wrong. `suggestion` is the
-    whole expression that the client probably meant, or None if that is unknown.
+    `position` is the wrong character's, from 0, or None if the whole text is wrong. `suggestion` is the whole
+    expression that the client probably meant, or None if it is unknown.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class Part:
 
 
 def refuse_surplus_space(text: str) -> None:
-    """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded there).
+    """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded at AWS).
 
-    The check allows one blank between two words, and no blank at a bracket.
+    One blank is allowed between two words, and none at a bracket.
     """
     found = _SURPLUS(text)
     if found is not None:
@@ -109,7 +109,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
 def _read(text: str, read: Callable[[str], Result]) -> Result:
     """Parses the text.
 
-    The parser accepts only ASCII, so that Python and PostgreSQL agree on letters, digits and white space.
+    Only ASCII is accepted, so that Python and PostgreSQL agree on letters, digits and white space.
     """
     if len(text) > LONGEST:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
@@ -120,7 +120,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _find_suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """Returns the text with all mistakes corrected. Returns None if a mistake has no correction."""
+    """Returns the text with all mistakes corrected, or None if a mistake has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None

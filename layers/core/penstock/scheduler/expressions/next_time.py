@@ -1,10 +1,10 @@
 """Computes the next time of a cron expression.
 
 croniter finds local times, days.py finds the days beyond croniter's syntax, and zones.py converts local times to
-instants. croniter gets plain lists of numbers, and local times without a zone. Its treatment of time zones is wrong
-for schedules: it fires `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with
-7.0.0). The counterparts in SQL are
-queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares the two.
+instants. croniter gets plain lists of numbers, and local times without a zone, because its time zones are wrong for
+schedules. It fires `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0).
+The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares
+the results.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from .invalid import raise_flaw
 from .zones import end_of_clock_change, find_first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
-"""The last second in which a schedule may fire. AWS's `cron()` cannot name a year after 2199."""
+"""The last second in which a schedule can fire. AWS's `cron()` has no year after 2199."""
 
 _SECOND = timedelta(seconds=1)
 _YEARS_OF_CALENDAR = 40  # the longest time between two Februaries with a fifth Monday
@@ -27,7 +27,7 @@ _YEARS_OF_DAYS = 8  # the longest time between two 29ths of February
 
 
 class CronTimes:
-    """Computes the times of a cron expression. The object is immutable and safe to share between threads."""
+    """The times of a cron expression. The object is immutable, so threads can share it."""
 
     __slots__ = ("_cron", "_plain", "_template")
 
@@ -61,7 +61,7 @@ class CronTimes:
     def _by_croniter(self, after: datetime) -> datetime | None:
         from croniter import CroniterBadDateError  # noqa: PLC0415 - see above
 
-        try:  # this copies the object, since get_next changes its current time
+        try:  # copies the object, because get_next changes its current time
             return copy(self._template).get_next(datetime, start_time=after)
         except CroniterBadDateError:
             return None
@@ -86,7 +86,7 @@ def make_cron_times(canonical: str) -> CronTimes:
 
 
 def _list_dates(cron: Cron, start: date) -> Iterator[date]:
-    """Yields the dates of the expression, beginning with `start`."""
+    """Yields the expression's dates from `start` on."""
     years = sorted(cron.years) if cron.years else range(start.year, start.year + _YEARS_OF_CALENDAR + 1)
     for year in years:
         for month in sorted(cron.months):
@@ -104,9 +104,8 @@ def _build_pattern(cron: Cron, *, dates: bool) -> str:
 
 
 def _build_date_pattern(days: Days, months: frozenset[int]) -> tuple[str, str, str]:
-    """Returns day-of-month, month and day-of-week. A day in either day field counts, so a field that names every day
-    decides.
-    """
+    """Returns day-of-month, month and day-of-week. A day in either day field counts, so a field with every day
+    decides."""
     of_month = _format_numbers(days.of_month.days, 31) if days.of_month and days.of_month.days else None
     of_week = _format_numbers(days.of_week.days, 7) if days.of_week else None
     if "*" in (of_month, of_week):

@@ -1,8 +1,9 @@
-"""AWS's `rate(value unit)`: successive times are the same number of seconds apart, even if the zone's offset changes.
+"""Parses AWS's `rate(value unit)`. Successive times are the same number of seconds apart, even if the zone's offset
+changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The API reference has six units
-(ScheduleExpression), and does not require a singular unit with 1 or a plural unit with other numbers. The counterparts
-in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
+(ScheduleExpression), and accepts `1 minutes` and `5 minute`. The SQL counterparts are queue.parse_rate.sql and
+queue.next_rate_fires.sql.
 """
 
 import re
@@ -15,7 +16,7 @@ EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 _RATE = re.compile(r"rate\((\S+) (\S+?)\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
-_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice, since a second time would come after 2199
+_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice, because a second time would come after 2199
 
 
 def read_rate(text: str) -> tuple[int, str]:
@@ -53,7 +54,7 @@ def read_seconds(canonical: str) -> int:
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """Returns the first time after the instant at a multiple of `seconds` from the anchor, which is the first time."""
+    """Returns the first time after `instant` at a multiple of `seconds` from `anchor`, the first time."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

@@ -110,7 +110,7 @@ def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
 
 
 def _read_after_at(words: list[Part], end: Part) -> Part:
-    """Returns the one word after `at`. Returns `9 am` as one word, so that read_time suggests `9am`."""
+    """Returns the one word after `at`. Joins `9 am` to one word, so that read_time suggests `9am`."""
     if words[0].text != "at":
         raise words[0].flaw(f'before "{words[0].text}" stands at', _add_at(words[0].text))
     if len(words) == 1:

@@ -1,9 +1,9 @@
-"""Time zones: converts local times to instants.
+"""Converts local times to instants.
 
 A schedule skips a local time that does not exist (the clock goes forward). A time that occurs twice (the clock goes
 back) means the first of the two instants. Source: the section on daylight saving in "Schedule types" (EventBridge
 Scheduler User Guide). AWS does not say which of the two instants counts, so the first instant is our choice. The rule
-holds for every change of a zone's offset.
+applies to every change of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -29,22 +29,19 @@ def find_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        # An unknown name may be the name of a folder or of another file.
+        # An unknown name can be the name of a folder or of another file.
         raise _explain_unknown(name) from None
 
 
 def find_first_instant(local: datetime, zone: tzinfo) -> datetime | None:
-    """Returns the UTC instant of a local time, or the first of two instants. Returns None if the local time does not
-    exist.
-    """
+    """Returns the UTC instant of a local time, or the first of two instants. Returns None if the local time does
+    not exist."""
     before, after = _find_offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """Returns the last second of the gap or repeated hour around this local time. Outside of both it returns the
-    local time.
-    """
+    """Returns the last second of the gap or repeated hour around this local time, or the time itself outside both."""
     before, after = _find_offsets(local, zone)
     if before == after:
         return local
@@ -81,8 +78,7 @@ def _find_offset(instant: datetime, zone: tzinfo) -> timedelta:
 
 def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
     """Returns the offsets before and after a clock change. The offset rises in a gap, and falls in a repeated hour
-    (PEP 495).
-    """
+    (PEP 495)."""
     first = local.replace(tzinfo=zone)
     before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
     assert before is not None  # noqa: S101 - every zone of zoneinfo has an offset
@@ -98,7 +94,7 @@ def _explain_unknown(name: str) -> ScheduleInvalid:
 
 
 def _find_meant(name: str) -> str | None:
-    """Returns the suggestion: The result is America/New_York for `america/newyork` and `New York`."""
+    """Returns America/New_York for `america/newyork` and `New York`."""
     known = _index_by_folded_name()
     word = name[:LONGEST].casefold().strip().replace(" ", "_")
     if word in known:

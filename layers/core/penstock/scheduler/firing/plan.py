@@ -5,8 +5,8 @@
     EventBridge Scheduler   fires those younger than MaximumEventAgeInSeconds
     one-shots               fires them however late (EventBridge Scheduler's: as above)
 
-An occurrence with jitter or a flexible window may wait for up to `window_seconds`, and is late only after this time.
-The functions do not read a clock: `now` is the database's time.
+With jitter or a flexible window an occurrence waits up to `window_seconds`, and is late only after this time. The
+functions do not read a clock: `now` is the database's time.
 """
 
 from collections.abc import Sized
@@ -21,20 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_AT_ONCE: Final = 100
-"""The number of occurrences of a schedule that one transaction fires, unless catchup_limit is larger. The next
-transaction fires the rest.
-"""
+"""The most occurrences of a schedule that one transaction fires, unless catchup_limit is larger. The next
+transaction fires the rest."""
 MOST_COUNTED: Final = 10_000
-"""The number up to which the service counts skipped occurrences. Each skipped occurrence costs a transaction a few
-microseconds.
-"""
+"""The most skipped occurrences that are counted. Each one costs a transaction a few microseconds."""
 
 
 class Plan(NamedTuple):
     """The occurrences to fire, and the next occurrence.
 
-    `note` says how many occurrences are skipped, and why. The note becomes the schedule's last_error, and the error
-    of the run of the first skipped occurrence, `skipped_at`.
+    `note` says how many occurrences are skipped, and why. The note becomes the schedule's last_error, and the run
+    error of the first skipped occurrence, `skipped_at`.
     """
 
     times: list[datetime]
@@ -44,7 +41,7 @@ class Plan(NamedTuple):
 
 
 class NextOccurrence(Protocol):
-    """A function that returns the first occurrence after an instant."""
+    """Returns the first occurrence after an instant."""
 
     def __call__(self, instant: datetime, /) -> datetime | None: ...
 
@@ -52,8 +49,8 @@ class NextOccurrence(Protocol):
 def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """Plans the occurrences that fire now.
 
-    An occurrence of at most `window_seconds` ago may be due later in its window. A later transaction then plans this
-    occurrence.
+    An occurrence that is at most `window_seconds` old can be due later in its window. A later transaction then plans
+    it.
     """
     following = plan_occurrences(due)
     if due.next_fire_at > due.now:  # the database's clock went back (queue.rewind_schedules)
@@ -79,7 +76,8 @@ def plan_occurrences(due: ClaimedScheduleRow) -> NextOccurrence:
 
 
 def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
-    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future occurrence."""
+    """Plans a schedule that catches up: the oldest occurrences up to the limit, and then the next future
+    occurrence."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))
@@ -97,7 +95,7 @@ def describe_skipped(skipped: Sized) -> str:
 def take_recent(
     due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime
 ) -> Plan:
-    """Plans a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
+    """Plans a schedule that does not catch up. Occurrences from `oldest` on fire, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
         skipped = [

@@ -1,8 +1,8 @@
-"""Claims, plans and fires a batch of schedules, and stores their next times, in one transaction.
+"""Claims, plans and fires a batch of schedules, and stores the next times, in one transaction.
 
     claim_schedules (SKIP LOCKED) ──► plan ──► messages for topics, if some are among the targets ──► fire_schedules
 
-If a worker dies, the server rolls its transaction back, and another worker fires the batch.
+If a worker dies, the server rolls the transaction back, and another worker fires the batch.
 """
 
 from collections import Counter
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     import psycopg
 
 MOST_SIGNATURES: Final = 3
-"""The number of attempts to sign the messages of a batch. A topic may change its signature version during an attempt,
-but rarely twice.
-"""
+"""The most attempts to sign a batch's messages. A topic can change its signature version during an attempt, but
+rarely twice."""
 
 
 class PlannedSchedule(NamedTuple):
@@ -99,9 +98,8 @@ class FiringStore:
 
     # --- one call ----------------------------------------------------------------------------------------------------
     def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
-        """Fires schedules. Returns the schedules whose messages need another signature version; these schedules did
-        not fire.
-        """
+        """Fires schedules. Returns the schedules that did not fire, because the messages need another signature
+        version."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
         topic_messages = self._sign(self._drafts(firings))
         columns = [
@@ -150,7 +148,7 @@ class FiringStore:
 
     # --- messages for topics -----------------------------------------------------------------------------------------
     def _drafts(self, firings: list[tuple[ClaimedScheduleRow, datetime]]) -> list[TopicDraft | None]:
-        """Returns the messages for topics of SNS, and None for every other target."""
+        """Returns the messages for SNS topics, and None for every other target."""
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns = ([due.schedule_id for due, _ in firings], [at for _, at in firings])

@@ -1,6 +1,4 @@
-"""Builds messages from schedules to SNS topics, with signed envelopes like the envelopes of Publish. One SQL call sends
-the messages.
-"""
+"""Builds schedules' messages to SNS topics, with signed envelopes like Publish's. One SQL call sends the messages."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,18 +28,15 @@ class TopicDraft(NamedTuple):
 
 
 def make_environment(settings: Settings) -> Environment:
-    """Returns the environment of a worker. The environment has no key of receipt handles, since a worker creates no
-    handles.
-    """
+    """Returns a worker's environment. It has no key of receipt handles, because a worker creates no handles."""
     return Environment(settings, ReceiptHandles(b""))
 
 
 def sign_drafts(
     drafts: Sequence[TopicDraft | None], environment: Environment
 ) -> Operation[list[bytes | None]]:
-    """Returns the topic messages that `queue.fire_schedules` takes, as JSON. The element is None for other targets
-    and wrong ARNs.
-    """
+    """Returns the topic messages that `queue.fire_schedules` takes, as JSON, or None for other targets and wrong
+    ARNs."""
     topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
@@ -54,7 +49,8 @@ def sign_drafts(
 
 
 def build_topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
-    """Builds one message, and signs it in the cached version. The database answers QU007 if the version has changed."""
+    """Builds one message, and signs it in the cached version. If the version has changed, the database raises
+    QU007."""
     version = environment.cache(TopicCache).signature_version(str(topic))
     size, message_id = len(text.encode()), as_text(make_message_id())
     message = OutgoingMessage(message_id, {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
@@ -67,7 +63,7 @@ def build_topic_message(topic: TopicArn, text: str, environment: Environment) ->
 def make_context(topic: TopicArn, environment: Environment) -> Context:
     """Returns the context of a publisher in the topic's account.
 
-    Links begin with QUEUE_BASE_URL, or with the address on which this process listens if QUEUE_BASE_URL is empty.
+    Links start with QUEUE_BASE_URL, or with the address on which this process listens if QUEUE_BASE_URL is empty.
     """
     authority = environment.settings.local_authority
     request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")

@@ -1,4 +1,5 @@
-"""Spans of fired occurrences. Each span begins a trace, which the occurrence's messages and deliveries continue."""
+"""Records spans of fired occurrences. Each span starts a trace, which the occurrence's messages and deliveries
+continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,13 +11,11 @@ from penstock.observing.trace_context import Span, Tracer, Value, as_trace_heade
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable, str]
-"""Identifies a span by the schedule's id and the occurrence's time, or by the retry's id and None, and by the
-schedule's name.
-"""
+"""Identifies a span: a schedule's id and the occurrence's time, or a retry's id and None; then the schedule's name."""
 
 
 class Traces:
-    """The spans of one transaction. No spans are recorded without a tracer."""
+    """The spans of one transaction. Without a tracer no spans are recorded."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
@@ -25,7 +24,7 @@ class Traces:
 
     @contextmanager
     def record_spans(self) -> Iterator[None]:
-        """Ends the spans that began in the block. If the block raises an error, all its spans have failed."""
+        """Ends the spans that started in the block. If the block raises an error, the spans have failed."""
         error = "rolled_back"
         try:
             yield
@@ -40,7 +39,7 @@ class Traces:
     def begin(
         self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
     ) -> list[bytes | None]:
-        """Begins spans. Returns the messages, with a trace header if their span is recorded.
+        """Starts spans. Returns the messages, with a trace header if the span is recorded.
 
         `kind` is schedule or retry.
         """
@@ -60,7 +59,6 @@ class Traces:
 
 
 def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
-    """Returns the attributes of a span."""
     row_id, occurrence, name = key
     attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id, "penstock.schedule.name": name}
     if occurrence is not None:
@@ -69,7 +67,7 @@ def build_span_attributes(kind: str, key: Key) -> dict[str, Value]:
 
 
 def add_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """Returns the message, which is a JSON object or None. The first member of the object is the trace header."""
+    """Returns the message, a JSON object or None, with the trace header as the first member."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))

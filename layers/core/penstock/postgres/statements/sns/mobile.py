@@ -32,8 +32,6 @@ DESCRIBE_PLATFORM_APPLICATION = Statement(
 
 
 class FoundApplicationRow(NamedTuple):
-    """Whether the application exists."""
-
     found: bool
 
 
@@ -43,8 +41,6 @@ SET_PLATFORM_APPLICATION = Statement(
 
 
 class DroppedRow(NamedTuple):
-    """Whether the object existed."""
-
     dropped: bool
 
 
@@ -53,7 +49,7 @@ DROP_PLATFORM_ENDPOINT = Statement("queue.drop_platform_endpoint", ("text",), Dr
 
 
 class ListedApplicationRow(NamedTuple):
-    """An application of a list. `attributes` is JSON."""
+    """An application in a list. `attributes` is JSON."""
 
     arn: str
     attributes: str
@@ -75,8 +71,6 @@ DESCRIBE_PLATFORM_ENDPOINT = Statement("queue.describe_platform_endpoint", ("tex
 
 
 class EndpointErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 
@@ -84,8 +78,6 @@ SET_PLATFORM_ENDPOINT = Statement("queue.set_platform_endpoint", ("text", "text"
 
 
 class ListedEndpointRow(NamedTuple):
-    """An endpoint of a list."""
-
     endpoint_id: str
     arn: str
     token: str

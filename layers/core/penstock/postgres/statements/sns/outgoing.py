@@ -7,8 +7,6 @@ from penstock.postgres.statement import Statement
 
 
 class OutgoingErrorRow(NamedTuple):
-    """None, or the error that prevents storing the message."""
-
     error: str | None
 
 
@@ -44,7 +42,7 @@ LIST_OUTGOING = Statement(
 
 
 class HandedOverRow(NamedTuple):
-    """The number of outgoing messages that became deliveries to the gateway or the mail server, or failed."""
+    """The number of outgoing messages that failed or became deliveries to the gateway or the mail server."""
 
     handed: int
 

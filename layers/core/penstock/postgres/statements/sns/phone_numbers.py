@@ -15,8 +15,6 @@ SMS_ATTRIBUTES = Statement("queue.sms_attributes", ("text", "text", "jsonb"), Sm
 
 
 class OptedOutRow(NamedTuple):
-    """Whether a phone number is opted out."""
-
     opted_out: bool
 
 
@@ -24,8 +22,6 @@ IS_OPTED_OUT = Statement("queue.is_opted_out", ("text", "text", "text"), OptedOu
 
 
 class ChangedNumberRow(NamedTuple):
-    """Whether anything changed."""
-
     changed: bool
 
 
@@ -33,8 +29,6 @@ OPT_OUT = Statement("queue.opt_out", ("text", "text", "text"), ChangedNumberRow)
 
 
 class NumberErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 
@@ -42,8 +36,6 @@ OPT_IN = Statement("queue.opt_in", ("text", "text", "text"), NumberErrorRow)
 
 
 class PhoneNumberRow(NamedTuple):
-    """A phone number of a list."""
-
     phone_number: str
 
 
@@ -57,8 +49,6 @@ VERIFY_SANDBOX_NUMBER = Statement(
 
 
 class DroppedNumberRow(NamedTuple):
-    """Whether the phone number existed."""
-
     dropped: bool
 
 
@@ -66,8 +56,6 @@ DROP_SANDBOX_NUMBER = Statement("queue.drop_sandbox_number", ("text", "text", "t
 
 
 class SandboxNumberRow(NamedTuple):
-    """A phone number of the sandbox."""
-
     phone_number: str
     verified: bool
 

@@ -50,8 +50,6 @@ CONFIRM_SUBSCRIPTION = Statement(
 
 
 class SubscriptionErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 
@@ -59,8 +57,6 @@ DROP_SUBSCRIPTION = Statement("queue.drop_subscription", ("text", "bool", "text"
 
 
 class ListedSubscriptionRow(NamedTuple):
-    """A subscription of a list."""
-
     subscription_id: str
     arn: str
     owner: str
@@ -76,9 +72,9 @@ LIST_SUBSCRIPTIONS = Statement(
 
 
 class SubscriptionRow(NamedTuple):
-    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if the topic has a policy.
+    """A subscription. `attributes` is JSON. `topic_delivery_policy` is the topic's policy, if it has one.
 
-    `principal` is the ARN of the subscribing user. `principal` is unknown for subscriptions from before 0.1.0.
+    `principal` is the ARN of the subscribing user, or unknown for subscriptions from before 0.1.0.
     """
 
     attributes: str
@@ -129,8 +125,6 @@ FOREIGN_SUBSCRIPTIONS = Statement("queue.foreign_subscriptions", (), ForeignSubs
 
 
 class FoundSubscriptionRow(NamedTuple):
-    """Whether the subscription exists."""
-
     found: bool
 
 

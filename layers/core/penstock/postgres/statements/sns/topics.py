@@ -9,7 +9,7 @@ from penstock.postgres.statement import BatchStatement, Statement
 class CreatedTopicRow(NamedTuple):
     """The topic, either new or existing (`created` is False).
 
-    `detail` of an error is the difference, Attributes or Tags.
+    An error's `detail` is the difference, Attributes or Tags.
     """
 
     arn: str
@@ -24,8 +24,6 @@ CREATE_TOPIC = Statement(
 
 
 class DroppedTopicRow(NamedTuple):
-    """Whether the topic existed."""
-
     dropped: bool
 
 
@@ -33,8 +31,6 @@ DROP_TOPIC = Statement("queue.drop_topic", ("text",), DroppedTopicRow)
 
 
 class ListedTopicRow(NamedTuple):
-    """A topic of a list."""
-
     arn: str
     name: str
 
@@ -55,8 +51,6 @@ DESCRIBE_TOPIC = Statement("queue.describe_topic", ("text",), TopicRow)
 
 
 class TopicErrorRow(NamedTuple):
-    """None, or the error that prevented the change."""
-
     error: str | None
 
 
@@ -64,7 +58,7 @@ CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
-    """Whether the old policy was unchanged and was replaced."""
+    """`replaced` is false if another request changed the old policy."""
 
     replaced: bool
 
@@ -85,9 +79,8 @@ class PublishEntry(NamedTuple):
 class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
-    `message_id` is None if there is an error. A duplicate has the `message_id` and `sequence_number` of the original.
-    `detail`
-    of an error is the expected value; otherwise it is `none` if no subscription needs an envelope.
+    `message_id` is None after an error. A duplicate has the `message_id` and `sequence_number` of the original. An
+    error's `detail` is the expected value; otherwise it is `none` if no subscription needs an envelope.
     """
 
     n: int
@@ -122,10 +115,10 @@ READ_TOPIC_PAGE = Statement("queue.read_topic_page", ("text", "text", "text", "i
 
 
 class TopicSubscriptionRow(NamedTuple):
-    """A subscription of a topic.
+    """A topic's subscription.
 
-    `matches` says whether the subscription would get the message of the request. `matches` is None if the request has
-    no message.
+    `matches` says whether the subscription would get the message in the request, or is None if the request has no
+    message.
     """
 
     arn: str
