@@ -222,6 +222,50 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
         assert interfaces.ask(Case("rest", what, "", ""))[0] < 300, what
 
 
+def test_a_change_shows_nothing_to_a_caller_who_may_not_read(interfaces: Interfaces) -> None:
+    """The answer of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references)."""
+    root = interfaces.root
+    http = interfaces.http
+    http.post("/v1/queues", json={"name": "other"}, headers=root).raise_for_status()
+    for _ in range(2):  # The move waits after the first message.
+        http.post("/v1/queues/guarded/messages", json={"message": "x"}, headers=root).raise_for_status()
+    given = {"filter": {}, "to": "other", "canary": 1}
+    move = http.post("/v1/queues/guarded/moves", json=given, headers=root)
+    new = {"queue": "guarded", "function": "http://127.0.0.1/", "enabled": False}
+    mapping = http.post("/v1/mappings", json=new, headers=root)
+    binding = {"endpoint": "https://example.com/", "filter_policy": {"kind": ["secret"]}}
+    http.post("/v1/events/a.b/subscriptions", json=binding, headers=root).raise_for_status()
+    moved = f"/queues/guarded/moves/{move.json()['id']}"
+    changes: list[tuple[str, str, Any, str]] = [
+        ("PATCH", "/queues/guarded", {"attributes": {"DelaySeconds": 1}}, "sqs:GetQueueAttributes"),
+        ("PATCH", "/schedules/guarded", {"status": "paused"}, "scheduler:GetSchedule"),
+        ("PUT", "/schedules/guarded", {"every": "1h", "target": TARGET}, "scheduler:GetSchedule"),
+        ("PATCH", f"/mappings/{mapping.json()['id']}", {"batch_size": 5}, "lambda:GetEventSourceMapping"),
+        ("PATCH", f"/mappings/{mapping.json()['id']}", {"batch_size": 5}, "lambda:ListTags"),
+        ("POST", f"{moved}/cancel", None, "sqs:ListMessageMoveTasks"),
+        (
+            "POST",
+            "/events/a.b/subscriptions",
+            {"endpoint": "https://example.com/"},
+            "penstock:ListSubscriptions",
+        ),
+    ]
+    caller = {"authorization": f"Bearer {interfaces.keys['token']}"}
+    for may in (False, True):
+        for method, path, body, action in changes if not may else changes[:-2]:
+            denied = {"Effect": "Deny", "Action": action, "Resource": "*"}
+            interfaces.set_policy(EVERYTHING, *(() if may else (denied,)))
+            answer = http.request(method, f"/v1{path}", json=body, headers=caller)
+            assert answer.status_code == (200 if may else 201 if path.startswith("/events") else 204), (
+                answer.text
+            )
+            assert bool(answer.content) is may
+            assert ("location" in answer.headers) is path.startswith("/events")
+    paused = http.get("/v1/queues/guarded", headers=root).json()["attributes"]["DelaySeconds"]
+    state = http.get(f"/v1{moved}", headers=root).json()["state"]
+    assert (paused, state) == ("1", "cancelled")
+
+
 def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interfaces) -> None:
     """A Deny holds for the account, too, which can always correct it. Source: docs/operate/policies.md."""
     http = interfaces.http

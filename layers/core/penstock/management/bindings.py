@@ -1,6 +1,6 @@
 """Binds queues and URLs to patterns of routing keys."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs
+from penstock.management.rights import needs, show
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
@@ -49,6 +49,13 @@ class EventSubscription(msgspec.Struct, kw_only=True, omit_defaults=True):
     created_at: str
 
 
+class MadeBinding(NamedTuple):
+    """The id of a binding, and the binding if the caller may read it, since the binding may be older."""
+
+    id: int
+    shown: EventSubscription | None
+
+
 class BindingPage(msgspec.Struct, omit_defaults=True):
     """Bindings in the order of their ids. `next`, if present, is the `after` of the next page."""
 
@@ -64,8 +71,8 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
         {"queue": new.queue_name, "endpoint": mask_password(new.endpoint or "") or None},
     )
 )
-def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[EventSubscription]:
-    """Creates a binding, or returns the existing one.
+def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[MadeBinding]:
+    """Creates a binding, or finds the existing one.
 
     Raises QueueDoesNotExist, AccessDenied, InvalidParameterValue and the errors of filter policies.
     """
@@ -101,6 +108,12 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
         ),
     )
     (row,) = rows
+    return MadeBinding(row.binding_id, (yield from show(_read_bound(row, context))))
+
+
+@needs("account", "penstock:ListSubscriptions")
+def _read_bound(row: BoundRow, context: Context) -> Operation[EventSubscription]:  # noqa: ARG001 - the caller
+    yield from ()
     return show_binding(row)
 
 

@@ -15,7 +15,7 @@ from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
-from penstock.management.rights import needs
+from penstock.management.rights import needs, show
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]
@@ -130,7 +130,7 @@ def describe_mapping(mapping_id: str, context: Context) -> Operation[ShownMappin
 
 
 @needs("mapping", "lambda:UpdateEventSourceMapping", "lambda:TagResource", "lambda:UntagResource")
-def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
+def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping | None]:
     """Changes the given members. Unless only tags change, the mapping then has the caller's permissions.
 
     Raises the errors of UpdateEventSourceMapping.
@@ -139,13 +139,13 @@ def change_mapping(mapping_id: str, patch: MappingPatch, context: Context) -> Op
 
 
 @needs("mapping", "lambda:UpdateEventSourceMapping")
-def set_mapping_state(mapping_id: str, *, enabled: bool, context: Context) -> Operation[ShownMapping]:
+def set_mapping_state(mapping_id: str, *, enabled: bool, context: Context) -> Operation[ShownMapping | None]:
     """Enables or disables a mapping, which needs no permission for tags. Raises the errors of
     UpdateEventSourceMapping."""
     return (yield from _change(mapping_id, MappingPatch(enabled=enabled), context))
 
 
-def _change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping]:
+def _change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation[ShownMapping | None]:
     checks.check_served(context)
     given = msgspec.structs.asdict(patch)
     changed = {name: value for name, value in given.items() if value is not msgspec.UNSET}
@@ -158,7 +158,7 @@ def _change(mapping_id: str, patch: MappingPatch, context: Context) -> Operation
         old = yield from mappings.read(mapping_id, context)
         arn = mappings.build_arn(old)
         yield from mappings.change_tags(arn, tags, sorted(old.tags.keys() - tags.keys()), context)
-    return show_mapping((yield from mappings.read(mapping_id, context)))
+    return (yield from show(describe_mapping(mapping_id, context)))
 
 
 @needs("mapping", "lambda:DeleteEventSourceMapping")

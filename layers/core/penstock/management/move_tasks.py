@@ -19,7 +19,7 @@ from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs
+from penstock.management.rights import needs, show
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
@@ -185,17 +185,16 @@ def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
 )
 def continue_move_task(
     name: str, task_id: UUID, per_second: int | None, context: Context
-) -> Operation[MoveTaskRow]:
+) -> Operation[MoveTaskRow | None]:
     """Continues a task after its canary, or at another rate.
 
     Raises MoveTaskNotFound, MoveTaskConflict, QueueDoesNotExist.
     """
     source = build_queue_arn(name, context)
     (row,) = yield from Call(CONTINUE_MOVE_TASK, (str(task_id), source, per_second))
-    task = yield from _describe(source, task_id)
     if not row.continued:
-        raise MoveTaskConflict(f"The move is {task.state}")
-    return task
+        raise MoveTaskConflict(f"The move is {(yield from _describe(source, task_id)).state}")
+    return (yield from show(describe_move_task(name, task_id, context)))
 
 
 @needs("queue", "sqs:CancelMessageMoveTask")
@@ -204,14 +203,13 @@ def continue_move_task(
         "sqs:CancelMessageMoveTask", build_queue_arn(name, context), {"move": str(task_id)}
     )
 )
-def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow]:
+def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow | None]:
     """Ends a task after its current step. Moved messages stay moved. Raises the errors of `continue_move_task`."""
     source = build_queue_arn(name, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(task_id), source))
-    task = yield from _describe(source, task_id)
     if row.error is not None:
-        raise MoveTaskConflict(f"The move is {task.state}")
-    return task
+        raise MoveTaskConflict(f"The move is {(yield from _describe(source, task_id)).state}")
+    return (yield from show(describe_move_task(name, task_id, context)))
 
 
 # --- documents -------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
-from penstock.management.rights import needs
+from penstock.management.rights import needs, show
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
@@ -162,7 +162,7 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
         when_changed=True,
     )
 )
-def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
+def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription | None]:
     """Changes attributes and returns the queue. One database call writes the attributes; another counts the
     messages."""
     arn = build_queue_arn(name, context)
@@ -170,7 +170,7 @@ def change_queue(name: str, changes: Attributes, context: Context) -> Operation[
         convert_attributes(changes), is_fifo_name(arn), extensions=True
     )
     yield from queues.change_attributes(arn, checked, context)
-    return (yield from describe_queue(name, context))
+    return (yield from show(describe_queue(name, context)))
 
 
 @needs("queue", "penstock:PauseQueue")

@@ -20,6 +20,7 @@ from penstock.aws.sns_arn import TopicArn
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.effects import Operation
+from penstock.errors import AccessDenied
 
 from .actions import KNOWN_ACTIONS
 
@@ -104,6 +105,17 @@ def right_of(operation: Callable[..., object], *further: Callable[..., object]) 
         raise TypeError(f"{operation.__qualname__} asks for no right: declare it with @needs")
     actions = (action for other in further for action in right_of(other).actions)
     return right._replace(actions=tuple(dict.fromkeys((*right.actions, *actions))))
+
+
+def show(reading: Operation[T]) -> Operation[T | None]:
+    """Returns the result of an operation that reads, or None for a caller without its permission.
+
+    An operation that changes a resource shows the resource only to a caller who may read it.
+    """
+    try:
+        return (yield from reading)
+    except AccessDenied:
+        return None
 
 
 def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:

@@ -33,6 +33,9 @@ EVERY_ROUTE: Final = (
 """Applies to every route below /v1: a body may be too long or not JSON, even if the route needs none."""
 
 
+UNREADABLE: Final = "Done. The caller may not read the resource."
+
+
 class Problem(msgspec.Struct):
     """An error. `detail` explains a message in AWS's words, and `hint` gives a remedy if one is known.
 
@@ -114,7 +117,10 @@ def request_body_schema(kind: object) -> dict[str, object]:
 
 def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
     """Returns the `responses` of a route that encodes its body itself: one of these msgspec types, whatever the status
-    is."""
+    is. With 204 the answer has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    return {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
+    answers: Responses = {
+        status: {"content": {"application/json": {"schema": schema}}} for status in statuses
+    }
+    return answers | ({204: {"description": UNREADABLE, "content": {}}} if 204 in statuses else {})

@@ -10,7 +10,7 @@ The function returns a document, which msgspec encodes, or None, or a response.
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from functools import wraps
-from typing import Annotated, Any, NamedTuple, Required, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, Final, NamedTuple, Required, TypedDict, TypeVar, Unpack
 
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
@@ -26,6 +26,10 @@ from .runner import RUNNER_KEY, OperationRunner
 Endpoint = Callable[..., Coroutine[Any, Any, object]]
 Responding = Callable[..., Coroutine[Any, Any, Response]]
 EndpointT = TypeVar("EndpointT", bound=Endpoint)
+
+
+CHANGED: Final = (200, 204)
+"""The statuses of a route that changes a resource: with the resource, and for a caller who may not read it."""
 
 
 class RouteOptions(TypedDict, total=False):
@@ -153,7 +157,7 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
         result = await endpoint(*arguments, **named)
         if isinstance(result, Response):
             return result
-        return Response(status_code=status) if result is None else json_response(result, status)
+        return json_response(result, status)
 
     return respond
 
@@ -217,7 +221,9 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
     """Returns a response that msgspec encodes. The response contains the JSON text of messages unchanged. `location` is
-    a header.
+    a header. Without a value the response has no body, and the status 204 in place of 200.
     """
     headers = None if location is None else {"location": location}
+    if value is None:
+        return Response(None, 204 if status == 200 else status, headers)
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

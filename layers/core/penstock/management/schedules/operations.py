@@ -67,9 +67,9 @@ SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many 
 
 
 class WrittenSchedule(NamedTuple):
-    """A schedule, and whether the request created it."""
+    """A schedule, and whether the request created it. `schedule` is None if the caller may not read it."""
 
-    schedule: ShownSchedule
+    schedule: ShownSchedule | None
     created: bool
 
 
@@ -85,8 +85,8 @@ def create_schedule(new: NewSchedule, context: Context) -> Operation[ShownSchedu
     """Creates a schedule. Raises ScheduleConflict if the name is taken, ScheduleUnusable, and
     InvalidParameterValue."""
     check_schedules([new.name or ""], context, "CreateSchedule")
-    written = yield from put_schedule(check_name(new.name or ""), "create", new, context)
-    return written.schedule
+    shown, _ = yield from put_schedule(check_name(new.name or ""), "create", new, context)
+    return shown
 
 
 @needs("schedule", "scheduler:CreateSchedule", "scheduler:UpdateSchedule")
@@ -94,7 +94,8 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
     """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
         raise errors.InvalidParameterValue("body: name is not the name in the path")
-    return (yield from put_schedule(check_name(name), "replace", new, context))
+    shown, created = yield from put_schedule(check_name(name), "replace", new, context)
+    return WrittenSchedule(shown if created or may_read(name, context) else None, created)
 
 
 @audited(
@@ -104,7 +105,9 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
         when_changed=mode != "create",
     )
 )
-def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
+def put_schedule(
+    name: str, mode: str, new: NewSchedule, context: Context
+) -> Operation[tuple[ShownSchedule, bool]]:
     expression, fields = yield from compute(lambda: build_new_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
@@ -119,7 +122,7 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
     shown = to_shown_schedule(row, count_previews(context))
     found = yield from find_warnings({name: new.target}, context)
     shown.warning = join_warnings(*found, *describe_problems(row, now))
-    return WrittenSchedule(shown, written.created)
+    return shown, written.created
 
 
 @needs("schedule", "scheduler:UpdateSchedule")
@@ -128,7 +131,7 @@ def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Op
         "scheduler:UpdateSchedule", build_schedule_arn(name, context), when_changed=True
     )
 )
-def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
+def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule | None]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
     fields = yield from compute(lambda: change_fields(row, changes), measure_size(changes))
@@ -146,7 +149,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
     targets = {name: changes.target} if isinstance(changes.target, NewTarget) else {}
     found = yield from find_warnings(targets, context)
     shown.warning = join_warnings(*found, *describe_problems(row, now))
-    return shown
+    return shown if may_read(name, context) else None
 
 
 @needs("schedule", "scheduler:DeleteSchedule")

@@ -151,14 +151,14 @@ def continue_move(
     """With --rate, continues the move at another rate."""
     body = {} if rate is None else {"per_second": rate}
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
-    say(answer, json, f"move {move}: {_progress(answer)}")
+    say(answer, json, f"move {move}: {_progress(answer) if answer else 'continued'}")
 
 
 @moves.command("cancel", help="end a move; moved messages stay in their new queue")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
     """Loses no message."""
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
-    say(answer, json, f"move {move}: {_progress(answer)}")
+    say(answer, json, f"move {move}: {_progress(answer) if answer else 'cancelled'}")
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:

@@ -96,7 +96,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         options["enabled"] = False
     there = client.call("GET", "/mappings", queue=queue, function=function)["mappings"]
     if isinstance(there, list) and there:
-        made = client.call("PATCH", _path(there[0]["id"]), options)
+        made = client.call("PATCH", _path(there[0]["id"]), options) or there[0]
     else:
         made = client.call("POST", "/mappings", {"queue": queue, "function": function, **options})
     say(made, json, f"{made['id']}: {made['queue']} triggers {made['function']} ({made['state']})")

@@ -83,7 +83,8 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     }
     made = RestClient(endpoint).call("PUT", _path(name), body)
     warning = f"; {made['warning']}" if made.get("warning") else ""
-    say(made, json, f"{name}: {made['human_readable']}, next at {made['next_fire_at']}{warning}")
+    meaning = f"{made['human_readable']}, next at {made['next_fire_at']}" if made else "replaced"
+    say(made, json, f"{name}: {meaning}{warning}")
 
 
 @app.command("pause", help="pause a schedule until it is resumed")
@@ -96,7 +97,7 @@ def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Fires the schedule from now on."""
     resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
-    say(resumed, json, f"resumed {name}, next at {resumed['next_fire_at']}")
+    say(resumed, json, f"resumed {name}" + (f", next at {resumed['next_fire_at']}" if resumed else ""))
 
 
 @app.command("run", help="fire a schedule now, even if it is paused; its next time stays unchanged")

@@ -68,10 +68,11 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
-    """Bind a queue or a URL to a pattern of routing keys. An existing binding is returned unchanged."""
+    """Bind a queue or a URL to a pattern of routing keys. An existing binding is returned unchanged. The body
+    is empty for a caller without `penstock:ListSubscriptions`."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
-    return json_response(made, 201, f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}")
+    return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")
 
 
 @routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), answer=BindingPage)

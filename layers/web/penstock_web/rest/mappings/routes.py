@@ -20,7 +20,7 @@ from penstock.management.mappings import (
     ShownMapping,
 )
 from penstock.management.rights import right_of
-from penstock_web.routing.routes import Routes, Runner, json_response
+from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 routes = Routes("mappings", prefix="/mappings")
 
@@ -77,9 +77,10 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
     right=right_of(mappings.change_mapping),
     body=MappingPatch,
     answer=ShownMapping,
+    statuses=CHANGED,
     raises=(ResourceNotFoundException, ResourceConflictException),
 )
-async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
+async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping | None:  # noqa: A002
     """Change the given members. `{"enabled": false}` stops the mapping, and `{"enabled": true}` starts it again."""
     patch = await runner.read(_read_patch)
     return await runner.run(mappings.change_mapping(id, patch, runner.context))

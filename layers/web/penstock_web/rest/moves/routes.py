@@ -17,7 +17,7 @@ from penstock.management.move_tasks import (
     ShownMoveTask,
 )
 from penstock.management.rights import right_of
-from penstock_web.routing.routes import Routes, Runner, json_response
+from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
@@ -79,22 +79,24 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
     right=right_of(move_tasks.continue_move_task),
     body=ContinuedMoveTask,
     answer=ShownMoveTask,
+    statuses=CHANGED,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
-async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
+async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | None:  # noqa: A002
     """Continue a move after its canary, or at another rate."""
     per_second = (await runner.read(lambda body: _read_continued(body or b"{}"))).per_second
-    return move_tasks.show_move_task(
-        await runner.run(move_tasks.continue_move_task(name, id, per_second, runner.context))
-    )
+    row = await runner.run(move_tasks.continue_move_task(name, id, per_second, runner.context))
+    return row and move_tasks.show_move_task(row)
 
 
 @routes.post(
     "/{id}/cancel",
     right=right_of(move_tasks.cancel_move_task),
     answer=ShownMoveTask,
+    statuses=CHANGED,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
-async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
+async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | None:  # noqa: A002
     """End a move after its current step. Messages that have moved stay in their new queue."""
-    return move_tasks.show_move_task(await runner.run(move_tasks.cancel_move_task(name, id, runner.context)))
+    row = await runner.run(move_tasks.cancel_move_task(name, id, runner.context))
+    return row and move_tasks.show_move_task(row)

@@ -10,7 +10,7 @@ from penstock.documents.decoding import build_reader
 from penstock.management import queues
 from penstock.management.queues import Attributes, NewQueue, QueueDescription, QueuePage, ReceiverDescription
 from penstock.management.rights import right_of
-from penstock_web.routing.routes import Routes, Runner, json_response
+from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,9 +70,10 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     right=right_of(queues.change_queue),
     body=QueueChange,
     answer=QueueDescription,
+    statuses=CHANGED,
     raises=UNKNOWN,
 )
-async def change_queue(name: str, runner: Runner) -> QueueDescription:
+async def change_queue(name: str, runner: Runner) -> QueueDescription | None:
     """Change the named attributes. The others stay unchanged."""
     change = await runner.read(_read_change)
     operation = queues.change_queue(name, change.attributes, runner.context)

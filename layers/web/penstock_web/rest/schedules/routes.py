@@ -27,7 +27,7 @@ from penstock.management.schedules.types import (
     read_schedule,
     read_schedules,
 )
-from penstock_web.routing.routes import Routes, Runner, json_response
+from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 routes = Routes("schedules")
 
@@ -47,7 +47,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 async def create_schedule(runner: Runner) -> Response:
     """Create a schedule. A name that is taken gets 409 `schedule_conflict`."""
     made = await runner.run(schedules.create_schedule(await runner.read(read_schedule), runner.context))
-    return respond_with_location(made)
+    return json_response(made, 201, f"/v1/schedules/{made.name}")
 
 
 @routes.get("/schedules", right=right_of(schedules.list_schedules), answer=SchedulePage)
@@ -91,7 +91,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     right=right_of(schedules.replace_schedule),
     body=Annotated[NewSchedule, ONE_EXPRESSION],
     answer=ShownSchedule,
-    statuses=(200, 201),
+    statuses=(201, *CHANGED),
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def replace_schedule(name: NewName, runner: Runner) -> Response:
@@ -100,7 +100,7 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
     """
     new = await runner.read(read_schedule)
     schedule, created = await runner.run(schedules.replace_schedule(name, new, runner.context))
-    return respond_with_location(schedule) if created else json_response(schedule)
+    return json_response(schedule, 201 if created else 200, f"/v1/schedules/{name}" if created else None)
 
 
 @routes.patch(
@@ -108,9 +108,10 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
     right=right_of(schedules.change_schedule),
     body=SchedulePatch,
     answer=ShownSchedule,
+    statuses=CHANGED,
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
 )
-async def change_schedule(name: str, runner: Runner) -> ShownSchedule:
+async def change_schedule(name: str, runner: Runner) -> ShownSchedule | None:
     """Change the given members. `{"status": "paused"}` pauses the schedule, and `{"status": "active"}` resumes it."""
     changes = await runner.read(read_patch)
     return await runner.run(schedules.change_schedule(name, changes, runner.context))
@@ -161,8 +162,3 @@ async def preview(runner: Runner) -> Preview:
     """Explain an expression in words, with its next times. Nothing is stored."""
     wanted = await runner.read(read_preview)
     return await runner.run(schedules.preview_expression(wanted, runner.context))
-
-
-def respond_with_location(schedule: ShownSchedule) -> Response:
-    """Returns a response for a new schedule, with its path in the header Location."""
-    return json_response(schedule, 201, f"/v1/schedules/{schedule.name}")
