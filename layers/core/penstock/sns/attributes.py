@@ -1,4 +1,4 @@
-"""Attributes of topics and subscriptions: their names and values, and how SNS shows them.
+"""Attributes of topics and subscriptions: names and values, and how SNS shows them.
 
 Values are stored as the strings that the client sent. Sources: CreateTopic, SetTopicAttributes, GetTopicAttributes,
 Subscribe, SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS API reference.
@@ -108,7 +108,7 @@ BOOLEANS = frozenset(("FifoTopic", "ContentBasedDeduplication", "RawMessageDeliv
 
 
 def format_booleans(attributes: Mapping[str, str]) -> dict[str, str]:
-    """Converts values of boolean attributes to lower case. Clients may write such values in any case (`True`)."""
+    """Converts values of boolean attributes to lower case. Clients can write any case (`True`)."""
     return {name: value.lower() if name in BOOLEANS else value for name, value in attributes.items()}
 
 
@@ -116,9 +116,7 @@ NOT_SUPPORTED = {
     "ArchivePolicy": "ArchivePolicy: message archiving is not supported yet",
     "ReplayPolicy": "ReplayPolicy: message replay is not supported yet",
 }
-"""The texts for attributes that Penstock refuses because it does not have the features yet. AWS does not publish such
-texts.
-"""
+"""The error texts for attributes that Penstock does not support yet. AWS publishes no such texts."""
 
 _REASONS = {
     "RawMessageDelivery": "Invalid value [{}]. Must be true or false.",
@@ -128,9 +126,9 @@ _REASONS = {
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
-    """Raises InvalidParameter for an invalid value, and for an attribute that topics, or topics of this type, lack.
+    """Raises InvalidParameter for an invalid value, and for an attribute that topics of this type do not have.
 
-    A value with characters that XML 1.0 does not allow is also invalid, since no answer could show it.
+    A value with characters that XML 1.0 does not allow is also invalid, because no response could show it.
     """
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
@@ -147,7 +145,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def _check_access_policy(text: str) -> None:
-    """Raises InvalidParameter for an access policy that SNS does not store. A policy has at most 30 KB.
+    """Raises InvalidParameter for an access policy that SNS refuses. A policy has at most 30 KB.
 
     The limits come from "Amazon SNS API permissions" (SNS Developer Guide). The texts are AWS's
     (serverless/serverless, issue 5519; hashicorp/terraform, issues 12740 and 31538).
@@ -215,7 +213,7 @@ def show_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending
 
 # --- subscriptions ---------------------------------------------------------------------------------------------------
 def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) -> None:
-    """Raises InvalidParameter for an invalid value, and for an attribute that the protocol's subscriptions lack."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that the protocol does not allow."""
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
@@ -235,7 +233,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
 
 
 def check_redrive_policy(text: str) -> None:
-    """Checks `{"deadLetterTargetArn": ARN of an SQS queue}`, or an empty text. Raises InvalidParameter."""
+    """Raises InvalidParameter unless the text is empty or `{"deadLetterTargetArn": ARN of an SQS queue}`."""
     if text == "":
         return
     policy = _decode_json(text)

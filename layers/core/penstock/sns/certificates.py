@@ -21,9 +21,9 @@ def is_certificate(method: str, path: str) -> bool:
 
 
 def find_certificate(path: str) -> Operation[HttpResponse]:
-    """Returns the certificate as PEM.
+    """Returns the certificate in PEM.
 
-    The answer is 404 for an unknown key, and for a key that was retired more than 30 days ago.
+    The response is 404 for an unknown key, and for a key that was retired more than 30 days ago.
     """
     named = _NAMED(path)
     if named is not None and not _KEY_ID(named[1]):

@@ -1,15 +1,14 @@
-"""Delivery policies of SNS determine how often HTTP(S) endpoints get messages, when deliveries are retried, and the
-content type.
+"""Validates SNS's delivery policies, which set the message rate, retries and content type of HTTP(S) endpoints.
 
     check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
     check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
     policy = effective_policy(subscription_text, topic_text)
     retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
 
-The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies
-in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the back-off. The
-pages show the curves between these ends only as a picture, so the formulas of the curves are ours. AWS adds jitter;
-Penstock does not.
+The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery
+policies in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the
+back-off. They show the curves between the ends only as a picture, so the formulas are ours. AWS adds jitter; Penstock
+does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +28,7 @@ MOST_CHARACTERS: Final = (
 )
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
-# The least and the greatest value of each member.
+# The minimum and the maximum of each member.
 _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
     "minDelayTarget": (1, MOST_RETRY_SECONDS),
     "maxDelayTarget": (1, MOST_RETRY_SECONDS),
@@ -61,7 +60,6 @@ _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def make_policy_error(reason: str) -> InvalidParameter:
-    """Returns the error for a policy that is not valid."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
@@ -100,7 +98,7 @@ def compute_effective_topic_policy(topic: str | None) -> Policy:
 
 
 def show_policy(text: str) -> str:
-    """Returns a subscription's policy in the form for clients, without members that are null."""
+    """Returns a subscription's policy in the form for clients, without null members."""
     return msgspec.json.encode(_remove_nulls(_read(text))).decode()
 
 
@@ -137,26 +135,27 @@ def retry_delays(retry: Policy) -> list[float]:
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # The steps are equal.
     "linear": lambda i, last, _: i / last if last else 0.0,
-    # Each step is longer than the previous step by the same amount.
+    # Each step is longer than the previous one by the same amount.
     "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
-    # Each delay is longer than the previous delay by the same factor.
+    # Each delay is longer than the previous one by the same factor.
     "geometric": lambda i, last, ratio: (
         (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
     ),
-    # Each step is twice the previous step.
+    # Each step is twice the previous one.
     "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
 }
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
-    """Checks a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    """Validates a subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is
+    valid."""
     document = _check_object(_parse_given(text), "")
     _check_sections(document, "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
 
 
 def check_topic_policy(text: str) -> None:
-    """Checks a topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    """Validates a topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is valid."""
     document = _check_object(_parse_given(text), "")
     _check_names(document, {"http"})
     http = _check_object(document.get("http"), "http")

@@ -1,4 +1,4 @@
-"""Makes the signer of messages to subscribers, and the messages that confirm a subscription or its end."""
+"""Creates the signer of messages to subscribers, and the messages that confirm a subscription or its end."""
 
 from uuid import uuid4
 
@@ -44,9 +44,9 @@ def unsubscribe_confirmation(
 
 
 def find_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
-    """Returns the signing context for the topic's signature version, which it reads from the database.
+    """Returns the signing context for the topic's signature version, which is read from the database.
 
-    No later call checks the version of such a message, and such messages are rare.
+    These messages are rare, and no later call checks the version.
     """
     attributes = read_stored_attributes((yield from describe_topic(topic)))
     return (yield from build_signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -1,8 +1,8 @@
 """The errors of SNS.
 
 Codes and statuses come from botocore's model `sns/2010-03-31`. ValidationError is in Common Errors of the SNS API
-reference. A class has the name of its Query code, prefixed with `Topic` if an SQS error has that name. SNS writes no
-`<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py omits it.
+reference. A class has the name of its Query code, with the prefix `Topic` if an SQS error has the same name. SNS
+writes no `<Detail/>` into an XML error, so `encode_error` in aws/codec/xml.py omits it.
 """
 
 # ruff: noqa: N818 - the classes have the names of AWS's errors
@@ -172,7 +172,7 @@ class Verification(SnsError):
     """The password of a phone number is wrong.
 
     The model has the exception's name as its only code, and requires a `Status`, "the status of the verification
-    error", but lists no values. Our value is our choice.
+    error", but lists no values. The value is our choice.
     """
 
     json_type = "VerificationException"
@@ -203,7 +203,7 @@ SNS_ERRORS: dict[str, type[SnsError]] = {
 }  # fmt: skip
 
 
-# SNS's names of errors that all services share.
+# SNS's names for errors that all services share.
 SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
     AccessDenied: AuthorizationError,
     InternalFailure: InternalError,

@@ -1,7 +1,6 @@
-"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL. The button of the page performs the link's
-action.
+"""The page for a browser that opens a SubscribeURL or an UnsubscribeURL. The page's button performs the link's action.
 
-The form posts to the address of the page, whose query string contains all parameters.
+The form posts to the page's address, whose query string contains all parameters.
 """
 
 from base64 import b64encode
@@ -20,9 +19,8 @@ _STYLE = (
 
 
 def _build_policy() -> bytes:
-    """Returns a policy that limits the page's resources, the target of its form, and the pages that may show it in a
-    frame.
-    """
+    """Returns a Content-Security-Policy that limits the page's resources, the form's target, and the pages that can
+    frame it."""
     style = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; "
@@ -31,7 +29,7 @@ def _build_policy() -> bytes:
 
 
 def build_headers() -> list[tuple[bytes, bytes]]:
-    """Returns the headers of the page. The headers keep the token in the page's address on this site."""
+    """Returns the page's headers. They keep the token in the page's address from reaching other sites."""
     return [
         (b"content-security-policy", _build_policy()),
         (b"x-content-type-options", b"nosniff"),

@@ -1,14 +1,13 @@
-"""Builds the messages that SNS sends: their JSON, and the text for the signature.
+"""Builds the messages that SNS sends: the JSON, and the text for the signature.
 
     Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
                               `head` and `tail`, with the subscription's ARN between them; that URL is not signed
     SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
     UnsubscribeConfirmation   for an unsubscribed URL; the same token would subscribe it again
 
-The order of members, the layout, the texts and the links follow AWS's examples, since some receivers compare messages
-as text. Each member is on a separate line, with two spaces before the name and one space before the colon. Sources:
-"Parsing
-message formats" and "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide).
+The order of members, the layout, the texts and the links follow AWS's examples, because some receivers compare
+messages as text. Each member is on a separate line, with two spaces before the name and one space before the colon.
+Sources: "Parsing message formats" and "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide).
 """
 
 from collections.abc import Mapping
@@ -33,9 +32,7 @@ class TextSigner(Protocol):
 
 
 class SigningContext(NamedTuple):
-    """The facts that all messages of a request share: signer, signature version, base of links, the certificate's
-    URL.
-    """
+    """The data that all messages of a request share: signer, signature version, base of links, certificate URL."""
 
     signer: TextSigner
     version: str
@@ -46,7 +43,7 @@ class SigningContext(NamedTuple):
 class EnvelopeParts(NamedTuple):
     """The parts of a Notification: `head`, then the subscription's ARN, then `tail`.
 
-    The envelope of a FIFO topic begins with `opening` and the sequence number.
+    A FIFO topic's envelope starts with `opening` and the sequence number.
     """
 
     head: str
@@ -66,8 +63,7 @@ def format_timestamp(at: datetime | None = None) -> str:
 
 def build_string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
     """Joins the names and values of the present members, in the order of names. A line feed follows each name and
-    value.
-    """
+    value."""
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 
@@ -80,7 +76,7 @@ def build_notification(
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
-    """Returns the envelope of a message, signed once for all subscriptions."""
+    """Returns a message's envelope, signed once for all subscriptions."""
     members = {"Type": "Notification", "MessageId": message_id, "TopicArn": topic_arn}
     members |= build_content(message, subject, at) | {"SignatureVersion": signing.version}
     sign(members, NOTIFICATION_SIGNED, signing)
@@ -97,8 +93,7 @@ def build_fifo_notification(
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
     """Returns the unsigned envelope of a FIFO topic's message. SQL inserts `SequenceNumber` when it stores the
-    message.
-    """
+    message."""
     opening = f'{{\n{build_lines({"Type": "Notification", "MessageId": message_id})},\n  "SequenceNumber" : "'
     members = {"TopicArn": topic_arn} | build_content(message, subject, at)
     return EnvelopeParts(f'",{build_head(members, base_url)[1:]}', tail(attributes), opening)
@@ -133,14 +128,14 @@ def build_lines(members: Mapping[str, str]) -> str:
 
 
 def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContext) -> None:
-    """Adds the signature and the URL of its certificate."""
+    """Adds the signature and the certificate's URL."""
     text = build_string_to_sign(members, names)
     members["Signature"] = signing.signer.sign(text, signing.version)
     members["SigningCertURL"] = signing.certificate_url
 
 
 def show_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
-    """Converts message attributes to an envelope's form, where binary values are base64."""
+    """Converts message attributes to an envelope's form. Binary values are base64."""
     return {
         name: {
             "Type": value.data_type,
@@ -151,7 +146,6 @@ def show_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str
 
 
 def build_confirmation(signing: SigningContext, topic_arn: str, message_id: str, token: str, at: str) -> str:
-    """Returns a SubscriptionConfirmation."""
     text = (
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
@@ -162,7 +156,6 @@ def build_confirmation(signing: SigningContext, topic_arn: str, message_id: str,
 def unsubscribe_confirmation(
     signing: SigningContext, topic_arn: str, subscription_arn: str, message_id: str, token: str, at: str
 ) -> str:
-    """Returns an UnsubscribeConfirmation."""
     text = (
         f"You have chosen to deactivate subscription {subscription_arn}.\n"
         "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."

@@ -1,4 +1,4 @@
-"""Tokens in the lists of Amazon SNS."""
+"""The page tokens of SNS's lists."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ __all__ = ["make_token", "read_token"]
 
 
 def read_token(token: str | None, is_last: Callable[[str], bool]) -> str | None:
-    """Returns the item that the token names; `is_last` checks the item. Raises InvalidParameter for a foreign token."""
+    """Returns the item in the token; `is_last` checks it. Raises InvalidParameter for a foreign token."""
     if not token:
         return None
     named = read_name(token)

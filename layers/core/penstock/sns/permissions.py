@@ -1,4 +1,4 @@
-"""AddPermission and RemovePermission of SNS change statements of a topic's access policy under a label."""
+"""AddPermission and RemovePermission of SNS. They change the statement with a label in a topic's access policy."""
 
 import msgspec
 
@@ -45,7 +45,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Opera
     )
 )
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
-    """Removes the statement with this label. A missing statement is not an error."""
+    """Removes the statement with this label. A missing statement is ignored."""
     arn = read_topic_arn(request.topic_arn, context)
     check_label(request.label)
     while True:

@@ -1,7 +1,7 @@
-"""Signatures of SNS messages, and the keys that make them.
+"""Signs SNS messages, and creates signing keys.
 
 A key is an RSA-2048 private key with its self-signed certificate. The database stores the key, and all processes and
-functions share it. Among the modules that sign, only this module imports `cryptography`.
+functions share it. Of the modules that sign, only this one imports `cryptography`.
 
 Version 1 is RSA with SHA-1, and version 2 is RSA with SHA-256. Both use PKCS #1 v1.5 and base64 ("Verifying the
 signatures of Amazon SNS messages", SNS Developer Guide). `benchmarks.costs.notifications` of commit 82fb1cae measured
@@ -37,7 +37,7 @@ class Signer:
     def __init__(self, key_id: str, private_key: bytes) -> None:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-        # The key was valid when Penstock created it. Another validation would add 40 ms to every cold start.
+        # The key was validated when Penstock created it. Another validation would add 40 ms to every cold start.
         key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
         self._key: RSAPrivateKey = key  # type: ignore[assignment]
         self.key_id = key_id
@@ -53,9 +53,7 @@ class Signer:
 
 
 class SigningKeyCache:
-    """The cache of a process. It has the signing key, the time when that key expires (`monotonic`), and a new key to
-    offer the database.
-    """
+    """A process's cache: the signing key, the key's next check (`monotonic`), and a new key to offer the database."""
 
     __slots__ = ("_offer", "_until", "signer")
 
@@ -74,7 +72,7 @@ class SigningKeyCache:
     def offer(self) -> NewSigningKey:
         """Returns a new key.
 
-        Concurrent requests of the process offer the same key, since a key takes 50 ms to create.
+        Concurrent requests of the process offer the same key, because a key takes 50 ms to create.
         """
         if self._offer is None:
             self._offer = make_key()
@@ -82,7 +80,6 @@ class SigningKeyCache:
 
 
 def build_certificate_path(key_id: str) -> str:
-    """Returns the path of a certificate."""
     return f"/SimpleNotificationService-{key_id}.pem"
 
 

@@ -1,7 +1,7 @@
 """The key that signs SNS messages. The first process that signs creates the key, and all processes read it once a
 minute.
 
-After a rotation a process may sign with the old key for up to a minute. The service serves the old certificate for 30
+After a rotation a process can sign with the old key for up to a minute. The service serves the old certificate for 30
 more days.
 """
 
@@ -24,8 +24,7 @@ _log = logging.getLogger(__name__)
 
 def find_signer(context: Context) -> Operation[Signer]:
     """Returns the signing key, which was read at most a minute ago. Creates the installation's first key. Raises
-    InternalFailure.
-    """
+    InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
@@ -52,7 +51,7 @@ def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operat
 
 
 def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
-    """Returns the private key as PEM. Raises InternalFailure if the key was encrypted with another encryption key."""
+    """Returns the private key in PEM. Raises InternalFailure if another encryption key encrypted it."""
     private_key = bytes(key.private_key)
     if not key.sealed:
         return private_key

@@ -1,4 +1,4 @@
-"""Creates, confirms, lists, describes, changes and ends subscriptions."""
+"""Creates, confirms, lists, describes, changes and deletes subscriptions."""
 
 import re
 import secrets
@@ -55,8 +55,6 @@ DEFAULTS: Mapping[str, str] = {"RawMessageDelivery": "false", "FilterPolicyScope
 
 
 class SubscriptionRedrivePolicy(msgspec.Struct):
-    """The RedrivePolicy of a subscription."""
-
     dead_letter_target_arn: str = msgspec.field(name="deadLetterTargetArn")
 
 
@@ -84,8 +82,7 @@ _TOKEN_OF_AWS = re.compile(r"[0-9a-f]{64,512}").fullmatch
 )
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes an endpoint. Subscriptions of URLs and e-mail addresses must be confirmed first; others are active
-    at once.
-    """
+    at once."""
     topic = read_topic_arn(request.topic_arn, context)
     given = request.attributes or {}
     try:
@@ -140,9 +137,8 @@ def make_error(code: str) -> errors.SnsError:
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Operation[sns.ConfirmSubscriptionResult]:
-    """Confirms the subscription whose endpoint got this token. The attribute AuthenticateOnUnsubscribe needs a signed
-    request.
-    """
+    """Confirms the subscription that the token belongs to. The attribute AuthenticateOnUnsubscribe needs a signed
+    request."""
     topic = read_confirmed_topic(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
@@ -160,7 +156,7 @@ def confirm_subscription(
 
 
 def read_confirmed_topic(text: str, context: Context) -> TopicArn:
-    """Returns the topic of a ConfirmSubscription. AWS tells an unsigned caller less (recorded at AWS)."""
+    """Returns the topic of a ConfirmSubscription. An unsigned caller gets a less specific error (recorded at AWS)."""
     try:
         return read_topic_arn(text, context)
     except errors.InvalidParameter as error:
@@ -169,9 +165,8 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
 
 @audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn or ""))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
-    """Ends a subscription. A missing subscription is not an error. A URL gets a message by which it can confirm the
-    subscription again.
-    """
+    """Deletes a subscription. A missing subscription is ignored. A URL gets a message by which it can confirm the
+    subscription again."""
     arn = request.subscription_arn
     if arn is None:
         raise errors.InvalidParameter.named("SubscriptionArn", "no value for required parameter")
@@ -192,7 +187,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[
 
 
 def is_anonymous(context: Context) -> bool:
-    """Returns whether the request is unsigned, as a request to a message's UnsubscribeURL is."""
+    """Returns whether the request is unsigned, like a request to a message's UnsubscribeURL."""
     http = context.http
     return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
 
@@ -262,7 +257,7 @@ def set_subscription_attributes(
     arn, name = request.subscription_arn, request.attribute_name
     given = request.attribute_value
     if name in NEEDS_VALUE and given is None:
-        given = "null"  # AWS writes it so
+        given = "null"  # like AWS's response
     value = topic_attributes.format_booleans({name: given or ""})[name]
     error: str | None = "Changed"
     while error == "Changed":
@@ -286,7 +281,7 @@ def set_subscription_attributes(
 
 
 def list_dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
-    """Returns the queue's ARN in a checked RedrivePolicy, if any."""
+    """Returns the queue's ARN in a valid RedrivePolicy, if any."""
     text = attributes.get("RedrivePolicy")
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
@@ -303,7 +298,7 @@ def check_dead_letter_type(
 
 
 def build_limits(context: Context) -> tuple[int, int]:
-    """Returns the maximum number of filter policies of a topic and of an account."""
+    """Returns the most filter policies of a topic and of an account."""
     settings = context.environment.settings
     return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
@@ -358,9 +353,8 @@ ENDPOINTS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "lambda": (_FUNCTION, "Invalid parameter: Lambda endpoint ARN"),
     "firehose": (_STREAM, "Invalid parameter: Firehose endpoint ARN"),
 }
-"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's text, and the other
-texts are ours.
-"""
+"""The form of endpoints by protocol, and the error text for others. The text for `sms` is AWS's; the other texts
+are ours."""
 
 # AWS writes the prefix twice (recorded at AWS).
 FIFO_QUEUE = (
@@ -373,7 +367,8 @@ FIFO_QUEUE = (
 def check_attributes(
     attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
 ) -> str | None:
-    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the policy."""
+    """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the
+    policy."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         check_dead_letter_type(attributes, protocol, endpoint, topic)
@@ -397,7 +392,7 @@ def find_topic(arn: str, context: Context) -> TopicArn:
 
 
 def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Context) -> str:
-    """Checks that the endpoint fits its protocol. Raises InvalidParameter. A queue may be in another region."""
+    """Raises InvalidParameter unless the endpoint fits its protocol. A queue can be in another region."""
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
         if queue is None or not context.environment.settings.serves(queue.region):
@@ -421,7 +416,8 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
 
 
 def check_function(protocol: str, endpoint: str, context: Context) -> None:
-    """Raises InvalidParameter for a function that may not be invoked, unless the installation only stores messages."""
+    """Raises InvalidParameter for a function that must not be invoked, unless the installation only stores
+    messages."""
     settings = context.environment.settings
     if protocol == "lambda" and settings.queue_lambda_endpoint:
         function = parse_function_arn(endpoint)
@@ -439,7 +435,7 @@ def check_url(protocol: str, endpoint: str) -> None:
 
 
 def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:
-    """Compiles as `compile_filter`. AWS does not name the attribute in one text of SetSubscriptionAttributes."""
+    """Compiles like `compile_filter`. In SetSubscriptionAttributes, one text of AWS does not name the attribute."""
     try:
         return compile_filter(attributes)
     except errors.InvalidParameter as error:

@@ -71,7 +71,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
 
 @audited(lambda request, _context: Act("sns:DeleteTopic", request.topic_arn))
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
-    """Deletes a topic and its subscriptions. A missing topic is not an error."""
+    """Deletes a topic and its subscriptions. A missing topic is ignored."""
     yield from Call(DROP_TOPIC, (str(read_topic_arn(request.topic_arn, context)),))
 
 
@@ -123,8 +123,8 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# The attributes that cannot be empty. If a request removes such an attribute, the check uses this value. CreateTopic
-# compares a given attribute with this value if the topic does not store the attribute.
+# The attributes that cannot be empty. When a request removes such an attribute, its default is validated instead.
+# CreateTopic compares a given attribute with the default if the topic does not store the attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
@@ -161,7 +161,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
     )
 )
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
-    """Removes tags. A missing tag is not an error."""
+    """Removes tags. Missing tags are ignored."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
     # No tag has such a key, and PostgreSQL cannot store texts with NUL.
     if any(encode_text(key) is None for key in request.tag_keys):
@@ -186,7 +186,7 @@ def list_tags_for_resource(
 
 
 def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
-    """Checks tags. A topic has at most 50 tags, with different keys of 1-128 characters and values of up to 256
+    """Validates tags. A topic has at most 50 tags, with different keys of 1-128 characters and values of up to 256
     characters.
 
     Raises InvalidParameter, TagLimitExceeded.
@@ -214,7 +214,7 @@ def raise_tag_error(error: str | None) -> None:
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Operation[sns.GetDataProtectionPolicyResult]:
-    """Returns an empty policy, since no topic has a data protection policy."""
+    """Returns an empty policy, because no topic has a data protection policy."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
     return sns.GetDataProtectionPolicyResult()
 
@@ -228,7 +228,7 @@ def put_data_protection_policy(
 
 
 def make_data_protection_error() -> errors.AuthorizationError:
-    """Returns the error for data protection policies. The error's text is ours."""
+    """Returns the error for data protection policies. The text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 

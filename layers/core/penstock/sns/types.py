@@ -1,8 +1,8 @@
-"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, with the model's names.
+"""Requests and results of the SNS actions, with the members and names of botocore's model `sns/2010-03-31`.
 
-A member without a default is required. The limits come from the model, and the gateway checks the limits. Lists and
-maps are wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary
-values are base64 text in requests and in these types.
+A member without a default is required. The limits come from the model, and the gateway checks them. Lists and maps are
+wrapped (`Tags.member.1.Key`), except message attributes, whose entries have a `Name` and a `Value`. Binary values are
+base64 text in requests and in these types.
 """
 
 from typing import Annotated, Literal
@@ -38,9 +38,8 @@ LanguageCode = Literal[
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. The model requires DataType. The check of the attribute raises the error if this member is
-    missing.
-    """
+    """A message attribute. The model requires DataType. The attribute's validation raises the error if it is
+    missing."""
 
     data_type: str | None = None
     string_value: str | None = None
@@ -51,15 +50,11 @@ MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_map_
 
 
 class Tag(Result):
-    """A tag of a topic."""
-
     key: TagKey
     value: TagValue
 
 
 class Topic(Result):
-    """A topic in a list."""
-
     topic_arn: str
 
 
@@ -199,7 +194,7 @@ class ConfirmSubscriptionResult(Result):
 
 
 class UnsubscribeRequest(Request):
-    """The model requires SubscriptionArn. The operation raises the error if this member is missing, as on AWS."""
+    """The model requires SubscriptionArn. The operation raises the error if it is missing, as on AWS."""
 
     subscription_arn: str | None = None
 
@@ -284,14 +279,12 @@ class PublishBatchResult(Result):
 
 # --- mobile apps -----------------------------------------------------------------------------------------------------
 class PlatformApplication(Result):
-    """An application in a list."""
-
     platform_application_arn: str
     attributes: dict[str, str]
 
 
 class PlatformEndpoint(Result):
-    """An endpoint in a list, which the model calls Endpoint."""
+    """An endpoint in a list. The model calls it Endpoint."""
 
     endpoint_arn: str
     attributes: dict[str, str]
@@ -320,7 +313,7 @@ class GetPlatformApplicationAttributesResult(Result):
 
 
 class SetPlatformApplicationAttributesRequest(Request):
-    """The model requires Attributes. If they are missing, the operation answers, after it has read the ARN."""
+    """The model requires Attributes. If they are missing, the operation raises the error after it has read the ARN."""
 
     platform_application_arn: str
     attributes: dict[str, str] | None = None
@@ -359,7 +352,7 @@ class GetEndpointAttributesResult(Result):
 
 
 class SetEndpointAttributesRequest(Request):
-    """The model requires Attributes. If they are missing, the operation answers, after it has read the ARN."""
+    """The model requires Attributes. If they are missing, the operation raises the error after it has read the ARN."""
 
     endpoint_arn: str
     attributes: dict[str, str] | None = None

@@ -1,11 +1,11 @@
-"""Attributes of queues: their names, values and defaults, and the attributes that a request selects.
+"""The attributes of queues: names, values and defaults, and the attributes that a request selects.
 
-Penstock stores the strings that the client sent: Terraform and other tools wait until they read back the values that
-they set. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies
+Penstock stores the strings that the client sent, because Terraform and other tools wait until they read the same
+values back. Booleans are stored in lower case: AWS also accepts `True`, which Python's `str` returns. Redrive policies
 are stored as AWS shows them, with a number as maxReceiveCount and without null as sourceQueueArns. Sources:
 CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-docs/reference/compatibility.md. AWS does not have `archive`, `archive_seconds`, `history` and `paused`; only the REST
-API accepts them.
+docs/reference/compatibility.md. `archive`, `archive_seconds`, `history` and `paused` are not attributes of AWS; only
+the REST API accepts them.
 """
 
 import json
@@ -114,13 +114,12 @@ MESSAGE_SYSTEM = frozenset(
 def check_queue_attributes(
     attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, extensions: bool = False
 ) -> dict[str, str]:
-    """Checks attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns the attributes in their stored
+    """Validates attributes of CreateQueue (`creating`) or SetQueueAttributes. Returns the attributes in the stored
     form.
 
-    SetQueueAttributes accepts `FifoQueue=true` for a FIFO queue, but this changes nothing. Raises
-    InvalidAttributeName for an
-    attribute that does not exist, cannot be written or is not for this type of queue. Raises InvalidAttributeValue for
-    a value out of range, and InvalidParameterValue for an invalid redrive policy.
+    SetQueueAttributes accepts `FifoQueue=true` for a FIFO queue, but this changes nothing. Raises InvalidAttributeName
+    for an attribute that does not exist, cannot be written or is not for this type of queue. Raises
+    InvalidAttributeValue for a value out of range, and InvalidParameterValue for an invalid redrive policy.
     """
     known = {**STANDARD, **(FIFO if fifo else {}), **(EXTENSIONS if extensions else {})}
     for name, value in attributes.items():
@@ -140,14 +139,14 @@ def check_queue_attributes(
 
 
 def _format_value(name: str, value: str, check: Check) -> str:
-    """Returns a checked value in its stored form."""
+    """Returns a validated value in its stored form."""
     if check is _is_boolean or name == "FifoQueue":
         return value.lower()
     return _format_redrive_policy(value) if name in ("RedrivePolicy", "RedriveAllowPolicy") else value
 
 
 def _format_redrive_policy(text: str) -> str:
-    """Returns a checked redrive policy in AWS's form, where the count is a number and members with null are absent.
+    """Returns a validated redrive policy in AWS's form: the count is a number, and null members are absent.
 
     A policy that already has this form keeps its spelling.
     """
@@ -159,9 +158,10 @@ def _format_redrive_policy(text: str) -> str:
 
 
 def _is_for_fifo(name: str, creating: bool) -> bool:
-    """Returns whether AWS's error for this attribute on a standard queue says that it belongs to FIFO queues.
+    """Returns whether AWS's error for this attribute on a standard queue mentions FIFO queues.
 
-    AWS does not say so for FifoQueue and, when a queue is created, for ContentBasedDeduplication (reports of users).
+    The error does not mention them for FifoQueue and, when a queue is created, for ContentBasedDeduplication (reports
+    of users).
     """
     unknown = {"FifoQueue", "ContentBasedDeduplication"} if creating else {"FifoQueue"}
     return name in FIFO and name not in unknown
@@ -176,7 +176,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 def build_defaults(
     fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES
 ) -> dict[str, str]:
-    """Returns the defaults of attributes. Seconds and bytes have the limits of AWS's reference."""
+    """Returns the attributes' defaults. Seconds and bytes have the limits of AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
@@ -197,11 +197,10 @@ def build_defaults(
 
 
 def add_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """Returns the attributes to set and their consequences. A queue has one kind of encryption at a time.
+    """Returns the attributes to set and those that they imply. A queue has one kind of encryption at a time.
 
-    A KMS key turns SSE-SQS off, and SSE-SQS removes the key. The reuse period is removed together with the key.
-    Source:
-    Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
+    A KMS key turns SSE-SQS off, and SSE-SQS removes the key. Removing the key also removes the reuse period. Source:
+    Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
     if values.get("KmsMasterKeyId"):
         return {"SqsManagedSseEnabled": "false", **values}
@@ -211,9 +210,8 @@ def add_implied(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def show_attributes(stored: Mapping[str, str]) -> dict[str, str]:
-    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only if the queue has
-    a KMS key.
-    """
+    """Returns a queue's attributes in the form of GetQueueAttributes. The reuse period appears only if the queue
+    has a KMS key."""
     values = {name: value for name, value in stored.items() if name not in EXTENSIONS}
     if "KmsMasterKeyId" in values:
         values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
@@ -233,14 +231,14 @@ def make_fifo_error(name: str) -> AwsError:
 
 
 def make_value_error(name: str, reason: str = "") -> AwsError:
-    """Returns the error for a value that the attribute cannot have, with AWS's reason if AWS gives a reason."""
+    """Returns the error for an invalid value, with AWS's reason if AWS gives one."""
     return InvalidAttributeValue(
         f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else "")
     )
 
 
 def make_scope_error() -> AwsError:
-    """Returns the error for `perMessageGroupId` without its scope, in the API reference's words."""
+    """Returns the error for `perMessageGroupId` without its scope, with the API reference's text."""
     return make_value_error(
         "FifoThroughputLimit",
         "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup.",
@@ -253,7 +251,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
-    # queue.set_queue_attributes also checks the present attributes of an existing queue.
+    # queue.set_queue_attributes also checks the current attributes of an existing queue.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
         raise make_scope_error()
@@ -267,7 +265,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
 
 # --- policies ------------------------------------------------------------------------------------------------
 def check_policy(text: str) -> None:
-    """Raises InvalidAttributeValue, InvalidParameterValue or OverLimit for an access policy that SQS does not store.
+    """Raises InvalidAttributeValue, InvalidParameterValue or OverLimit for an access policy that SQS refuses.
 
     The texts for an action (cloudtools/awacs, issue 34) and for too many actions
     (ministryofjustice/cloud-platform-environments, issue 9082) are AWS's.
@@ -306,13 +304,13 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
 
 
 class RedriveAllowPolicy(msgspec.Struct, frozen=True):
-    """Says which queues may use this queue as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
+    """Says which queues can use this queue as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
 
     permission: str
     source_queue_arns: tuple[str, ...]
 
     def permits(self, source_arn: str) -> bool:
-        """Returns whether the queue of this ARN may use this queue as its dead-letter queue."""
+        """Returns whether the queue `source_arn` can use this queue as its dead-letter queue."""
         return self.permission == "allowAll" or source_arn in self.source_queue_arns
 
 
@@ -344,7 +342,7 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
 
 
 def _is_name_repeated(text: str) -> bool:
-    """Returns whether a name occurs twice. PostgreSQL would also parse the earlier value, and that could fail."""
+    """Returns whether a name occurs twice. PostgreSQL would also parse the earlier value, which could fail."""
     pairs = json.loads(text, object_pairs_hook=list)
     return len(dict(pairs)) < len(pairs)
 
@@ -360,8 +358,8 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
-    """Parses the policy. Returns None for an empty text, which removes the policy. Only `byQueue` has sources, at
-    most 10.
+    """Parses the policy. Returns None for an empty text, which removes the policy. Only `byQueue` has sources, at most
+    10.
 
     AWS treats `"sourceQueueArns":null` as absent (terraform-provider-aws, issue 42453).
     """
@@ -389,7 +387,6 @@ def _make_allow_policy_error(text: str) -> AwsError:
 
 
 def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
-    """Returns the error for an invalid policy, with the reason."""
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 
@@ -434,7 +431,7 @@ ALL_ATTRIBUTES = AttributeSelection(everything=True)
 def check_attribute_names(
     names: Sequence[str] | None, known: frozenset[str] = READABLE
 ) -> AttributeSelection:
-    """Reads AttributeNames of GetQueueAttributes. `All` selects every attribute. Raises InvalidAttributeName."""
+    """Parses AttributeNames of GetQueueAttributes. `All` selects every attribute. Raises InvalidAttributeName."""
     if not names:
         return NO_ATTRIBUTES
     requested = frozenset(names)
@@ -450,7 +447,7 @@ def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelec
 
 
 def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection:
-    """Reads MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, `*`, and `bar.*` for the prefix `bar`."""
+    """Parses MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, `*`, and `bar.*` for the prefix `bar`."""
     if not names:
         return NO_ATTRIBUTES
     requested = frozenset(names)

@@ -13,7 +13,8 @@ from .types import ListDeadLetterSourceQueuesRequest, ListDeadLetterSourceQueues
 def list_dead_letter_source_queues(
     request: ListDeadLetterSourceQueuesRequest, context: Context
 ) -> Operation[ListDeadLetterSourceQueuesResult]:
-    """Returns the URLs of the queues whose RedrivePolicy names this queue, in pages if the request asks for them."""
+    """Returns the URLs of the queues whose RedrivePolicy names this queue, in pages if the request sets a page
+    size."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxResults", request.max_results)
     yield from check_queue(arn)

@@ -1,7 +1,7 @@
 """DeleteMessage and DeleteMessageBatch.
 
-A standard queue accepts an old handle: a consumer may have received the message again or deleted it (API reference of
-DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was received again.
+A standard queue accepts an old handle, even if a consumer has received the message again or deleted it (API reference
+of DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was received again.
 """
 
 from penstock.aws.resolved_queue import ResolvedQueue
@@ -21,7 +21,6 @@ from .types import (
 
 
 def delete_message(request: DeleteMessageRequest, context: Context) -> Operation[None]:
-    """Deletes one message."""
     queue = context.queue(request.queue_url)
     handle = yield from handles.open_handle(queue, request.receipt_handle, context)
     (outcome,) = yield from delete(queue, [handle])
@@ -59,11 +58,11 @@ def delete_message_batch(
 
 
 def delete(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
-    """Returns the outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
+    """Returns each handle's outcome: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     arn = queue.arn
     rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=queue.merge_key)
     if queue.is_fifo:
-        yield Wake(arn, 1, Woken.FOR_MORE)  # consumers may now receive the next messages of these groups
+        yield Wake(arn, 1, Woken.FOR_MORE)  # consumers can now receive the next messages of these groups
     outcomes = [row.outcome for row in (sorted(rows) if len(rows) > 1 else rows)]
     yield from handles.check_outcomes(arn, outcomes)
     yield Deleted(arn, outcomes.count("deleted"))

@@ -1,8 +1,8 @@
-"""MD5 digests and sizes of messages. SDKs compute the digests, too, and compare both results.
+"""Computes MD5 digests and sizes of messages. SDKs compute the digests, too, and compare the results.
 
-Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted by
-name. Each attribute adds its name, its data type and its value. Each of these parts follows its length in four bytes,
-big endian. The byte before the value is the transport type: 1 for text (String and Number), and 2 for Binary.
+Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Attributes are sorted
+by name. Each attribute adds its name, its data type and its value, each after its length in four bytes, big endian.
+The byte before the value is the transport type: 1 for text (String and Number), and 2 for Binary.
 """
 
 from base64 import b64decode
@@ -17,7 +17,7 @@ _TEXT, _BINARY = b"\x01", b"\x02"
 
 
 def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """Computes MD5OfMessageAttributes (or of system attributes). `validation` has checked the values."""
+    """Computes MD5OfMessageAttributes (or of system attributes) from validated values."""
     digest = md5(usedforsecurity=False)
     for name in sorted(attributes):
         value = attributes[name]
@@ -30,7 +30,7 @@ def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> s
 
 
 def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
-    """Returns how many bytes the attributes add to the message, which are their names, types and (decoded) values."""
+    """Returns how many bytes the attributes' names, types and (decoded) values add to the message."""
     return sum(
         len(name.encode()) + len(value.data_type.encode()) + len(encode_value(value))
         for name, value in attributes.items()

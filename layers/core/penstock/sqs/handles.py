@@ -9,7 +9,7 @@ from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
 def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
-    """Returns the content of a handle of this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
+    """Returns the fields of a handle of this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:
         yield from check_queue(queue.arn)
@@ -30,7 +30,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Operation[None]:
 
 
 def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """Returns the error for a handle that is no longer valid, or None if the operation treats the outcome itself.
+    """Returns the error for an invalid handle, or None if the caller treats the outcome itself.
 
     A handle of a deleted queue is not valid for a new queue of the same name.
     """

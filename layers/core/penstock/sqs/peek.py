@@ -1,7 +1,7 @@
-"""Shows messages of a queue without a receive, at the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
+"""Shows messages of a queue without receiving them, at the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-The endpoint has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and that test suites use:
-a ReceiveMessage with all attributes, which changes no message.
+The endpoint has the form that LocalStack documents ("Developer endpoints" of its page on SQS) and test suites use: a
+ReceiveMessage with all attributes, which changes no message.
 """
 
 from penstock.context import Context
@@ -16,19 +16,18 @@ from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
-MOST_GROWTH = 7  # the factor by which escapes may lengthen a function's result
+MOST_GROWTH = 7  # the factor by which escapes can lengthen a function's result
 
-# Replaces the receipt handle, since a client cannot delete a message that it has not received.
+# Replaces the receipt handle, because a client cannot delete a message that it has not received.
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
-    """Returns visible messages, then those in flight, then delayed messages, each in the order of their arrival.
+    """Returns visible messages, then those in flight, then delayed messages, each in the order of arrival.
 
-    An answer has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at
-    most a seventh of
-    its longest answer. The answer has at least one message (our choice, since the answer is not streamed). Raises
-    QueueDoesNotExist.
+    A response has at most 1,000 messages, and at most 8 MiB of bodies and attributes. A Lambda function returns at
+    most a seventh of its longest response. The response has at least one message (our choice, because responses are
+    not streamed). Raises QueueDoesNotExist.
     """
     queue = context.queue(request.queue_url)
     limit = context.http.response_limit
@@ -82,7 +81,7 @@ def as_received(row: PeekedRow) -> ReceivedRow:
 
 
 def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:
-    """Adds the state if the request names several (`both`). The time of the first receive is unknown."""
+    """Adds the state if the request includes several (`both`). The time of the first receive is unknown."""
     attributes = message.attributes or {}
     if row.receive_count:
         del attributes["ApproximateFirstReceiveTimestamp"]

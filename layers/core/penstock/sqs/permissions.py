@@ -1,7 +1,7 @@
-"""AddPermission and RemovePermission change statements of a queue's access policy under a label.
+"""AddPermission and RemovePermission. They change the statement with a label in a queue's access policy.
 
-An operation reads the policy, changes it, and writes it back. The operation starts again if another request changed the
-policy meanwhile.
+An operation reads the policy, changes it, and writes it back. The operation starts again if another request changed
+the policy meanwhile.
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ from .attributes import LONGEST_VALUE
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Policy = dict[str, Any]  # a JSON document of a user, which may have unknown members
+Policy = dict[str, Any]  # a user's JSON document, which can have unknown members
 Statements = list[Policy]
 
-# The actions that a queue's owner may permit to others (AddPermission, API reference). `*` means all these actions.
+# The actions that a queue's owner can permit to others (AddPermission, API reference). `*` means all these actions.
 GRANTABLE = (
     "SendMessage",
     "ReceiveMessage",
@@ -68,8 +68,6 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
     )
 )
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
-    """Removes the statement with this label."""
-
     def remove_statement(statements: Statements) -> Statements:
         left = [statement for statement in statements if statement.get("Sid") != request.label]
         if len(left) == len(statements):
@@ -108,7 +106,7 @@ def apply_change(arn: str, old: str | None, change: Callable[[Statements], State
 
 
 def grant(arn: str, request: AddPermissionRequest) -> Policy:
-    """Returns the statement in SQS's form, where a single value is a string and several values are a list."""
+    """Returns the statement in SQS's form: one value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -121,12 +119,12 @@ def grant(arn: str, request: AddPermissionRequest) -> Policy:
 
 
 def unwrap_single(values: list[str]) -> str | list[str]:
-    """Returns a single value alone, and several values as a list."""
+    """Returns one value alone, and several values as a list."""
     return values[0] if len(values) == 1 else values
 
 
 def check_grant(request: AddPermissionRequest) -> None:
-    """Checks that accounts have 12 digits and that the owner may grant the actions.
+    """Checks that accounts have 12 digits and that the owner can grant the actions.
 
     Raises InvalidParameterValue and others.
     """

@@ -46,7 +46,7 @@ from .types import (
 LONGEST_PAGE = 1000
 # A request added a subscription while the policy was evaluated for the existing subscriptions.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
-LONGEST_TOKEN = 1_024  # the limit in characters; the service truncates a longer token and so makes it invalid
+LONGEST_TOKEN = 1_024  # in characters; a longer token is truncated and therefore invalid
 
 _log = logging.getLogger(__name__)
 _string_map = msgspec.json.Decoder(dict[str, str])
@@ -75,8 +75,7 @@ def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Operation[bool]:
     """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently
-    and others.
-    """
+    and others."""
     settings = context.environment.settings
     attributes.check_key(supplied, settings)
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
@@ -107,7 +106,7 @@ def make_queue(
 
 @lru_cache(maxsize=64)
 def _tell_of_region(region: str, own: str) -> None:
-    """Logs once for each process and region that a client of another region does not find the queue."""
+    """Logs once per process and region that clients of another region cannot find the queue."""
     _log.warning(
         "a queue was made in a region other than QUEUE_REGION, which commands, REST, SQL and the console show",
         extra={"region": region, "queue_region": own},
@@ -123,7 +122,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[Non
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
-    """Returns the URL of a queue in this account, or in the account that the request names."""
+    """Returns the URL of a queue in the request's account or the caller's."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
@@ -136,7 +135,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
 
 
 def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQueuesResult]:
-    """Returns the URLs of the account's queues, in pages if the request names a page size."""
+    """Returns the URLs of the account's queues, in pages if the request sets a page size."""
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
@@ -152,7 +151,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
 
 
 def make_token(name: str) -> str:
-    """Returns the opaque token of the page that begins after this name."""
+    """Returns the token of the page after this name."""
     return urlsafe_b64encode(name.encode()).decode("ascii")
 
 
@@ -172,7 +171,7 @@ def read_token(token: str | None) -> str | None:
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
 ) -> Operation[GetQueueAttributesResult]:
-    """Returns the attributes that the request names."""
+    """Returns the attributes that the request selects."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     queue = yield from describe(arn, counts=selection.counts)
@@ -189,7 +188,7 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
 
 
 def is_content_deduplicated(queue: QueueRow) -> bool:
-    """Returns whether the queue derives missing deduplication ids from messages' bodies."""
+    """Returns whether the queue derives missing deduplication ids from message bodies."""
     return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
@@ -224,9 +223,8 @@ def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -
 
 
 def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> Operation[None]:
-    """Stores checked attributes, and removes attributes with an empty value. Raises QueueDoesNotExist,
-    InvalidParameterValue.
-    """
+    """Stores validated attributes, and removes attributes with an empty value. Raises QueueDoesNotExist,
+    InvalidParameterValue."""
     attributes.check_key(values, context.environment.settings)
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.add_implied(values)
@@ -243,10 +241,10 @@ def change_attributes(arn: str, values: Mapping[str, str], context: Context) -> 
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
-    """Checks that RedrivePolicy names a queue that this queue (`arn`) may use. Raises InvalidParameterValue.
+    """Raises InvalidParameterValue unless the queue `arn` can use the dead-letter queue in RedrivePolicy.
 
-    The check takes a separate database call, since clients rarely set policies, and the other queue may change later
-    in any case.
+    This is a separate database call, because clients rarely set policies, and the other queue can change later in any
+    case.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, is_fifo_name(arn))
@@ -272,8 +270,7 @@ def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]
 @audited(lambda arn, _context: Act("sqs:PurgeQueue", arn, counted="purged"))
 def purge(arn: str, context: Context) -> Operation[int]:
     """Deletes every message and returns the number of deleted messages. Raises QueueDoesNotExist and
-    PurgeQueueInProgress.
-    """
+    PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:

@@ -64,9 +64,9 @@ def build_receive(
     context: Context,
     attempt_id: str | None = None,
 ) -> Receive[ReceivedRow]:
-    """Returns the effect that receives messages, within the limits for messages in flight and for the answer.
+    """Returns the effect that receives messages, within the limits for messages in flight and for the response.
 
-    A value of None means that the queue's value applies.
+    None means the queue's value.
     """
     return Receive(
         RECEIVE_MESSAGES,
@@ -83,10 +83,10 @@ def build_receive(
 def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
     """Returns the messages of a receive.
 
-    When a standard queue is at the limit for messages in flight, a receive that does not wait raises OverLimit. Other
-    receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
+    If a standard queue has reached the limit for messages in flight, a receive that does not wait raises OverLimit.
+    Other receives retry each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas"). Raises
     QueueDoesNotExist, also if the queue is deleted meanwhile. Raises InvalidParameterValue for an attempt that cannot
-    be repeated, and ResponseTooLarge at the end of the wait if all available messages are too long for the answer.
+    be repeated, and ResponseTooLarge at the end of the wait if all available messages are too long for the response.
     """
     began, deadline = monotonic(), None
     while True:
@@ -142,8 +142,8 @@ def build_message(
 def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
     """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account, since the service does not store the sender (our choice). ApproximateReceiveCount
-    continues in a dead-letter queue, since it counts "across all queues" (ReceiveMessage, API reference).
+    SenderId is the queue's account, because the service does not store the sender (our choice). In a dead-letter queue
+    ApproximateReceiveCount continues to rise, because it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
         "SenderId": read_account(queue.arn),

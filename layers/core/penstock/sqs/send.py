@@ -1,8 +1,7 @@
 """SendMessage and SendMessageBatch.
 
-The operation checks messages before it stores any message, and stores the valid messages of a batch.
-`queue.send_messages` checks the conditions that depend on the queue (size limit, deduplication) in the call that stores
-the messages.
+All messages of a batch are validated before the valid ones are stored. `queue.send_messages` checks the conditions
+that depend on the queue (size limit, deduplication) when it stores the messages.
 """
 
 from collections.abc import Sequence
@@ -39,13 +38,13 @@ _json = msgspec.json.Encoder()
 WHOLE_CALL = (
     "QueueDoesNotExist",
     "DeduplicationIdRequired",
-)  # If a row has one of these errors, the service refuses the whole batch.
+)  # if a row has one of these errors, the whole batch is refused
 
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
 class AcceptedMessage(NamedTuple):
-    """A message that passed its checks, with the stored parts and the digests of the answer."""
+    """A validated message, with the stored parts and the digests for the response."""
 
     stored: SendEntry
     body_md5: str
@@ -54,10 +53,10 @@ class AcceptedMessage(NamedTuple):
 
 
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
-    """Stores one message. The answer follows the commit."""
+    """Stores one message. The response follows the commit."""
     queue = context.queue(request.queue_url)
     longest = count_minimum_bytes(request) if request.message_attributes else len(request.message_body)
-    validation.check_message_size(longest)  # this check comes before megabytes are encoded
+    validation.check_message_size(longest)  # before megabytes are encoded
     checked = partial(check_message, request, queue.arn, context.trace_header)
     message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
     size = message.stored.size_bytes
@@ -89,7 +88,7 @@ def send_message_batch(
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    # this check comes before megabytes are encoded
+    # Checked before megabytes are encoded.
     validation.check_batch_size(sum(map(count_minimum_bytes, request.entries)))
     trace = context.trace_header
     checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
@@ -118,7 +117,7 @@ def check_deduplication_ids(
 ) -> Operation[None]:
     """Raises InvalidParameterValue if an entry has no deduplication id and the queue derives none.
 
-    If no entry has an id, and all entries passed their checks, the call that stores them reports the error instead.
+    If no entry has an id, and all entries are valid, the call that stores them reports the error instead.
     """
     given = sum(entry.message_deduplication_id is not None for entry in entries)
     if given < len(entries) and (given > 0 or accepted < len(entries)):
@@ -130,9 +129,8 @@ def check_deduplication_ids(
 def store(
     queue: ResolvedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
-    """Appends messages in order to one queue. Returns one row for each message. Errors are in the rows, and the
-    function raises none of them.
-    """
+    """Appends messages in order to one queue. Returns one row per message. Errors are in the rows and are not
+    raised."""
     entries = [message.stored for message in messages]
     sizes = [entry.size_bytes for entry in entries]
     rows = yield from BatchCall(
@@ -151,11 +149,11 @@ def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[i
 
 
 def count_minimum_bytes(entry: Entry) -> int:
-    """Returns a lower bound of the message's size, without an encoding of the message."""
+    """Returns a lower bound of the message's size without encoding the message."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
         size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
-    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may end with two characters of padding
+    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text can end with two characters of padding
 
 
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
@@ -167,10 +165,9 @@ def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMes
 
 
 def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> AcceptedMessage:
-    """Checks and measures a message of a request to the queue `arn`. Raises the errors of `validation`.
+    """Validates and measures a message for the queue `arn`. Raises the errors of `validation`.
 
-    The function does not check the size, since in a batch one long message makes the whole batch too long.
-    `trace_header` is the
+    The size is not checked, because in a batch one long message makes the whole batch too long. `trace_header` is the
     AWSTraceHeader for a message without this attribute.
     """
     fifo = is_fifo_name(arn)
@@ -180,7 +177,7 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
         body = validation.check_message_body(text)  # raises the error
     size = len(body)
     if size > LONG_BODY_BYTES:
-        # The assignment frees the text. Only one copy then stays in memory while the message waits in a batch.
+        # Frees the text, so that only one copy stays in memory while the message waits in a batch.
         entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
@@ -218,7 +215,7 @@ def check_system_attributes(entry: Entry, trace_header: str | None) -> bytes:
 
 
 def check_ids(entry: Entry, fifo: bool) -> None:
-    """Checks the form of the group and deduplication ids, and that this type of queue allows them (API reference)."""
+    """Validates the group and deduplication ids, and whether this type of queue allows them (API reference)."""
     if fifo and entry.message_group_id is None:
         raise errors.MissingParameter.named("MessageGroupId")
     if entry.message_group_id is not None:
@@ -232,7 +229,7 @@ def check_ids(entry: Entry, fifo: bool) -> None:
 
 
 def make_parameter_error(parameter: str, value: str) -> errors.AwsError:
-    """Returns the error for a parameter that this type of queue lacks."""
+    """Returns the error for a parameter that this type of queue does not have."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
         "Reason: The request include parameter that is not valid for this queue type."
@@ -247,7 +244,7 @@ def format_sequence_number(stored: SentRow) -> str | None:
 def report_entry(
     result: SendMessageBatchResult, entry_id: str, message: AcceptedMessage, row: SentRow
 ) -> None:
-    """Adds the outcome of an entry to the batch's result."""
+    """Adds an entry's outcome to the batch's result."""
     if row.error is not None:
         result.failed.append(build_failed_entry(entry_id, make_entry_error(row.error, row.detail)))
         return
@@ -264,5 +261,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """Returns a text attribute. The REST API creates such attributes from headers."""
+    """Returns a text attribute. The REST API creates these attributes from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

@@ -1,4 +1,4 @@
-"""Converts the error codes that SQL functions return to AWS's errors, in AWS's words."""
+"""Converts the error codes of SQL functions to AWS's errors and texts."""
 
 from collections.abc import Callable
 
@@ -49,15 +49,14 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 
 
 def make_sql_error(code: str, detail: str | None) -> errors.AwsError:
-    """Returns the error for a code of the column `error` and its detail."""
+    """Returns the error for a code in the column `error` and its detail."""
     text = _TEXTS.get(code)
     return errors.make_sql_error(code) if text is None else text(detail or "")
 
 
 def make_entry_error(code: str, detail: str | None) -> errors.AwsError:
     """Returns the error for one entry of a batch. AWS has another text for a long message in a batch (recorded at
-    AWS).
-    """
+    AWS)."""
     if code == "MessageTooLong":
         return validation.make_length_error(int(detail or 0), "cannot be validated")
     return make_sql_error(code, detail)

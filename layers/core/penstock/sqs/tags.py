@@ -37,7 +37,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     )
 )
 def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]:
-    """Removes tags. A missing tag is not an error."""
+    """Removes tags. Missing tags are ignored."""
     arn = context.queue_arn(request.queue_url)
     if not request.tag_keys:  # the Query protocol reads a missing list as an empty list
         raise errors.MissingParameter.named("TagKeys")
@@ -48,6 +48,5 @@ def untag_queue(request: UntagQueueRequest, context: Context) -> Operation[None]
 
 
 def list_queue_tags(request: ListQueueTagsRequest, context: Context) -> Operation[ListQueueTagsResult]:
-    """Returns all tags of a queue."""
     queue = yield from describe(context.queue_arn(request.queue_url))
     return ListQueueTagsResult(tags=_string_map.decode(queue.tags) or None)

@@ -1,8 +1,8 @@
-"""Requests and results of the SQS actions: the members of botocore's model `sqs/2012-11-05`, with the model's names.
+"""Requests and results of the SQS actions, with the members and names of botocore's model `sqs/2012-11-05`.
 
-A member without a default is required. The answer omits a result member with its default value, as SQS does. The answer
-to an empty receive is `{}`, and a batch without failures has no `Failed`. Binary values are base64 text on the wire and
-in the process, which decodes them only if it needs their bytes (MD5, size).
+A member without a default is required. A response omits members with default values, as SQS does: an empty receive
+returns `{}`, and a batch without failures has no `Failed`. Binary values stay base64 text and are decoded only if the
+bytes are needed (MD5, size).
 """
 
 from typing import Annotated
@@ -16,8 +16,8 @@ from penstock.aws.codec.names import Request, Result, name_flat_list, name_flat_
 class MessageAttributeValue(Result):
     """A message attribute. AWS reserves the two list members, and the service refuses both.
 
-    The model requires DataType. An absent data type is an empty string here, because SQS answers it with a special
-    text (`validation.check_message_attributes`), which in a batch concerns only that entry.
+    The model requires DataType. An absent data type is an empty string here, because SQS returns a special text for it
+    (`validation.check_message_attributes`). In a batch the error concerns only that entry.
     """
 
     data_type: str = ""
@@ -28,7 +28,7 @@ class MessageAttributeValue(Result):
 
 
 class MessageSystemAttributeValue(MessageAttributeValue):
-    """A system attribute that the sender may set: `AWSTraceHeader` of type String."""
+    """A system attribute that the sender can set: `AWSTraceHeader` of type String."""
 
 
 UserAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_flat_map("MessageAttribute")]
@@ -39,7 +39,7 @@ Tags = Annotated[dict[str, str] | None, name_flat_map("Tag", "Key", "Value")]
 
 
 class BatchResultErrorEntry(Result):
-    """The reason why an entry of a batch failed. `code` is the Query error code."""
+    """The reason why a batch entry failed. `code` is the Query error code."""
 
     id: str
     sender_fault: bool
@@ -295,7 +295,7 @@ class ListDeadLetterSourceQueuesRequest(Request):
 
 
 class ListDeadLetterSourceQueuesResult(Result):
-    """The model writes `queueUrls` with a small letter. The member appears even if it is empty."""
+    """The model spells `queueUrls` with a small letter. The member appears even if it is empty."""
 
     queue_urls: Annotated[list[str], name_flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
@@ -349,7 +349,7 @@ class ListMessageMoveTasksResult(Result):
 
 # --- the peek endpoint: not an action of the service -----------------------------------------------------------------
 class PeekRequest(Struct, rename="pascal"):
-    """The queue, and whether the answer includes messages in flight and delayed messages."""
+    """The queue, and whether the response includes messages in flight and delayed messages."""
 
     queue_url: str
     show_invisible: bool = False

@@ -1,7 +1,7 @@
-"""Checks the members of SQS requests: bodies, attributes, ids, names, ranges, batches.
+"""Validates the members of SQS requests: bodies, attributes, ids, names, ranges, batches.
 
-Each check raises the AwsError that SQS answers, in SQS's words if AWS publishes them (SQS API reference; Developer
-Guide, "Message quotas"). Some texts come from recorded answers in public issue threads.
+Each check raises SQS's AwsError, with SQS's text if AWS publishes it (SQS API reference; Developer Guide, "Message
+quotas"). Some texts come from recorded responses in public issue threads.
 """
 
 import re
@@ -50,8 +50,7 @@ def encode_text(text: str) -> bytes | None:
     """Encodes a text in UTF-8. Returns None for a character outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD
     #x10000-#x10FFFF`.
 
-    The function searches the bytes for control characters, which takes 1 µs per KB and is five times faster than a
-    regular expression.
+    Searching the bytes for control characters takes 1 µs per KB and is five times faster than a regular expression.
     """
     try:
         data = text.encode()
@@ -69,7 +68,7 @@ def _describe_character(text: str, where: str) -> str:
 
 
 def check_message_size(size_bytes: int) -> None:
-    """Checks that body and attributes together are not too long for any queue."""
+    """Raises an error if body and attributes together are too long for any queue."""
     if size_bytes > MAXIMUM_MESSAGE_BYTES:
         raise make_length_error(MAXIMUM_MESSAGE_BYTES)
 
@@ -83,7 +82,7 @@ def make_length_error(maximum_bytes: int, problem: str = "are invalid") -> error
 
 # --- attributes of messages ------------------------------------------------------------------------------------------
 def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
-    """Checks that there are at most 10 attributes, and that each has a well-formed name and a value.
+    """Raises an error for more than 10 attributes, and for an attribute without a well-formed name and a value.
 
     The type is String, Number or Binary, with an optional custom suffix.
     """
@@ -95,7 +94,7 @@ def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) ->
 
 
 def check_number_of_attributes(number: int) -> None:
-    """Checks that there are at most 10 attributes."""
+    """Raises an error for more than 10 attributes."""
     if number > MAXIMUM_ATTRIBUTES:
         raise errors.InvalidParameterValue(
             f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
@@ -103,7 +102,7 @@ def check_number_of_attributes(number: int) -> None:
 
 
 def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
-    """Checks the sender's system attributes, which may only be an AWSTraceHeader of type String."""
+    """Validates the sender's system attributes. Only an AWSTraceHeader of type String is allowed."""
     for name, value in attributes.items():
         if name != "AWSTraceHeader":
             raise errors.InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
@@ -175,8 +174,7 @@ def _check_binary(name: str, value: MessageAttributeValue) -> None:
 
 
 def _is_base64(text: str) -> bool:
-    """Returns whether the text is complete and has exact padding. SDKs decode it strictly, but Python accepts
-    `AAAA=`.
+    """Returns whether the text is complete and has exact padding. SDKs decode it strictly, but Python accepts `AAAA=`.
 
     The regular expression is four times faster than the strict decoder, which matters in a request of 6 MiB.
     """
@@ -208,7 +206,8 @@ def is_group_id(value: str) -> bool:
 
 
 def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
-    """Checks a group id, deduplication id or ReceiveRequestAttemptId: 1-128 letters, digits and ASCII punctuation."""
+    """Validates a group id, deduplication id or ReceiveRequestAttemptId: 1-128 letters, digits and ASCII
+    punctuation."""
     if not is_group_id(value):
         raise errors.InvalidParameterValue(
             f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include "
@@ -217,12 +216,11 @@ def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
 
 
 def check_deduplication_id(value: str) -> None:
-    """Checks a MessageDeduplicationId as `check_group_id` does."""
     check_group_id(value, "MessageDeduplicationId")
 
 
 def check_queue_name(name: str, *, fifo: bool) -> None:
-    """Checks a queue name: 1-80 of `[A-Za-z0-9_-]`. Only the name of a FIFO queue ends in `.fifo`."""
+    """Validates a queue name: 1-80 of `[A-Za-z0-9_-]`. Only the name of a FIFO queue ends in `.fifo`."""
     if is_queue_name(name) and is_fifo_name(name) == fifo:
         return
     if fifo:
@@ -236,9 +234,8 @@ def check_queue_name(name: str, *, fifo: bool) -> None:
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
-    """Checks tags. A queue has at most 50 tags, with keys of 1-128 and values of at most 256 characters (Developer
-    Guide, "Tags").
-    """
+    """Validates tags. A queue has at most 50 tags, with keys of 1-128 and values of at most 256 characters
+    (Developer Guide, "Tags")."""
     if len(tags) > MAXIMUM_TAGS:
         raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
     for key, value in tags.items():
@@ -249,7 +246,7 @@ def check_tags(tags: Mapping[str, str]) -> None:
 
 
 def check_label(value: str) -> None:
-    """Checks the label of a permission: 1-80 of `[A-Za-z0-9_-]`."""
+    """Validates a permission's label: 1-80 of `[A-Za-z0-9_-]`."""
     if _ENTRY_ID(value) is None:
         raise errors.InvalidParameterValue(
             f"Value {value} for parameter Label is invalid. Reason: "
@@ -268,7 +265,7 @@ _RANGES = {
 
 
 def check_range(parameter: str, value: int | None) -> None:
-    """Checks a number (seconds or counts) against the limits of its parameter. None is allowed."""
+    """Raises an error if a number (seconds or counts) exceeds its parameter's limits. None is allowed."""
     low, high, reason = _RANGES[parameter]
     if value is not None and not low <= value <= high:
         raise errors.InvalidParameterValue(
@@ -284,10 +281,10 @@ class BatchEntry(Protocol):
 
 
 def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
-    """Checks that a batch has 1-10 entries with well-formed, distinct ids. These errors refuse the whole batch, in
-    AWS's order.
+    """Raises an error unless a batch has 1-10 entries with well-formed, distinct ids. The error refuses the whole
+    batch. The checks have AWS's order.
 
-    `kind` is the name of the entries' type, which SQS puts into its text: `SendMessageBatchRequestEntry`.
+    `kind` is the entries' type name, which SQS puts into its text: `SendMessageBatchRequestEntry`.
     """
     if not entries:
         raise errors.EmptyBatchRequest(f"There should be at least one {kind} in the request.")
@@ -316,7 +313,7 @@ def _check_entry_ids(ids: Sequence[str]) -> None:
 
 
 def check_batch_size(size_bytes: int) -> None:
-    """Checks that bodies and attributes of a SendMessageBatch together are not too long."""
+    """Raises an error if bodies and attributes of a SendMessageBatch together are too long."""
     if size_bytes > MAXIMUM_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
             f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. "

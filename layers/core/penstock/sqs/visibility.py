@@ -73,7 +73,7 @@ def check_handle(
 def change(
     queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]
 ) -> Operation[list[str]]:
-    """Returns the outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
+    """Returns each handle's outcome: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     entries = [
         VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
     ]
@@ -101,8 +101,7 @@ def find_outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsErr
 
 
 def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Returns the error of an entry of a batch. The error for a missing message differs from the error of a single
-    call.
+    """Returns the error of a batch entry. For a missing message, it differs from the error of a single call.
 
     Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.
     """
@@ -114,5 +113,4 @@ def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError
 
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
-    """Adds an entry's error to the batch's result."""
     result.failed.append(build_failed_entry(entry_id, error))

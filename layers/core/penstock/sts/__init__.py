@@ -1,3 +1,1 @@
-"""The part of AWS STS that SDKs need before they can reach the queues: the caller's identity, and credentials for the
-caller.
-"""
+"""The part of AWS STS that SDKs call before they reach the queues: the caller's identity and credentials."""

@@ -1,12 +1,11 @@
-"""GetCallerIdentity, and the actions with which SDKs exchange a role, or a token of an identity provider, for
+"""GetCallerIdentity, and the actions with which SDKs exchange a role, or an identity provider's token, for
 credentials.
 
 If access control is off, the credentials contain the caller's key id, which determines the account
-(`gateway.parse_scope`). Any secret works, since the service checks no signatures. The access rule of
-`QUEUE_ACCESS=sigv4` refuses these actions earlier, since this service has no roles and no session tokens.
+(`gateway.parse_scope`). Any secret works, because the service checks no signatures. With `QUEUE_ACCESS=sigv4` the
+access rule refuses these actions earlier, because this service has no roles and no session tokens.
 
-Sources: the pages of the actions in the STS API reference. This service ignores the account of a role, which is our
-choice.
+Sources: the pages of the actions in the STS API reference. This service ignores a role's account, which is our choice.
 """
 
 import secrets
@@ -33,7 +32,7 @@ def get_caller_identity(
     request: GetCallerIdentityRequest,  # noqa: ARG001 - as every operation
     context: Context,
 ) -> Operation[GetCallerIdentityResult]:
-    """Returns the account, ARN and name of the caller. The root user has the id of the account."""
+    """Returns the caller's account, ARN and name. The root user has the account's id."""
     yield from ()
     arn, account_id = context.caller_arn, context.account_id
     user_id = arn.rpartition("/")[2] if "/" in arn else account_id
@@ -41,13 +40,12 @@ def get_caller_identity(
 
 
 def get_session_token(request: GetSessionTokenRequest, context: Context) -> Operation[GetSessionTokenResult]:
-    """Returns credentials of the caller."""
     yield from ()
     return GetSessionTokenResult(credentials=build_credentials(request.duration_seconds, context))
 
 
 def assume_role(request: AssumeRoleRequest, context: Context) -> Operation[AssumeRoleResult]:
-    """Returns credentials of the caller under the name of a role."""
+    """Returns the caller's credentials under the name of a role."""
     yield from ()
     return AssumeRoleResult(
         credentials=build_credentials(request.duration_seconds, context),
@@ -67,7 +65,6 @@ def assume_role_with_web_identity(
 
 
 def build_credentials(seconds: int, context: Context) -> Credentials:
-    """Returns credentials of the caller."""
     expiration = datetime.now(UTC) + timedelta(seconds=seconds)
     return Credentials(
         access_key_id=read_key_id(context.http) or context.account_id,
@@ -78,7 +75,7 @@ def build_credentials(seconds: int, context: Context) -> Credentials:
 
 
 def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> AssumedRoleUser:
-    """Returns the role and the session for the answer."""
+    """Returns the role and the session for the response."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(
         assumed_role_id=f"{role}:{session}",

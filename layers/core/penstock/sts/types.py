@@ -1,6 +1,6 @@
-"""Requests and results of the STS actions: the members of botocore's model `sts/2011-06-15` that clients use.
+"""Requests and results of the STS actions, with the members of botocore's model `sts/2011-06-15` that clients use.
 
-The service ignores members of requests that have no meaning here (policies, tags, MFA).
+The service ignores members that do not apply to it (policies, tags, MFA).
 """
 
 from typing import Annotated
@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from penstock.aws.codec.names import Request, Result
 
-# The limits and patterns of the model. The texts of errors repeat the patterns.
+# The model's limits and patterns. The error texts repeat the patterns.
 _TEXT = r"[\u0009\u000A\u000D\u0020-\u007E\u0085\u00A0-\uD7FF\uE000-\uFFFD\u10000-\u10FFFF]+"
 RoleArn = Annotated[str, Meta(min_length=20, max_length=2048, pattern=_TEXT)]
 SessionName = Annotated[str, Meta(min_length=2, max_length=64, pattern=r"[\w+=,.@-]*")]
@@ -27,7 +27,7 @@ class Credentials(Result):
 
 
 class AssumedRoleUser(Result):
-    """The role and the session in the answer."""
+    """The role and the session in the response."""
 
     assumed_role_id: str
     arn: str

@@ -1,7 +1,7 @@
 """Pytest fixtures for tests of applications: `penstock`, `sqs`, `sns` and `sqs_queue` (docs/guides/testing.md).
 
-pytest loads `fixtures` in every project whose environment has this package. No module in this package imports boto3
-before a test needs it.
+pytest loads `fixtures` in every project whose environment contains this package. boto3 is imported only when a test
+needs it.
 """
 
 from .account import Account

@@ -15,7 +15,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account that no other test uses. The account's lists do not show queues and topics of other accounts."""
+    """An account that no other test uses. Its lists do not show queues and topics of other accounts."""
 
     endpoint_url: str
     account_id: str
@@ -23,14 +23,12 @@ class Account:
 
     @property
     def access_key_id(self) -> str:
-        """Returns the account id, since a test server takes 12 digits as the caller's account, and accepts any
-        secret.
-        """
+        """Returns the account id. A test server takes 12 digits as the caller's account, and accepts any secret."""
         return self.account_id
 
     @property
     def secret_access_key(self) -> str:
-        """Returns a constant, since the server accepts any secret."""
+        """Returns a constant, because the server accepts any secret."""
         return "test"
 
     @property
@@ -45,7 +43,8 @@ class Account:
         }
 
     def client(self, service: str, **options: object) -> BaseClient:
-        """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` go to `Session.client`."""
+        """Returns a boto3 client for `sqs`, `sns`, `scheduler` or `sts`. `options` are arguments of
+        `Session.client`."""
         return _make_session().client(
             service,
             endpoint_url=self.endpoint_url,
@@ -58,7 +57,7 @@ class Account:
 
 @cache
 def _make_session() -> Session:
-    """Returns the session that all tests of the process share, so that boto3 reads the models of services once."""
+    """Returns the session that all tests of the process share, so that boto3 reads the service models once."""
     import boto3.session  # noqa: PLC0415 - pytest loads this module in every project
 
     return boto3.session.Session()

@@ -1,7 +1,7 @@
 """A clock that a test moves. The clock belongs to a server that only this test uses.
 
-The server is a child of the test process, and reads commands from the pipe at its standard input. The clock has no
-address. The server ends when the pipe closes.
+The server is a child of the test process, and reads commands from the pipe at its standard input. The server ends when
+the pipe closes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ ACCOUNT = "000000000001"  # the accounts of `TestServer.account` begin with anot
 
 
 class Clock:
-    """The time of a server. The time runs as usual, and `advance` moves it forward.
+    """A server's time. The time runs as usual, and `advance` moves it forward.
 
     Visibility timeouts, delays, retention, deduplication, schedules and retries follow this clock, as if the service
-    had been idle for the time. The clock of the test process does not move.
+    had been idle meanwhile. The test process's clock does not move.
     """
 
     def __init__(self, process: subprocess.Popen[str], endpoint_url: str) -> None:
@@ -45,7 +45,7 @@ class Clock:
         return datetime.fromisoformat(_answer(self._process))
 
     def now(self) -> datetime:
-        """The server's time."""
+        """Returns the server's time."""
         return self.advance(0)
 
     @classmethod

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def penstock_server() -> Iterator[TestServer]:
-    """Returns the test server of this machine, which all test processes of a user share.
+    """Returns this machine's test server, which all test processes of a user share.
 
     The server ends when the last process ends.
     """
@@ -37,9 +37,8 @@ def penstock(request: pytest.FixtureRequest, penstock_server: TestServer) -> Acc
 
 @pytest.fixture
 def penstock_clock(penstock_server: TestServer) -> Iterator[Clock]:
-    """Returns a clock that the test moves. The clock has a separate server, which the test's other fixtures then use,
-    too.
-    """
+    """Returns a clock that the test moves. The clock has a separate server, which the test's other fixtures also
+    use."""
     with Clock.running(penstock_server) as clock:
         yield clock
 

@@ -30,8 +30,7 @@ import penstock
 
 from .account import Account
 
-# The variables that a test server inherits. These variables locate programs and folders. None of the variables has the
-# address of a database.
+# A test server inherits these variables, which locate programs and folders. None of them contains a database address.
 PASSED_VARIABLES: Final = (
     "HOME",
     "LANG",
@@ -47,13 +46,13 @@ _FIRST_ACCOUNT: Final = 100_000
 
 
 class TestServerError(Exception):
-    """The test server did not start. The error's text contains the last line of the server's log."""
+    """The test server did not start. The text contains the last line of the server's log."""
 
     __test__ = False
 
 
 class TestServer:
-    """A server that runs while this object is open or another process uses the server."""
+    """A server that runs while this object is open or another process uses it."""
 
     __test__ = False
 
@@ -76,8 +75,8 @@ class TestServer:
 
 
 def find_server() -> TestServer:
-    """Returns this machine's server, and starts the server if it does not run. Several processes may call this
-    function at once.
+    """Returns this machine's server, and starts the server if it is not running. Several processes can call this at
+    once.
 
     Raises TestServerError.
     """
@@ -97,9 +96,8 @@ def find_server() -> TestServer:
 
 
 def _make_private_folder() -> Path:
-    """Returns the folder of this user and installation. Each virtual environment has a separate folder, since two
-    environments may contain different releases.
-    """
+    """Returns the folder of this user and installation. Each virtual environment has a separate folder, because two
+    environments can contain different releases."""
     installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
         :12
     ]
@@ -137,16 +135,15 @@ def _try_connect(address: Path) -> socket.socket:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock. The server takes the lock to check that no process is about to connect."""
+    """Locks the folder. The server takes the lock to check that no process is about to connect."""
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _start(folder: Path, listener: socket.socket) -> None:
-    """Returns as soon as the server is a separate process that has the socket. The server may still be starting at
-    that time.
-    """
+    """Starts the server. Returns when the server is a separate process that has the socket, and may still be
+    starting."""
     command = [sys.executable, "-m", "penstock_web.testing", str(folder), str(listener.fileno())]
     with (folder / "log").open("wb") as log:
         subprocess.run(

@@ -14,9 +14,8 @@ STEP_MINUTES: Final = 5
 TREND_MINUTES: Final = 60
 """Arrivals have a trend if they changed in one direction in two consecutive spans of this length."""
 SLOPE_SIGMAS: Final = 1.5
-"""The changes in both spans must also be larger than changes by chance. Changes by chance are this large once in a
-hundred times.
-"""
+"""The changes in both spans must also exceed chance by this factor. Random changes are this large once in a hundred
+times."""
 FADING_MINUTES: Final = 240
 """A trend fades. After this time two thirds of its change have happened."""
 WAVE_MINUTES: Final = 6 * 60
@@ -31,7 +30,6 @@ Outlook: TypeAlias = Callable[[float], float]
 
 
 def forecast_arrivals(series: Series) -> Outlook:
-    """Forecasts arrivals."""
     if wave := fit_daily_wave(series.sent):
         return wave
     slope = measure_slope(series.sent)
@@ -51,10 +49,10 @@ def project_trend(level: float, slope: float) -> Outlook:
 
 
 def measure_slope(sent: Sequence[int]) -> float:
-    """Returns the change of arrivals from minute to minute, or 0 if less than two hours are known.
+    """Returns the change of arrivals per minute, or 0 if less than two hours are known.
 
-    The change is the smaller slope of the last hour and the hour before. A step is not a trend, and a recent change
-    is not a trend yet.
+    The change is the smaller slope of the last hour and the hour before. Neither a step nor a recent change is a
+    trend.
     """
     if len(sent) < 2 * TREND_MINUTES:
         return 0.0
@@ -88,7 +86,7 @@ def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
     """Fits a sine wave of 24 hours to the arrivals by least squares (a cosinor). Returns None if the wave does not
     fit.
 
-    The wave is shifted to the present value, on the assumption that its present error lasts.
+    The wave is shifted to the current value, assuming that its current error persists.
     """
     if len(sent) < WAVE_MINUTES:
         return None

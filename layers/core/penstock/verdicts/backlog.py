@@ -1,4 +1,4 @@
-"""Finds out whether a backlog grows or shrinks, and when that began."""
+"""Detects whether a backlog grows or shrinks, and since when."""
 
 from math import sqrt
 from typing import Final
@@ -8,27 +8,27 @@ from .series import Series
 LEAST_BACKLOG: Final = 10
 """Fewer messages do not count as a backlog."""
 BACKLOG_SECONDS: Final = 60
-"""Messages count as a backlog if consumers need longer than this to work them off."""
+"""Messages count as a backlog if consumers need longer than this to process them."""
 TREND_MINUTES: Final = (2, 3, 5, 10, 15, 30, 60)
 """The trend comes from the shortest of these windows in which the backlog changed by more than chance."""
 BACK_MINUTES: Final = 2
 """If consumers have been back for less than this, changes before their return are ignored."""
 SIGMAS: Final = 3
-"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus departures."""
+"""A change beyond chance is this multiple of the usual spread, which is the square root of arrivals plus
+departures."""
 NOISE_MINUTES: Final = 5
 STANDING_SECONDS: Final = 300
-"""A constant backlog counts if consumers need this long to work it off."""
+"""A constant backlog counts if consumers need this long to process it."""
 
 
 def has_backlog(visible: int, drain_rate: float) -> bool:
     """Returns whether this many messages are more than consumers normally have in progress. `drain_rate` is in
-    messages a second.
-    """
+    messages a second."""
     return visible >= LEAST_BACKLOG and visible >= BACKLOG_SECONDS * drain_rate
 
 
 def fit_trend(series: Series) -> int:
-    """Returns 1 if the backlog grows, -1 if it shrinks, and 0 if it did neither by more than chance in the last hour.
+    """Returns 1 if the backlog grows, -1 if it shrinks, and 0 if it changed only by chance in the last hour.
 
     If consumers have just come back, the result is the trend since their return.
     """
@@ -68,7 +68,7 @@ def spread(events: int) -> float:
 
 
 def start_of_growth(series: Series) -> int:
-    """Returns the index of the minute in which the present growth began, after the lowest earlier backlog.
+    """Returns the index of the minute in which the current growth began, after the lowest earlier backlog.
 
     The search goes back in time. It stops where the backlog was higher by a fifth of its later growth, and by more
     than chance in five minutes.
@@ -83,14 +83,13 @@ def start_of_growth(series: Series) -> int:
             floor, lowest = value, index
         elif value - floor > max(noise, 0.2 * (top - floor)):
             break
-    # The lowest backlog may last for several minutes. Growth began where the backlog left the lowest value for the last
-    # time.
+    # The lowest backlog can last for several minutes. Growth began when the backlog last left its lowest value.
     edge = floor + max(LEAST_BACKLOG / 2, SIGMAS * sqrt(max(series.sent[lowest], 1)))
     return next((i for i in range(len(values) - 1, lowest - 1, -1) if values[i] <= edge), lowest) + 1
 
 
 def start_of_draining(series: Series) -> int:
-    """Returns the index of the minute after the peak of the present backlog.
+    """Returns the index of the minute after the peak of the current backlog.
 
     The search goes back in time. It stops where the backlog was lower by a fifth of its later decrease, and by more
     than chance in five minutes.

@@ -1,4 +1,4 @@
-"""Explains why a queue falls behind, by a comparison of the minutes before and after it began to fall behind."""
+"""Explains why a queue falls behind, by comparing the minutes before and after it began to fall behind."""
 
 from typing import Final, NamedTuple
 
@@ -12,9 +12,8 @@ ROSE: Final = 1.2
 FELL: Final = 0.85
 """Consumers count as slower at this fraction of the former rate."""
 SLOWER: Final = 1.3
-"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers have
-left.
-"""
+"""Handlers count as slow at this multiple of the former handling time. If handlers are faster than this, consumers
+have left."""
 TENANT_SHARE: Final = 0.5
 """If arrivals rose, a group that sends more than this fraction of all messages is the cause."""
 
@@ -45,10 +44,10 @@ def change_since(series: Series, start: int) -> RateChange | None:
 
 
 def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | None:
-    """Returns why the backlog has grown since the minute with this index, or None if that is unknown.
+    """Returns why the backlog has grown since the minute with this index, or None if the cause is unknown.
 
-    Slower consumers take precedence over faster producers as the cause, since consumers that keep up handle more
-    messages when more messages arrive.
+    Slower consumers take precedence over faster producers, because consumers that keep up handle more messages when
+    more arrive.
     """
     change = change_since(series, start)
     if change is None or not change.arrivals_before:
@@ -63,9 +62,8 @@ def find_cause_of_growth(series: Series, start: int, facts: Facts) -> Cause | No
 
 
 def is_slower(change: RateChange) -> bool:
-    """Returns whether a message takes longer than before. The time of a message is the number in flight divided by
-    the rate of completions.
-    """
+    """Returns whether a message takes longer than before. A message's time is the number in flight divided by the
+    completion rate."""
     if not change.drain or not change.drain_before or not change.in_flight_before:
         return False
     return change.in_flight / change.drain > SLOWER * change.in_flight_before / change.drain_before

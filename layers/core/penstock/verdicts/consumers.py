@@ -1,10 +1,10 @@
 """Estimates how many consumers are at work, and how many consumers a target lag needs.
 
 By Little's law (J. D. C. Little, "A Proof for the Queuing Formula: L = λW", Operations Research 9, 1961) the number of
-messages in flight is the rate of completions times the time that each message takes. A consumer that takes one message
-at a time has one message in flight while it is busy. The mean number of messages in flight is therefore the number of
-busy consumers. Consumers that take ten messages at once have more in flight. The numbers then count messages that are
-handled at once, and only their ratio is meaningful.
+messages in flight is the rate of completions times the time of each message. A consumer that takes one message at a
+time has one message in flight while it is busy. The mean number of messages in flight is therefore the number of busy
+consumers. Consumers that take ten messages at once have more in flight. The numbers then count concurrently handled
+messages, and only their ratio is meaningful.
 """
 
 from math import ceil
@@ -18,19 +18,19 @@ LEAST_DONE: Final = 10
 
 
 class Consumers(NamedTuple):
-    """The number of consumers, and the number needed. None means that the number is not known."""
+    """The number of consumers, and the number needed. None means unknown."""
 
     now: int | None = None
     needed: int | None = None
 
 
 def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_seconds: int) -> Consumers:
-    """Returns the number of consumers, and the number that would keep the wait of a message within the target lag.
+    """Returns the number of consumers, and the number that would keep a message's wait within the target lag.
 
     The consumers must handle the arrivals and clear the backlog within the target lag. `now` is known only while
-    messages wait, since idle consumers are invisible. A message that failed stays in flight until its visibility
-    timeout ends, and no consumer works on it. Minutes with such messages therefore do not count, and without other
-    minutes both numbers are unknown. Arrivals that become dead letters do not count.
+    messages wait, because idle consumers are invisible. A failed message stays in flight until its visibility timeout
+    ends, although no consumer works on it. Therefore minutes with failed messages do not count. Without other minutes
+    both numbers are unknown. Arrivals that become dead letters do not count.
     """
     minutes = find_minutes_without_failures(series, rates.minutes)
     done = sum(series.left[index] for index in minutes)
@@ -47,9 +47,8 @@ def estimate_consumers(series: Series, rates: Rates, backlog: int, target_lag_se
 
 
 def find_minutes_without_failures(series: Series, minutes: int) -> list[int]:
-    """Returns the indices of those of the last minutes in which no message was delivered again or became a dead letter,
-    nor in the minute after them: such a message had waited for the end of its visibility timeout.
-    """
+    """Returns the indices of the last minutes without failures. In such a minute and the next one, no message was
+    redelivered or became a dead letter. A redelivered message had waited for the end of its visibility timeout."""
     failed = [again + dead > 0 for again, dead in zip(series.redelivered, series.dead_lettered, strict=True)]
     first = max(0, len(failed) - minutes)
     return [index for index in range(first, len(failed)) if not any(failed[index : index + 2])]

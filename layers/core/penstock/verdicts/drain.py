@@ -1,6 +1,5 @@
 """Predicts when a backlog will be gone. The prediction extrapolates arrivals and assumes that consumers keep their
-rate.
-"""
+rate."""
 
 from datetime import datetime
 from math import sqrt
@@ -19,7 +18,7 @@ LEAST_DOUBT: Final = 0.05
 
 
 class ExpectedFlow(NamedTuple):
-    """Rates in messages per minute: expected arrivals, completions, and the uncertainty of their difference."""
+    """Rates in messages per minute: expected arrivals, completions, and the uncertainty of the difference."""
 
     arrivals: Outlook
     drain: float
@@ -27,7 +26,7 @@ class ExpectedFlow(NamedTuple):
 
 
 def measure_flow(series: Series, since: int) -> ExpectedFlow:
-    """Returns the flow. The index of the minute from which completions are measured."""
+    """Returns the flow. Completions are measured from the minute with index `since`."""
     left = select_settled(series.left[-max(2, len(series) - since) :])
     drain = sum(left) / max(1, len(left))
     arrivals = forecast_arrivals(series)
@@ -52,8 +51,7 @@ def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptyi
 
 def count_minutes_to_empty(backlog: float, flow: ExpectedFlow, more: float) -> float | None:
     """Returns the minutes until the backlog is gone, with `more` additional arrivals per minute, or None for more
-    than a day.
-    """
+    than a day."""
     rest = backlog
     for start in range(0, HORIZON_MINUTES, STEP_MINUTES):
         net = flow.drain - max(0.0, flow.arrivals(start + STEP_MINUTES / 2)) - more

@@ -1,4 +1,4 @@
-"""Finds poison messages, which are received again and again but never deleted."""
+"""Detects poison messages, which are received again and again but never deleted."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,25 +8,22 @@ from .series import MINUTE, Series
 POISON_MINUTES: Final = 10
 """The number of minutes that the rule examines."""
 RECURRING_MINUTES: Final = 3
-"""The number of these minutes in which redeliveries must occur. Redeliveries in a single minute mean that a consumer
-restarted.
-"""
+"""The number of these minutes in which redeliveries must occur. Redeliveries in a single minute mean that a
+consumer restarted."""
 LEAST_REDELIVERIES: Final = 5
 REDELIVERED_SHARE: Final = 0.3
 """The fraction of receives that are redeliveries."""
 DEAD_LETTERED_SHARE: Final = 0.005
-"""Or the fraction of departing messages that go to the dead-letter queue, in at least two of the minutes."""
+"""The fraction of departing messages that go to the dead-letter queue, in at least two of the minutes."""
 DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
-"""Or the fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below this fraction.
-"""
+"""The fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below it."""
 STUCK: Final = timedelta(minutes=5)
-"""The oldest message is stuck if it is older than this, and either it has been the oldest message for this time while
-other messages were deleted, or a message sent now would be handled in a fifth of the time.
-"""
+"""The oldest message is stuck if it is older than this and one of two conditions is true. Either it has been the
+oldest for this time while other messages were deleted, or a new message would be handled in a fifth of the time."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
-"""If fewer than this fraction of first receives end in a delete, the cause is the handlers and not some messages."""
+"""If fewer than this fraction of first receives end in a delete, the handlers are the cause, not some messages."""
 
 
 def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
@@ -45,9 +42,8 @@ def is_poisoned(series: Series, drain_rate: float, now: datetime) -> bool:
 
 
 def is_stuck(series: Series, drain_rate: float, now: datetime) -> bool:
-    """Returns whether the oldest message stays while other messages pass it, or is much older than the backlog
-    explains.
-    """
+    """Returns whether the oldest message stays while others are deleted, or is much older than the backlog
+    explains."""
     if series.now.oldest_at is None or drain_rate <= 0:
         return False
     age = now - series.now.oldest_at

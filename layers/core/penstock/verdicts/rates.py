@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from .series import Series
 
 RATE_MINUTES: Final = (5, 10, 15)
-"""A rate is measured in the shortest of these windows in which enough messages arrived or left."""
+"""A rate is measured in the shortest of these windows with enough arrivals or departures."""
 ENOUGH_MESSAGES: Final = 100
-"""This many messages make a rate accurate to about a tenth, since the usual error of a count is its square root."""
+"""This many messages make a rate accurate to about a tenth, because a count's usual error is its square root."""
 MOST_BURSTS: Final = 2
 """Up to this many burst minutes in a quarter of an hour are ignored. More burst minutes count as the new rate."""
 
@@ -24,7 +24,6 @@ class Rates(NamedTuple):
 
 
 def measure_rates(series: Series) -> Rates:
-    """Returns the current rates."""
     minutes = next((n for n in RATE_MINUTES if sum_messages(series, n) >= ENOUGH_MESSAGES), RATE_MINUTES[-1])
     seconds = 60 * max(1, min(minutes, len(series)))
     return Rates(minutes, sum(series.sent[-minutes:]) / seconds, sum(series.left[-minutes:]) / seconds)
@@ -36,14 +35,12 @@ def sum_messages(series: Series, minutes: int) -> int:
 
 
 LEVEL_MINUTES: Final = (5, 10, 15, 30, 60)
-"""A steady rate is measured in the longest of these windows in which the rate did not change by more than chance."""
+"""A steady rate is measured in the longest of these windows in which it changed only by chance."""
 SIGMAS: Final = 3
 
 
 def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequence[int]:
-    """Returns the last minutes whose counts did not change by more than chance: at least five minutes, and at most
-    `most`.
-    """
+    """Returns the last minutes whose counts changed only by chance: at least five minutes, and at most `most`."""
     found = counts[-LEVEL_MINUTES[0] :]
     for minutes in LEVEL_MINUTES[1:]:
         earlier = counts[-minutes : -len(found)]
@@ -58,7 +55,7 @@ def select_settled(counts: Sequence[int], most: int = LEVEL_MINUTES[-1]) -> Sequ
 
 
 def find_steady_rate(counts: Sequence[int]) -> float:
-    """Returns the mean per minute. The mean omits one or two bursts, which do not predict the next minutes."""
+    """Returns the mean per minute, without one or two bursts, which do not predict the next minutes."""
     if not counts:
         return 0.0
     middle = median(counts)

@@ -1,6 +1,4 @@
-"""Makes a series of a queue's minutes without gaps. The object fills in missing minutes, so that rules can count back
-from now.
-"""
+"""Builds a series of a queue's minutes without gaps, so that rules can count back from now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +9,7 @@ from .types import Facts, Gauges, Minute
 
 MINUTE: Final = timedelta(minutes=1)
 SETTLE: Final = timedelta(seconds=15)
-"""A minute's counts are complete this many seconds after its end, since activity is summed every ten seconds."""
+"""A minute's counts are complete this many seconds after its end, because activity is summed every ten seconds."""
 
 
 @dataclass(slots=True)
@@ -19,7 +17,7 @@ class Series:
     """One value per full minute, oldest first, up to the last known minute. Gauges are measured at the end of a
     minute.
 
-    `now` has the present gauges. `last_received_at` is the time of the last receive that returned a message, or None.
+    `now` has the current gauges. `last_received_at` is the time of the last receive that returned a message, or None.
     """
 
     ends_at: datetime
@@ -35,7 +33,7 @@ class Series:
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
     measured_at: datetime | None = None
-    """The time of the last measurement of the gauges. Later minutes are estimates."""
+    """The time of the gauges' last measurement. Later minutes are estimates."""
     sent_since: int = 0
     left_since: int = 0
     """The numbers of messages that arrived and left after the last full minute."""
@@ -45,14 +43,12 @@ class Series:
 
     def find_start(self, index: int) -> datetime:
         """Returns when the minute with this index starts. `len(series)` is the index of the minute after the last
-        minute.
-        """
+        one."""
         return self.ends_at - (len(self) - index) * MINUTE
 
 
 def build_series(minutes: Sequence[Minute], facts: Facts, now: datetime) -> Series:
-    """Returns the series of a queue. `minutes` has the newest minute last. Minutes that start after `now` are
-    ignored.
+    """Returns the series of a queue. `minutes` has the newest minute last. Minutes that start after `now` are ignored.
 
     A minute without a row had no activity, so its gauges stay the same. A row without gauges was not measured. Its
     gauges are the former gauges plus arrivals minus departures.
@@ -115,9 +111,8 @@ def _set_present(series: Series, rows: Sequence[Minute], facts: Facts) -> None:
 
 
 def last_receive(row: Minute) -> datetime | None:
-    """Returns the time of the last receive up to this minute, or the end of the minute if only the number of receives
-    is known.
-    """
+    """Returns the time of the last receive up to this minute, or the end of the minute if only the number of
+    receives is known."""
     known = row.last_received_at
     if row.received and (known is None or known < row.starts_at):
         return row.starts_at + MINUTE
@@ -125,5 +120,5 @@ def last_receive(row: Minute) -> datetime | None:
 
 
 def convert_to_utc(at: datetime | None) -> datetime | None:
-    """Returns the time in UTC, since differences of local times would miss changes of the clocks."""
+    """Returns the time in UTC, because differences of local times would miss changes of the clocks."""
     return None if at is None else at.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Finds stalls, in which messages wait and no consumer receives for longer than is usual for the queue."""
+"""Detects stalls: messages wait, and no consumer receives for longer than usual for the queue."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -9,30 +9,25 @@ from .types import Facts
 STALL: Final = timedelta(seconds=90)
 """The minimum wait without a receive before a queue counts as stalled."""
 STALL_WHILE_IN_FLIGHT: Final = timedelta(minutes=10)
-"""The minimum wait if messages in flight may explain it. A FIFO queue holds back their group, and the handling time is
-unknown if no receive happened in the hour before.
-"""
+"""The minimum wait if messages in flight can explain it. In a FIFO queue their groups are blocked, and the handling
+time is unknown if the hour before has no receive."""
 RECEIVES_MISSED: Final = 7
-"""All consumers may be busy while messages are in flight.
+"""The number of receives that must be missing, compared with the hour before, while messages are in flight.
 
-Therefore at least this many receives must be missing, compared with the hour before. Seven independent receives are
-missing by chance only once in a thousand times.
+All consumers may be busy then. Seven independent receives are missing by chance only once in a thousand times.
 """
 LONGEST_PATIENCE: Final = timedelta(minutes=30)
 """Messages in flight do not explain a wait that is longer than this."""
 USUAL: Final = 1.5
 """A wait counts as unusual from this multiple of the usual wait on."""
 USUAL_WAITS: Final = 5
-"""A wait is usual if this many waits in the known minutes (up to 25 hours) were as long, since consumers may run
-hourly.
-"""
+"""A wait is usual if this many waits in the known minutes (up to 25 hours) were as long, because consumers can run
+hourly."""
 BEFORE_MINUTES: Final = 60
 
 
 class Waiting(NamedTuple):
-    """A wait of messages without a receive. The fields are the beginning of the wait, and the time after which the
-    wait counts as a stall.
-    """
+    """The time when messages began to wait for a receive, and the time after which they count as stalled."""
 
     since: datetime
     patience: timedelta
@@ -42,11 +37,9 @@ class Waiting(NamedTuple):
 def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
     """Returns None if no message waits, or if the queue has not been measured since the last receive.
 
-    The wait begins with the last receive. If no receive has happened since messages arrived, the stall begins with
-    their arrival. The stall does not begin before the oldest message, or before the first of the last consecutive
-    minutes that ended with messages. If there are no minutes, nothing has changed in the whole period, and the wait
-    begins with
-    the oldest message.
+    The wait begins with the last receive, or with the arrival of the messages if no receive has happened since. It
+    does not begin before the oldest message, or before the first of the last consecutive minutes that ended with
+    messages. Without minutes, nothing has changed in the whole period, and the wait begins with the oldest message.
     """
     if series.now.visible <= 0:
         return None
@@ -70,7 +63,7 @@ def find_waiting(series: Series, facts: Facts, now: datetime) -> Waiting | None:
 
 
 def compute_patience(series: Series, facts: Facts) -> timedelta:
-    """Returns how long messages may wait before the queue is stalled."""
+    """Returns how long messages can wait before the queue is stalled."""
     usual = max(STALL, USUAL * find_usual_wait(series))
     if series.now.in_flight <= 0:
         return usual
@@ -79,7 +72,7 @@ def compute_patience(series: Series, facts: Facts) -> timedelta:
 
 
 def compute_busy_patience(series: Series) -> timedelta:
-    """Returns how long it may take until a busy consumer receives again."""
+    """Returns how long a busy consumer can take until its next receive."""
     end = len(series)
     while end > 0 and series.received[end - 1] == 0:
         end -= 1

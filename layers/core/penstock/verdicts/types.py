@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """The state of a queue; the states are in order, worst first. Lists have this order."""
+    """The states of a queue, worst first. Lists have the same order."""
 
     STALLED = "stalled"
     THROTTLED = "throttled"
@@ -20,8 +20,6 @@ class Kind(StrEnum):
 
 
 class Cause(StrEnum):
-    """The cause of a queue's state."""
-
     NOBODY_RECEIVES = "nobody_receives"
     QUEUE_PAUSED = "queue_paused"
     IN_FLIGHT_LIMIT = "in_flight_limit"
@@ -40,8 +38,8 @@ class Cause(StrEnum):
 class Minute(NamedTuple):
     """A row of queue.minute: the activity of a queue in one minute, and its last gauges in that minute.
 
-    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is the
-    time when its oldest message entered; it is also None for an empty queue.
+    Gauges (`visible`, `in_flight`, `delayed`) are None if the queue was not measured in that minute. `oldest_at` is
+    the time when the oldest message entered; it is also None for an empty queue.
     """
 
     starts_at: datetime
@@ -72,13 +70,12 @@ class Facts:
     """Other facts that a verdict considers. Unknown facts keep their defaults.
 
     `in_flight_limit` is the maximum number of messages in flight; None means no limit. `dead_letters` says whether
-    other queues name this queue as their dead-letter queue. `noisy_groups` counts the tenants that receives now skip
-    while other tenants wait.
-    `top_group_share` is the share of the arrivals that the busiest group sent, from 0 to 1. `paused_endpoints` are URLs
-    that do not answer, whose undelivered messages enter this queue. `paused` means that a person paused the queue.
-    `stopped_mapping` is the reason why the service stopped an event source mapping of the queue. `failing_since` and
-    `failing_result` describe a mapping that fails. `now` has gauges that are newer than the gauges of the last
-    minute.
+    other queues use this queue as their dead-letter queue. `noisy_groups` counts the tenants that receives skip while
+    other tenants wait. `top_group_share` is the busiest group's share of the arrivals, from 0 to 1. `paused_endpoints`
+    are URLs that do not respond, whose undelivered messages enter this queue. `paused` means that a person paused the
+    queue. `stopped_mapping` is the reason why the service stopped an event source mapping of the queue.
+    `failing_since` and `failing_result` describe a mapping that fails. `now` has gauges that are newer than the last
+    minute's.
     """
 
     fifo: bool = False
@@ -96,8 +93,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Emptying:
-    """The expected time when the backlog is gone at the current rates: most likely `at`, and between `low` and
-    `high`.
+    """The expected time when the backlog is gone at the current rates: most likely `at`, and between `low` and `high`.
 
     `high` is None if the backlog may never be gone.
     """
@@ -111,16 +107,13 @@ class Emptying:
 class Verdict:
     """The state of a queue at a minute, with its beginning and its cause.
 
-    `since` is the beginning of the state, or None if it held in all known minutes. `since_or_before` means that it
-    began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain English, or empty
-    if no cause is known. `empties` is None if there is no backlog, or if the backlog does not drain at the current
-    rates.
-    Rates
-    are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that can be received now.
-    `consumers_now` counts messages that are handled at once. This is the number of busy consumers if each consumer
-    takes one message. `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the current
-    rates. None
-    means unknown.
+    `since` is the beginning of the state, or None if all known minutes have the same state. `since_or_before` means
+    that it began at `since` or earlier, before the first given minute. `cause_text` is a sentence in plain English, or
+    empty if no cause is known. `empties` is None without a backlog, or if the backlog does not drain at the current
+    rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that can be
+    received now. `consumers_now` counts concurrently handled messages, which is the number of busy consumers if each
+    consumer takes one message. `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the
+    current rates. None means unknown.
     """
 
     kind: Kind

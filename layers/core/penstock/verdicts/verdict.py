@@ -1,4 +1,4 @@
-"""The rules in order. The first rule that applies gives the verdict. See docs/reference/verdicts.md."""
+"""The rules of verdicts in order. The first rule that applies gives the verdict. See docs/reference/verdicts.md."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +18,12 @@ TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5
 """An empty queue without activity for this time is idle."""
 LIMIT_SHARE: Final = 0.95
-"""Receives return fewer messages than they could from this fraction of the in-flight limit on."""
+"""From this fraction of the in-flight limit on, receives return fewer messages than they could."""
 STANDING_MINUTES: Final = 3
-"""A younger backlog does not count yet, since a batch may have just arrived."""
+"""A younger backlog does not count yet, because a batch may have just arrived."""
 BATCH_SHARE: Final = 0.5
-"""A queue without sends in this fraction of its minutes is fed in batches. A queue whose messages wait without a
-receive in this fraction of its minutes is emptied in batches.
-"""
+"""A queue is fed in batches if this fraction of its minutes has no sends. It is emptied in batches if messages wait
+without a receive in this fraction of its minutes."""
 BATCHES_TO_KNOW: Final = 3
 """A queue copes with a backlog if it has worked off such a backlog this many times."""
 
@@ -51,7 +50,7 @@ class Case:
 
     @property
     def visible(self) -> int:
-        """Returns how many messages can be received at present."""
+        """Returns how many messages can be received now."""
         return self.series.now.visible
 
 
@@ -82,9 +81,8 @@ def judge(
 
 
 def is_asking_for_more(verdict: Verdict) -> bool:
-    """Returns whether older minutes may change the verdict, since they show the usual behaviour and the start of the
-    state.
-    """
+    """Returns whether older minutes may change the verdict, because they show the usual behaviour and the start of
+    the state."""
     return verdict.kind in (Kind.STALLED, Kind.FALLING_BEHIND, Kind.DRAINING) or verdict.since_or_before
 
 
@@ -105,7 +103,7 @@ def count_seconds_since_receive(series: Series, now: datetime) -> float | None:
 
 # --- rules -----------------------------------------------------------------------------------------------------------
 def find_throttling(case: Case) -> RuleFinding | None:
-    """Finds consumers that the in-flight limit holds back."""
+    """Finds consumers that the in-flight limit slows down."""
     series, limit = case.series, case.facts.in_flight_limit
     if case.facts.paused and case.visible > 0:
         return RuleFinding(Kind.THROTTLED, cause=Cause.QUEUE_PAUSED)
@@ -133,7 +131,7 @@ def start_of_arrivals(series: Series) -> int:
 
 
 def find_stall(case: Case) -> RuleFinding | None:
-    """Finds messages that wait unusually long without a receive. Dead letters may wait."""
+    """Finds messages that wait unusually long without a receive. Dead letters are exempt."""
     wait = stalls.find_waiting(case.series, case.facts, case.now)
     if wait is None or case.now - wait.since < wait.patience:
         return None
@@ -177,9 +175,7 @@ def find_dead_letters(case: Case) -> RuleFinding | None:
 
 
 def find_backlog(case: Case) -> RuleFinding | None:
-    """Finds a backlog. A growing or constant backlog means that the queue falls behind, and a shrinking backlog means
-    that it drains.
-    """
+    """Finds a backlog. If it grows or is constant, the queue falls behind; if it shrinks, the queue drains."""
     series = case.series
     if not backlog.has_backlog(case.visible, case.rates.drain):
         return None
@@ -200,7 +196,8 @@ def find_backlog(case: Case) -> RuleFinding | None:
 
 
 def can_cope_with(series: Series) -> bool:
-    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several times."""
+    """Returns whether a queue that is fed or emptied in batches has worked off a backlog of this size several
+    times."""
     rests = [
         sum(1 for count in series.sent if not count),
         sum(

@@ -22,7 +22,7 @@ CAUSES: Final[dict[Cause, str]] = {
 
 
 def describe_cause(cause: Cause | None, facts: Facts) -> str:
-    """Returns the sentence about a cause, with details of a mapping, or an empty text if there is no cause."""
+    """Returns the sentence about a cause, with details of a mapping, or an empty text without a cause."""
     if cause is None:
         return ""
     details = {Cause.MAPPING_STOPPED: facts.stopped_mapping, Cause.FUNCTION_FAILS: facts.failing_result}

@@ -1,6 +1,5 @@
-"""Background workers. Each worker is `run_once(settings, connection) -> Counts`. Several processes may run the same
-worker.
-"""
+"""Background workers. Each worker is `run_once(settings, connection) -> Counts`. Several processes can run the same
+worker."""
 
 from collections.abc import Mapping
 

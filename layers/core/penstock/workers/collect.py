@@ -1,7 +1,7 @@
 """Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
-One call covers a page of queues. The time of a run is limited, and the next run continues where the last run stopped. A
-round ends after the last queue. The worker reports the gauges to a callback, and adds events to the queues' minutes.
+One call measures a page of queues. A run has a time limit, and the next run continues after the last queue. The worker
+reports the gauges to a callback, and adds events to the queues' minutes.
 """
 
 from collections.abc import Callable

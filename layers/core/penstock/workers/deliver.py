@@ -1,14 +1,12 @@
 """Delivers messages to URLs, to the gateway, by e-mail and to functions.
 
-The worker claims deliveries under leases, has their carriers send them concurrently, and writes many outcomes in one
-call.
+The worker claims deliveries under leases, has carriers send them concurrently, and writes many outcomes in one call.
 
     claim (a short transaction) ──► carry, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
-No transaction is open during a request. A lease outlasts the slowest attempt. Only the holder of the lease may write
-the outcome, so a late outcome of a slow worker changes nothing. If a worker dies, another worker delivers its
-deliveries after their leases end. The endpoint gets a message twice only if the first worker died before it wrote the
-outcome.
+No transaction is open during a request. A lease outlasts the slowest attempt. Only the lease's owner can write the
+outcome, so a slow worker's late outcome changes nothing. If a worker dies, another worker sends its deliveries after
+their leases expire. The endpoint gets a message twice only if the first worker died before it wrote the outcome.
 """
 
 import asyncio
@@ -45,18 +43,18 @@ from . import Counts
 LONGEST_RUN_SECONDS = 20.0
 """A run claims no deliveries after this time. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
-"""The limit for the body of an answer, if WEBHOOK_LOG_ANSWERS is on."""
+"""The limit for a response's body if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""The limit for an answer of Lambda, of which the worker reads only the headers. The value 0 would keep no headers."""
+"""The limit for Lambda's response, of which the worker reads only the headers. The value 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
-"""The maximum number of concurrent requests of one process to one host and port, for one account."""
+"""The most concurrent requests of one process to one host and port, for one account."""
 
 
 class Deliverer:
-    """The worker of one process. The next run writes the outcomes that an earlier run could not write.
+    """The worker of one process. Each run also writes the outcomes that an earlier run could not write.
 
     `watcher` is the id under which the process waits for notifications of new deliveries, or None if the worker only
-    polls. Any thread may call `stop` and `wake`.
+    polls. Any thread can call `stop` and `wake`.
     """
 
     def __init__(
@@ -80,8 +78,7 @@ class Deliverer:
         self.unwritten: list[Finished] = []
         self.wait_ms: int | None = None
         """The milliseconds until a delivery is due after an idle run, None if no delivery is pending, and 0
-        otherwise.
-        """
+        otherwise."""
 
     def run_once(
         self,
@@ -89,7 +86,7 @@ class Deliverer:
         connection: "psycopg.Connection[Row]",
         longest_run_seconds: float | None = None,
     ) -> Counts:
-        """Delivers until no delivery is due for a while, or the run's time is over. Afterwards the run waits for open
+        """Delivers until no delivery is due for a while, or the run's time is over. The run then waits for open
         requests.
 
         Raises psycopg.Error; outcomes that were written earlier stay written.
@@ -122,7 +119,7 @@ class Deliverer:
         self.wake()
 
     def wake(self) -> None:
-        """Ends a pause of the current run, since a delivery may be due."""
+        """Ends a pause of the current run, because a delivery may be due."""
         run = self._run
         if run is not None:
             with suppress(RuntimeError):  # the run has ended and closed its loop
@@ -165,8 +162,7 @@ class Deliverer:
             await client.close()
 
     def _mail_carrier(self, settings: Settings) -> Carrier:
-        # The import is here because the standard library's e-mail package slows a cold start more than all other
-        # carriers.
+        # Imported here, because the standard library's e-mail package slows a cold start more than all other carriers.
         from penstock.delivery.mail.carrier import MailCarrier  # noqa: PLC0415
 
         server, sender = parse_server(settings.sns_smtp_url), parse_sender(settings.sns_mail_from)
@@ -175,11 +171,11 @@ class Deliverer:
 
 _deliverer = Deliverer()
 run_once = _deliverer.run_once
-"""Does one bounded run. Lambda functions call this."""
+"""Does one bounded run, for Lambda functions."""
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """Returns the pause between two runs of a polling function, or None if it has no work."""
+    """Returns the pause between two runs of a polling function, or None if no work exists."""
     return settings.queue_http_delivery_poll_ms / 1000 if settings.queue_http_delivery_enabled else None
 
 

@@ -1,8 +1,8 @@
-"""Fires schedules in batches, each in one transaction, while schedules are due.
+"""Fires due schedules in batches, each in one transaction.
 
-Only the database's clock counts. A worker asks the database how long to wait, and only measures this time. Any number
-of workers may run, since each worker skips schedules that another worker has locked. The next run fires the schedules
-that this run, or a dead worker, did not fire.
+Only the database's clock counts. A worker asks the database how long to wait, and measures only this time. Any number
+of workers can run, because each worker skips schedules that another worker has locked. If a worker dies or stops, the
+next run fires the remaining schedules.
 """
 
 from collections import Counter
@@ -24,20 +24,19 @@ from penstock.settings import Settings
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""The time for which a function without polling waits for schedules that are due before its next invocation, a minute
-later.
-"""
+"""How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
-"""The longest pause while other workers lock all due schedules, or their accounts fire too often."""
+"""The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing
+rate."""
 SHORTEST_PAUSE_SECONDS: Final = 0.005
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
 
 class Firer:
-    """The worker of one process. Any thread may call `stop` and `wake`.
+    """The worker of one process. Any thread can call `stop` and `wake`.
 
     If `continues` is set, a run waits for schedules that become due before its time is over. It queries for earlier
-    schedules every QUEUE_SCHEDULE_POLL_MS, since it gets no notifications. Otherwise the run ends if no schedule is
+    schedules every QUEUE_SCHEDULE_POLL_MS, because it gets no notifications. Otherwise the run ends if no schedule is
     due.
     """
 
@@ -84,13 +83,11 @@ class Firer:
         self.wake()
 
     def wake(self) -> None:
-        """Ends the pause of the current run, since a schedule may be due earlier than the run knew."""
+        """Ends the pause of the current run, because a schedule may be due earlier than expected."""
         self._awake.set()
 
     def _next(self, store: FiringStore, deadline: float, poll_ms: int) -> NextScheduleRow | None:
-        """Waits until a schedule is due, if the schedule is due within the run's time. Returns None if the run is
-        over.
-        """
+        """Waits until a schedule is due within the run's time. Returns None if the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -109,18 +106,16 @@ class Firer:
 
 
 def fire_batch(store: FiringStore, waits: NextScheduleRow, settings: Settings) -> int:
-    """Fires a batch of due schedules and a batch of due retries. Returns the number of schedules and retries in both
-    batches.
-    """
+    """Fires a batch of due schedules and a batch of due retries. Returns the number of schedules and retries in
+    both."""
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
 
 
 def pause_seconds(next_is_due_in: float | None) -> float:
-    """Returns how long the worker waits if no due schedule can fire. The next schedule of another account must not be
-    late.
-    """
+    """Returns how long the worker waits if no due schedule can fire. The next schedule of another account must not
+    be late."""
     return (
         LOCKED_SECONDS
         if next_is_due_in is None
@@ -134,5 +129,5 @@ run_once = _firer.run_once
 
 
 def poll_seconds(settings: Settings) -> float | None:
-    """Returns the pause between two runs of a polling function, or None if it has no work."""
+    """Returns the pause between two runs of a polling function, or None if no work exists."""
     return settings.queue_schedule_poll_ms / 1000 if settings.queue_schedule_enabled else None

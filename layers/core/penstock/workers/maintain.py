@@ -1,12 +1,12 @@
 """Cleans the database.
 
-The worker removes acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs of
-schedules, old outgoing messages, and old windows of metrics. The worker finds accounts with too many deliveries,
-updates statistics if autovacuum is late, and truncates empty tables whose files still take space.
+The worker removes acknowledged and expired messages, deleted queues, and old rows: deduplication ids, history, runs of
+schedules, outgoing messages, and windows of metrics. It finds accounts with too many deliveries, updates statistics if
+autovacuum is late, and truncates empty tables whose files still take space.
 
-All processes and functions share one round through the queues. Each process or function takes the next few queues, and
-no two take the same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last round, in any
-process. The time of a run is limited, and the next run continues where the last run stopped.
+All processes and functions share one round through the queues. Each takes the next few queues, and no two take the
+same queue. The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, in any process. A run has a
+time limit, and the next run continues after the last queue.
 """
 
 import logging
@@ -38,36 +38,34 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# The interval at which a process cleans tables that belong to no queue. Each round cleans these tables while they have
-# rows to remove.
+# How often a process cleans tables that belong to no queue. While they have rows to remove, each round cleans them.
 INSTALLATION_SECONDS = 10.0
-# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and clean
-# queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function has 60
-# s.
+# A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and
+# clean queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function
+# has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# The interval at which a process checks whether the database has moved to another server. A process also checks each
-# new connection.
+# How often a process checks whether the database has moved to another server. Each new connection is also checked.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 PARTS = ("expired_rows", "topics", "applications", "deleted_queues", "histories", "outcomes")
-"""Lists the parts of queue.maintain_installation."""
-# The id for the tables that belong to no queue. This id comes first in a round.
+"""The parts of queue.maintain_installation."""
+# The id for the tables that belong to no queue. It comes first in a round.
 INSTALLATION = 0
 MAINTENANCE = "maintenance"
-"""The name of this work in the answers of queue.due_work, where queues have their ARN."""
+"""The name of this work in queue.due_work, in place of a queue's ARN."""
 
 
 _log = logging.getLogger(__name__)
 
 
 class Maintainer:
-    """The worker of one process. The worker cleans the tables that belong to no queue only in some rounds.
+    """The worker of one process. Only some rounds clean the tables that belong to no queue.
 
     `found_nothing` means that the last run had no rows to clean, in its queues and in the tables that belong to no
-    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Queues may still
-    contain messages, unlike with `found_nothing`. The worker then has no work until a change happens, or until the
-    retention of messages ends. `changes` is the result of queue.count_changes before the last run.
+    queue. `idle` means that the last run ended a round in which this process cleaned no rows. Unlike with
+    `found_nothing`, queues may still contain messages. The worker then has no work until a change happens, or until
+    the retention of messages ends. `changes` is the result of queue.count_changes before the last run.
     """
 
     def __init__(self) -> None:
@@ -82,14 +80,14 @@ class Maintainer:
         self.changes = 0
 
     def note_new_connection(self) -> None:
-        """Marks the connection as new, so that the next run checks its server. Any thread may call this."""
+        """Marks the connection as new, so that the next run checks its server. Any thread can call this."""
         self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """Does one bounded run, in which each call is a transaction.
 
-        If a call that cleans fails, the run still makes the other calls. The run raises the first such error at its
-        end. The run raises errors of other calls at once; earlier calls stay committed.
+        If a call that cleans fails, the run still makes the other calls, and raises the first such error at its end.
+        Errors of other calls are raised at once; earlier calls stay committed.
         """
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
@@ -98,8 +96,8 @@ class Maintainer:
         self.idle = False
         self._failure = None
         self._check_server(connection, deadline)
-        # This must not be the first call of a run, since the server counts earlier changes of this session during the
-        # first call.
+        # This must not be the first call of a run, because the server counts earlier changes of this session during
+        # the first call.
         self.changes = number(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)
@@ -130,14 +128,13 @@ class Maintainer:
             return 0
 
     def _end_round(self, counts: Counts) -> None:
-        """Ends a round. The result of a round counts only if this process began the round with the tables that belong
-        to no queue.
-        """
+        """Ends a round. Its result counts only if this process began the round with the tables that belong to no
+        queue."""
         self.idle = self._began_round and not self._cleaned and not has_changed(counts)
         self._began_round = False
 
     def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
-        """After a failover or a restore, skips the ids that the lost part of the database may have given out."""
+        """After a failover or a restore, skips the ids that the lost part of the database may have used."""
         now, connections = monotonic(), self._connections
         if now >= self._checked_at + CHECK_SERVER_SECONDS or connections != self._connections_checked:
             (row,) = connection.call(CHECK_SERVER, (False,))
@@ -182,7 +179,7 @@ def has_changed(counts: Counts) -> bool:
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Does one bounded run. Lambda functions call this."""
+    """Does one bounded run, for Lambda functions."""
     return Maintainer().run_once(settings, connection)
 
 

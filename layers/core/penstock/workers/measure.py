@@ -1,8 +1,8 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues. Each process takes the next page, and no two processes take the same
-page. The next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last round. The worker `collect` measures the
-same gauges for CloudWatch, in a separate round.
+All processes share one round through the queues. Each process takes the next page, and no two take the same page. The
+next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same
+gauges for CloudWatch, in a separate round.
 """
 
 from time import monotonic
@@ -20,22 +20,18 @@ if TYPE_CHECKING:
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""The number of rows of queue.activity that a run adds to the minutes, which takes 0.3 s."""
+"""The most rows of queue.activity that a run adds to the minutes, which takes 0.3 s."""
 QUEUES_A_MINUTE = 10_000
 """The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
-"""The name by which the container wakes this worker. Other notifications have the ARN of a queue instead of this
-name.
-"""
+"""The name by which the container wakes this worker, in place of a queue's ARN."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """Does one bounded run. The minutes are one transaction, and each page is one transaction. Raises the errors of
-    calls; the results of
-    earlier calls stay.
+    calls; earlier results stay.
 
-    The next page after a round is measured when the pause is over. `rounds` is 1 if the run ended a round, otherwise
-    0.
+    The first page of a round is measured after the pause. `rounds` is 1 if the run ended a round, otherwise 0.
     """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     stored = store_minutes(settings, connection)
@@ -51,9 +47,9 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """Adds recent events to the queues' minutes, and logs that filters could not judge events of the SQL interface.
+    """Adds recent events to the queues' minutes, and logs events of the SQL interface that filters could not judge.
 
-    `minutes` is 1, or 0 during the pause after the last addition. `unjudged` is the number of these events.
+    `minutes` is 1, or 0 during the pause after the last addition. `unjudged` is the number of logged events.
     """
     options = (CALLS_AT_ONCE, QUEUES_A_MINUTE, settings.queue_metrics_interval_ms)
     rows = connection.call(STORE_MINUTES, options)

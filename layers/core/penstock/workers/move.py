@@ -1,7 +1,8 @@
 """Moves messages for message move tasks in steps. Each step is a transaction.
 
-A run ends when no task runs, or when its time is over. Any worker continues where another worker stopped. Several
-workers share the tasks. A task's rate limits all workers together, since the database counts the moved messages.
+A run ends when no task is running, or when its time is over. Any worker continues where another worker stopped.
+Several workers share the tasks. A task's rate limits all workers together, because the database counts the moved
+messages.
 """
 
 from time import monotonic, sleep
@@ -18,12 +19,11 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
-"""The name of tasks in NOTIFY, where queues have their ARN (see queue.start_move_task)."""
+"""The name of tasks in NOTIFY, in place of a queue's ARN (queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
 """The pause while no message can move, because each task has used up its rate or other transactions lock the
-messages.
-"""
+messages."""
 
 
 def run_once(

@@ -1,20 +1,19 @@
-r"""Checks and compiles filter policies of subscriptions once, when they are set. SQL compares messages with the
-compiled policies at each publish.
+r"""Validates and compiles subscriptions' filter policies when clients set them. SQL compares messages with the compiled
+policies at each publish.
 
     policy     {"store": ["example_corp"], "price": [{"numeric": [">=", 100]}]}
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
     facts      {"store": ["example_corp"], "price": [120]}
 
-A key of a policy on the body may be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine,
-which joins the names of a path by dots.
-A compiled policy is a list of alternatives (more than one with `$or`). An alternative is a list of keys, and every
-key must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
-A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and networks with the facts
-of a message (facts.py). If you change a rule here, also check queue.policy_matches.sql and queue.fact_passes.sql;
-test_policy_matches tests both sides together.
+A key of a policy on the body can be a path: `{"a.b": [1]}` is `{"a": {"b": [1]}}`, as in AWS's rule engine, which
+joins the names of a path by dots. A compiled policy is a list of alternatives (more than one with `$or`). An
+alternative is a list of keys that must all match: [path, whether it may be missing, test, …] (tests: operators.py).
+Paths are names joined by U+001F. A compiled policy has no regular expressions: `queue.policy_matches` compares texts,
+numbers and networks with a message's facts (facts.py). If you change a rule here, also check queue.policy_matches.sql
+and queue.fact_passes.sql; test_policy_matches tests both sides together.
 
-Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The error texts come from reports of users
-(limits) and from github.com/aws/event-ruler, the engine that AWS publishes (syntax).
+Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). The error texts come from users' reports
+(limits) and from github.com/aws/event-ruler, AWS's published engine (syntax).
 """
 
 from collections.abc import Iterator
@@ -51,9 +50,7 @@ class PolicyKey:
     operators: tuple[Operator, ...]
 
     def points(self) -> int:
-        """Returns the points of the key towards the wildcard limit: the sum of its patterns' points times their
-        number.
-        """
+        """Returns the key's points towards the wildcard limit: the sum of its patterns' points times their number."""
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
@@ -80,7 +77,7 @@ def compile_policy(text: str, scope: str) -> str | None:
     """Compiles a policy to JSON. Returns None for `{}`, which every message matches.
 
     `scope` is MessageAttributes, which allows no nesting, or MessageBody. The limits are 256 KB, five keys, 150
-    combinations of values (each times the depth of its key), and 100 points of wildcards. Raises InvalidParameter.
+    combinations of values (each times its key's depth), and 100 points of wildcards. Raises InvalidParameter.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
         raise make_operator_error(TOO_LONG)
@@ -94,9 +91,8 @@ def compile_policy(text: str, scope: str) -> str | None:
 
 
 def compile_topic_policy(text: str, scope: str) -> str | None:
-    """Compiles a policy of a topic's subscription as `compile_policy` does. SNS refuses `anything-but` with `suffix`
-    (recorded at AWS), which other patterns may have. Raises InvalidParameter.
-    """
+    """Compiles a topic's subscription policy, like `compile_policy`. Refuses `anything-but` with `suffix`, as SNS
+    does (recorded at AWS). Raises InvalidParameter."""
     try:
         compiled = compile_policy(text, scope)
         if compiled is not None and excludes_suffixes(decode_json(text)):
@@ -107,7 +103,7 @@ def compile_topic_policy(text: str, scope: str) -> str | None:
 
 
 def describe_place(text: str, message: str) -> str:
-    """Returns the end of AWS's error text about a policy, which says where AWS's parser stopped."""
+    """Returns the end of AWS's error text about a policy: the position where AWS's parser stopped."""
     if message.endswith(NOT_PARSED):
         return describe_parse_error(text)
     if any(message.endswith(whole) for whole in (NESTED, TOO_COMPLEX, TOO_MANY_KEYS, TOO_LONG)):
@@ -116,7 +112,7 @@ def describe_place(text: str, message: str) -> str:
 
 
 def excludes_suffixes(part: object) -> bool:
-    """Returns whether a list in a part of a valid policy has `{"anything-but": {"suffix": …}}`."""
+    """Returns whether a part of a valid policy contains `{"anything-but": {"suffix": …}}`."""
     if isinstance(part, dict):
         return any(map(excludes_suffixes, part.values()))
     return isinstance(part, list) and any(
@@ -134,7 +130,7 @@ def compile_policy_rules(policy: dict[str, object], *, nested: bool) -> str:
     """Compiles a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(list_parts(policy, "", 1, nested=nested)))
-        # AWS reports a fault within a nested object first.
+        # AWS reports a fault inside a nested object first.
         if not nested and any(key.depth > 1 for key in list_keys(read)):
             raise make_operator_error(NESTED)
         check_limits(read)
@@ -153,7 +149,7 @@ def make_complexity_error() -> InvalidParameter:
 def list_parts(
     members: dict[str, object], path: str, depth: int, *, nested: bool
 ) -> Iterator[PolicyKey | Or]:
-    """Reads the rules of an object of the policy and of its nested objects. Raises InvalidParameter."""
+    """Reads the rules of a policy's object and its nested objects. Raises InvalidParameter."""
     if not members:
         raise make_operator_error("Empty objects are not allowed")
     for name, value in members.items():
@@ -190,7 +186,7 @@ def check_limits(policy: Object) -> None:
 
 
 def list_keys(policy: Object) -> Iterator[PolicyKey]:
-    """Yields all keys, including the keys within `$or`."""
+    """Yields all keys, including those inside `$or`."""
     for part in policy.parts:
         if isinstance(part, PolicyKey):
             yield part
@@ -200,7 +196,8 @@ def list_keys(policy: Object) -> Iterator[PolicyKey]:
 
 
 def count_combinations(policy: Object) -> int:
-    """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR logic")."""
+    """Returns the product of each key's values times depth. `$or` counts as the sum of its objects ("AND/OR
+    logic")."""
     return prod(
         len(part.operators) * part.depth
         if isinstance(part, PolicyKey)
@@ -210,9 +207,8 @@ def count_combinations(policy: Object) -> int:
 
 
 def list_branches(policy: Object) -> list[dict[str, PolicyKey]]:
-    """Returns every combination of choices from the `$or`s, as keys by path. The last of two keys with the same path
-    counts.
-    """
+    """Returns every combination of choices from the `$or`s, as keys by path. The last of two keys with the same
+    path counts."""
     found: list[dict[str, PolicyKey]] = [{}]
     for part in policy.parts:
         if isinstance(part, PolicyKey):

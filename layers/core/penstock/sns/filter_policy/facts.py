@@ -1,11 +1,10 @@
-"""Flattens a message's attributes or body once for each publish, so that SQL only compares (queue.policy_matches).
+r"""Flattens a message's attributes or body once for each publish, so that SQL only compares (queue.policy_matches).
 
-Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`. Objects in an array count as if they
-replaced the array. If an array has several elements, including objects, the facts also contain the message itself,
-under the name U+001F. Keys that match in such an array must match in a single element (queue.keys_match_together). A
-dot
-in a name is equivalent to nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`. `queue.body_facts` does the same in
-SQL. Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of
+Facts are the leaves of the message by path: `{"a\x1fb": [values]}`. Objects in an array count as if they replaced the
+array. If an array has several elements, including objects, the facts also contain the message itself, under the name
+U+001F. Keys that match in such an array must match in a single element (queue.keys_match_together). A dot in a name is
+equivalent to nesting: `{"a.b": 1}` has the facts of `{"a": {"b": 1}}`. `queue.body_facts` does the same in SQL.
+Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of
 github.com/aws/event-ruler.
 """
 
@@ -20,20 +19,19 @@ from .values import SEPARATOR, build_path, convert_value
 
 Facts = dict[str, list[object]]
 
-MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message, since deep objects with long names have long paths
+MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message; deep objects with long names have long paths
 MOST_ARRAY_LEVELS = (
-    32  # the limit of nested arrays, since queue.keys_match_together calls itself once for each level
+    32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
 )
-# The limit of objects and arrays, counted by their brackets. A message of 256 KiB may contain this many and takes 10 to
-# 25 ms.
+# The limit of objects and arrays, counted by brackets. A message of 256 KiB can contain this many and takes 10 to 25
+# ms.
 MOST_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
 
 UNJUDGED = b"true"
-"""Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. Such an object
-passes every policy, so that a complicated message does not get lost.
-"""
+"""Replaces the facts of a JSON object that exceeds a limit of this module, or is nested too deeply. The object
+matches every policy, so that a complicated message is not lost."""
 
 
 class UnreadableBody(Exception):  # noqa: N818 - no error of the client
@@ -44,8 +42,8 @@ class UnreadableBody(Exception):  # noqa: N818 - no error of the client
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """Returns the facts of message attributes, without binary attributes.
 
-    If the value of an attribute does not fit its type, the message has no facts, so every policy rejects it (AWS counts
-    these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared in their JSON form:
+    If an attribute's value does not fit its type, the message has no facts, so no policy matches it. (AWS counts these
+    messages in the metric NumberOfNotificationsFilteredOut-InvalidAttributes.) Values are compared in JSON form:
     policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
     try:
@@ -69,7 +67,7 @@ def _attribute(kind: str, text: str) -> list[object]:
 
 
 def number_text(text: str) -> bytes:
-    """Returns the value of a number attribute in JSON. The function accepts `+1`, `01` and `.5`, too."""
+    """Returns a number attribute's value in JSON. Also accepts `+1`, `01` and `.5`."""
     try:
         decode_json(text.strip())
         return text.strip().encode()
@@ -85,7 +83,7 @@ def _escape(text: str) -> str:
 def encode_body_facts(body: str) -> bytes | None:
     """Returns the facts of a body in JSON, or UNJUDGED.
 
-    Returns None if the body is not a JSON object, which every MessageBody policy rejects.
+    Returns None if the body is not a JSON object. No MessageBody policy matches such a body.
     """
     try:
         facts = find_body_facts(body)
@@ -109,7 +107,7 @@ def find_body_facts(body: str) -> Mapping[str, object] | None:
 
 
 def has_too_many_containers(body: str) -> bool:
-    """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets within strings do not count."""
+    """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets inside strings do not count."""
     if body.count("{") + body.count("[") <= MOST_CONTAINERS:
         return False
     outside = "".join(body.replace("\\\\", "").replace('\\"', "").split('"')[::2])
@@ -117,7 +115,7 @@ def has_too_many_containers(body: str) -> bool:
 
 
 def remove_surrogates(value: object) -> object:
-    """Converts all names and texts of the value by `convert_value`."""
+    """Converts all names and texts of the value with `convert_value`."""
     if isinstance(value, dict):
         return list_members(value)
     if isinstance(value, list):
@@ -126,7 +124,7 @@ def remove_surrogates(value: object) -> object:
 
 
 def list_members(document: Mapping[str, object]) -> dict[str, object]:
-    """Yields the converted members of an object."""
+    """Returns the converted members of an object."""
     return {convert_value(name): remove_surrogates(member) for name, member in document.items()}
 
 

@@ -3,10 +3,10 @@
     "suffix" must be an object or an array
      at [Source: (String)"{"key":{"suffix":"v"}}"; line: 1, column: 19]
 
-AWS reads the text with Jackson, a streaming parser, and names the position after the current token. If the parser has
-not read the characters of a string yet, the position is after its opening quote. The order of the checks comes from
-github.com/aws/event-ruler, RuleCompiler.java. The positions and the form come from github.com/FasterXML/jackson-core,
-ReaderBasedJsonParser.java and ContentReference.java, and from recorded answers.
+AWS reads the text with Jackson, a streaming parser, and names the position after the current token. The position is
+after a string's opening quote if the parser has not read the string's characters yet. The order of the checks comes
+from github.com/aws/event-ruler, RuleCompiler.java. The positions and the form come from
+github.com/FasterXML/jackson-core, ReaderBasedJsonParser.java and ContentReference.java, and from recorded responses.
 """
 
 import json
@@ -27,8 +27,7 @@ _REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 
 
 class Node(NamedTuple):
-    """A value of the policy. `at`: the position when the value's token is current. `end`: the position when the value
-    has been read, or closed.
+    """A value of the policy. `at` is the position when its token is current, `end` the position after the value.
 
     A list has `items`, and an object has `members`. Positions are indexes of the next character.
     """
@@ -41,9 +40,8 @@ class Node(NamedTuple):
 
 
 def describe_parse_error(text: str) -> str:
-    """Returns AWS's text about a text that is not JSON: a word that is not a token, an end that is too early, or only
-    the place of another fault. Returns an empty text if the fault has no place.
-    """
+    """Returns AWS's text about invalid JSON: an unknown token, an early end, or only the position of another fault.
+    Returns an empty text if the fault has no position."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -63,9 +61,7 @@ def describe_parse_error(text: str) -> str:
 
 
 def describe_location(text: str) -> str:
-    """Returns the location of the first fault of a policy in JSON, or an empty text if the fault is not in a single
-    value.
-    """
+    """Returns the location of a JSON policy's first fault, or an empty text if the fault is not in a single value."""
     try:
         at = _find_fault(_read(text, 0))
     except (RecursionError, ValueError):
@@ -104,7 +100,7 @@ def _format_place(text: str, at: int) -> str:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def _read(text: str, start: int) -> Node:
-    """Reads the value that begins at this index of a JSON text."""
+    """Reads the value that starts at this index of a JSON text."""
     symbol, end = _read_token(text, start)
     if symbol == "{":
         return _read_object(text, end)

@@ -8,7 +8,7 @@
     cidr                       ["cidr", network]
 
 Sources: SNS Developer Guide, "String value matching", "Numeric value matching", "Key matching", "Filter policy
-constraints"; texts of errors: github.com/aws/event-ruler, the engine that AWS publishes.
+constraints"; error texts: github.com/aws/event-ruler, AWS's published engine.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from .wildcards import WildcardError, build_like_pattern, escape_literal
 
 SEVERAL_WILDCARDS = 3  # the points of a pattern with several wildcards
 
-# The names of operators, including some future operators. A key of an object in `$or` may not have such a name.
+# The names of operators, including some future operators. A key of an object in `$or` must not have such a name.
 RESERVED = frozenset((
     "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
     "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
@@ -49,7 +49,6 @@ class Operator:
 
 
 def make_operator_error(reason: str) -> InvalidParameter:
-    """Returns the error for a policy that is not valid."""
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
@@ -67,8 +66,7 @@ def read_operator(value: object) -> Operator:
 
 def _take_single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
     """Returns the name and the value of the only member. Raises InvalidParameter unless the object has exactly one
-    member.
-    """
+    member."""
     if len(given) != 1:
         raise make_operator_error("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
@@ -81,9 +79,8 @@ def _check_text(argument: object, called: str) -> str:
 
 
 def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
-    """Returns whether `$or` is an operator and not a name, because its value lists two or more objects without
-    reserved names.
-    """
+    """Returns whether `$or` is an operator and not a name. The operator's value lists two or more objects without
+    reserved names."""
     return (
         isinstance(value, list)
         and len(value) > 1
@@ -110,7 +107,7 @@ def _compile_ignoring_case(argument: object) -> Operator:
 
 
 def _compile_prefix_or_suffix(name: str) -> Callable[[object], Operator]:
-    """Returns the reader of `prefix` or of `suffix`."""
+    """Returns the compiler of `prefix` or `suffix`."""
 
     def read(argument: object) -> Operator:
         text = escape_literal(_check_text(argument, name))
@@ -163,9 +160,8 @@ def _compile_exists(argument: object) -> Operator:
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 def _compile_numeric(argument: object) -> Operator:
-    """Compiles a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or greatest
-    number.
-    """
+    """Compiles a list such as `["=", 1]` or `[">", 0, "<=", 5]` to a range. An open end becomes the least or
+    greatest number."""
     if not isinstance(argument, list):
         raise make_operator_error("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
@@ -209,8 +205,7 @@ def _bound(given: list[object], called: str) -> float:
 
 def _format_value(value: object) -> str:
     """Returns the form of a value in errors of AWS's parser: its opening bracket, its JSON literal, or the text
-    itself.
-    """
+    itself."""
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
     return value[:64] if isinstance(value, str) else msgspec.json.encode(value).decode()[:64]

@@ -12,7 +12,7 @@ _log.addFilter(OnceAMinute())
 
 
 def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count: int) -> Operation[None]:
-    """Counts messages, and logs one warning a minute. `name` is the ARN or the routing key of the messages."""
+    """Counts messages, and logs one warning a minute. `name` is the messages' topic ARN or routing key."""
     if count:
         log_unjudged(by, name)
         yield Unjudged(by, count)

@@ -1,8 +1,8 @@
 """Converts texts and numbers of filter policies and messages to the form that SQL compares.
 
-Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints"). This
-module rounds the numbers of policies, and SQL rounds the numbers of messages. A number outside that range, such as an
-account id, equals only itself.
+Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints").
+This module rounds the numbers of policies, and SQL rounds the numbers of messages. A number outside the range, such as
+an account id, equals only itself.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -31,7 +31,7 @@ def build_path(name: str) -> str:
 
 
 def lower_case(text: str) -> str:
-    """Converts each character to lower case, as `queue.lower_case` does, so that the length stays the same."""
+    """Converts each character to lower case, like `queue.lower_case`, so that the length stays the same."""
     return text.lower() if text.isascii() else "".join(map(_lower, text))
 
 
@@ -41,7 +41,7 @@ def _lower(character: str) -> str:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Returns whether the value is a number of JSON (true and false are not)."""
+    """Returns whether the value is a JSON number (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

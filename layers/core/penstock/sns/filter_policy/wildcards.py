@@ -8,7 +8,7 @@ MOST_WILDCARDS = 3  # in one pattern
 
 
 class WildcardError(ValueError):
-    """The pattern is not valid. The text of the error gives the reason."""
+    """The pattern is not valid. The text gives the reason."""
 
 
 def build_like_pattern(text: str) -> tuple[str, int]:
@@ -41,5 +41,5 @@ def _find_position(text: str, at: int) -> int:
 
 
 def escape_literal(text: str) -> str:
-    """Returns a pattern of LIKE that matches only this text."""
+    """Returns a LIKE pattern that matches only this text."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

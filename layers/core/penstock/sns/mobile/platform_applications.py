@@ -1,8 +1,7 @@
 """Platform applications, through which SNS publishes to mobile apps.
 
-A request to create an application needs the credentials of a push service. Penstock calls no push service and does
-not store the credentials. It stores only a digest, to recognise an existing application with the same credentials.
-Sources:
+A request to create an application needs a push service's credentials. Penstock calls no push service and does not
+store the credentials. It stores a digest, to recognise an existing application with the same credentials. Sources:
 CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
 """
 
@@ -41,9 +40,7 @@ ATTRIBUTES = frozenset((
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
 MOST_NAME = 256
-MOST_CHARACTERS = (
-    16_384  # the limit of one attribute, which is our choice; a certificate or a key file is shorter
-)
+MOST_CHARACTERS = 16_384  # the limit of one attribute (our choice); a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -87,7 +84,7 @@ def create_platform_application(
 def delete_platform_application(
     request: sns.DeletePlatformApplicationRequest, context: Context
 ) -> Operation[None]:
-    """Deletes an application with its endpoints. A missing application is not an error."""
+    """Deletes an application with its endpoints. A missing application is ignored."""
     read_application_arn(request.platform_application_arn, context)
     yield from Call(DROP_PLATFORM_APPLICATION, (request.platform_application_arn,))
 
@@ -171,7 +168,7 @@ def check_credentials(given: Mapping[str, str], platform: str) -> None:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an invalid value, and for an attribute that applications lack."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that applications do not have."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -198,18 +195,18 @@ def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def digest(given: Mapping[str, str]) -> str:
-    """Returns the digest of the credentials, which Penstock stores instead of the credentials."""
+    """Returns the digest of the credentials. Penstock stores only the digest."""
     return sha256(msgspec.json.encode([given.get(name, "") for name in SECRETS])).hexdigest()
 
 
 def show_attributes(stored: str) -> dict[str, str]:
-    """Returns the attributes of an application as SNS shows them."""
+    """Returns an application's attributes as SNS shows them."""
     return {"Enabled": "true"} | _text(stored)
 
 
 # --- the application of a request ------------------------------------------------------------------------------------
 def describe_application(arn: str) -> Operation[str]:
-    """Returns the stored attributes of an application, JSON. Raises NotFound."""
+    """Returns an application's stored attributes, in JSON. Raises NotFound."""
     rows = yield from Call(DESCRIBE_PLATFORM_APPLICATION, (arn,))
     if not rows:
         raise make_application_error()
@@ -218,5 +215,4 @@ def describe_application(arn: str) -> Operation[str]:
 
 
 def make_application_error() -> errors.NotFound:
-    """Returns the error for an application that does not exist."""
     return errors.NotFound("PlatformApplication does not exist")

@@ -1,7 +1,7 @@
-"""Endpoints of platform applications. An endpoint is an app on a device. The token of a push service names it.
+"""Endpoints of platform applications. An endpoint is an app on a device, identified by a push service's token.
 
 Sources: CreatePlatformEndpoint, GetEndpointAttributes, SetEndpointAttributes (API reference). The SNS Developer Guide
-has sample code for registering tokens, which reads the ARN from the error for a token that has other attributes.
+has sample code for registering tokens. The code reads the ARN from the error for a token that has other attributes.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def create_platform_endpoint(
 
 @audited(lambda request, _context: Act("sns:DeleteEndpoint", request.endpoint_arn))
 def delete_endpoint(request: sns.DeleteEndpointRequest, context: Context) -> Operation[None]:
-    """Deletes an endpoint. A missing endpoint is not an error. The subscriptions of the endpoint stay."""
+    """Deletes an endpoint, but not its subscriptions. A missing endpoint is ignored."""
     read_endpoint_arn(request.endpoint_arn, context)
     yield from Call(DROP_PLATFORM_ENDPOINT, (request.endpoint_arn,))
 
@@ -96,7 +96,6 @@ def get_endpoint_attributes(
     )
 )
 def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: Context) -> Operation[None]:
-    """Changes the given attributes."""
     arn = read_endpoint_arn(request.endpoint_arn, context)
     if request.attributes is None:
         raise errors.ValidationError.missing("Attributes")
@@ -117,7 +116,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
 def list_endpoints_by_platform_application(
     request: sns.ListEndpointsByPlatformApplicationRequest, context: Context
 ) -> Operation[sns.ListEndpointsByPlatformApplicationResult]:
-    """Returns the endpoints of an application, at most 100 on a page."""
+    """Returns an application's endpoints, at most 100 on a page."""
     application = request.platform_application_arn
     read_application_arn(application, context)
     after = paging.read_token(request.next_token, is_subscription_id)
@@ -136,8 +135,8 @@ def list_endpoints_by_platform_application(
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist.
 
-    Raises AuthorizationError for another account's endpoint. No policy could permit such an endpoint, and the topic
-    would push to an endpoint to which Publish may not push.
+    Raises AuthorizationError for another account's endpoint. Publish refuses such an endpoint, so a topic must not
+    push to it either.
     """
     parsed = parse_endpoint_arn(arn)
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
@@ -150,7 +149,7 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def check_attributes(given: Mapping[str, str]) -> None:
-    """Raises InvalidParameter for an invalid value, and for an attribute that endpoints lack."""
+    """Raises InvalidParameter for an invalid value, and for an attribute that endpoints do not have."""
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
@@ -168,8 +167,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
 
 def check_token(token: str, platform: str) -> str:
     """Returns the token in its stored form, which is lower case for Apple (GetEndpointAttributes). Raises
-    InvalidParameter.
-    """
+    InvalidParameter."""
     if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
@@ -181,11 +179,10 @@ def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def show_attributes(token: str, stored: str) -> dict[str, str]:
-    """Returns the attributes of an endpoint as SNS shows them."""
+    """Returns an endpoint's attributes as SNS shows them."""
     return {**{name: value for name, value in _text(stored).items() if value}, "Token": token}
 
 
 # --- the endpoint of a request ---------------------------------------------------------------------------------------
 def make_endpoint_error() -> errors.NotFound:
-    """Returns the error for an endpoint that does not exist."""
     return errors.NotFound("Endpoint does not exist")

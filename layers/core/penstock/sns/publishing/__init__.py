@@ -1,1 +1,1 @@
-"""Publishes a message, from its checks to its copies in queues and its deliveries."""
+"""Publishes a message, from its validation to its copies in queues and its deliveries."""

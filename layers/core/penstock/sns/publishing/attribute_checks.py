@@ -1,7 +1,6 @@
-"""Checks message attributes of Publish and PublishBatch.
+"""Validates message attributes of Publish and PublishBatch.
 
-The texts are the texts of SNS, as recorded at AWS. SNS shares its other rules with SQS, so the errors for these rules
-have SQS's texts.
+The texts are SNS's, as recorded at AWS. SNS shares its other rules with SQS, so their errors have SQS's texts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +36,7 @@ def check_attribute_types(messages: Iterable[tuple[str, Given | None]]) -> None:
 
 
 def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
-    """Returns the attributes in the form of SQS. Raises ParameterValueInvalid. A Number.Array is not a number."""
+    """Returns the attributes in SQS's form. Raises ParameterValueInvalid. A Number.Array is not a number."""
     attributes = {
         name: MessageAttributeValue(value.data_type or "", value.string_value, value.binary_value)
         for name, value in given.items()
@@ -52,9 +51,8 @@ def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
 
 
 def find_name_problem(name: str) -> str | None:
-    """Returns SNS's text about the name of an attribute, or None. A name has letters of ASCII only ("Amazon SNS message
-    attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html).
-    """
+    """Returns SNS's text about the name of an attribute, or None. A name has only ASCII letters ("Amazon SNS
+    message attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html)."""
     if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
         return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
     foreign = next(
@@ -97,7 +95,7 @@ def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
 def apply_sqs_rule(
     check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
 ) -> None:
-    """Checks a value as SQS does. If SQS refuses the value, this raises SNS's error with SQS's text."""
+    """Applies a rule of SQS to a value. Raises SNS's error with SQS's text if the rule fails."""
     try:
         check(value)
     except sqs_errors.AwsError as error:

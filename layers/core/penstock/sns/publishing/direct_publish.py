@@ -1,8 +1,8 @@
 """Publishes to one phone number, or to one endpoint of a mobile app, without a topic.
 
-Penstock stores such messages as outgoing messages, which `/v1/outbox` shows (docs/reference/text_messages.md). An
-opted-out phone number gets no message, and the answer does not say so, as on AWS. Sources: Publish (API reference). The
-texts of errors for phone numbers and missing endpoints come from reports of users.
+Penstock stores these messages as outgoing messages, which `/v1/outbox` shows (docs/reference/text_messages.md). An
+opted-out phone number gets no message, and the response does not say so, as on AWS. Sources: Publish (API reference).
+The error texts for phone numbers and missing endpoints come from users' reports.
 """
 
 from uuid import UUID
@@ -33,7 +33,7 @@ ERRORS: dict[str | None, type[errors.SnsError]] = {
 
 
 def check_recipient(recipient: Recipient) -> Operation[None]:
-    """Raises EndpointDisabled for an endpoint of a mobile app that is disabled."""
+    """Raises EndpointDisabled for a disabled endpoint of a mobile app."""
     if recipient.protocol == "application":
         rows = yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (recipient.destination,))
         if any(_attributes(row.attributes).get("Enabled") == "false" for row in rows):

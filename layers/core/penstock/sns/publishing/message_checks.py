@@ -1,4 +1,4 @@
-"""Checks messages of Publish and PublishBatch before they go to the database."""
+"""Validates messages of Publish and PublishBatch before they are stored."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -45,7 +45,7 @@ Target = TopicArn | Recipient
 
 # --- messages --------------------------------------------------------------------------------------------------------
 def check_message(request: sns.PublishRequest, target: Target) -> Operation[OutgoingMessage]:
-    """Checks and measures the message of a Publish. Raises InvalidParameter, ParameterValueInvalid."""
+    """Validates and measures the message of a Publish. Raises InvalidParameter, ParameterValueInvalid."""
     characters = count_characters(request)
     return (yield from compute(lambda: make_message(request, target), characters))
 
@@ -53,9 +53,9 @@ def check_message(request: sns.PublishRequest, target: Target) -> Operation[Outg
 def check_entries(
     entries: Sequence[sns.PublishBatchRequestEntry], topic: TopicArn
 ) -> Operation[list[tuple[str, OutgoingMessage | sqs_errors.AwsError]]]:
-    """Returns the message of each entry, or the error that refuses it, by the entry's id.
+    """Returns each entry's message, or the error that refuses it, with the entry's id.
 
-    Raises ParameterValueInvalid for a bad attribute.
+    Raises ParameterValueInvalid for an invalid attribute.
     """
     characters = sum(map(count_characters, entries))
     return (
@@ -66,7 +66,7 @@ def check_entries(
 
 
 def count_characters(entry: Entry) -> int:
-    """Returns the number of characters in a message and in the values of its attributes."""
+    """Returns the number of characters in a message and its attribute values."""
     attributes = (entry.message_attributes or {}).values()
     return len(entry.message) + sum(len(attribute.string_value or "") for attribute in attributes)
 
@@ -84,7 +84,7 @@ def make_message_or_error(
 
 
 def make_message(entry: Entry, target: Target) -> OutgoingMessage:
-    """Checks and measures a message of a request. Raises InvalidParameter, ParameterValueInvalid."""
+    """Validates and measures a request's message. Raises InvalidParameter, ParameterValueInvalid."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
     if entry.subject is not None:
@@ -110,8 +110,7 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     `default`.
 
     `platform` is the platform of the only mobile app that gets the message. A message with a text for this platform
-    needs no default.
-    Programs write the structure `string` for a plain text (aws-sdk-js 1368).
+    needs no default. Programs write the structure `string` for a plain text (aws-sdk-js 1368).
     """
     if entry.message_structure is None or entry.message_structure.lower() == "string":
         return {DEFAULT_TEXT: check_text(entry.message)}
@@ -140,21 +139,19 @@ def decode_text(member: msgspec.Raw | None) -> str | None:
 
 
 def check_text(text: str) -> str:
-    """Checks that SQS can carry the text. Raises InvalidParameter."""
+    """Returns the text if SQS can carry it. Raises InvalidParameter."""
     apply_sqs_rule(validation.check_message_body, text, _refuse_text)
     return text
 
 
 def check_subject(text: str) -> None:
-    """Checks a subject: 1-99 characters, no line breaks or control characters (Publish, API reference)."""
+    """Validates a subject: 1-99 characters, no line breaks or control characters (Publish, API reference)."""
     if not 1 <= len(text) <= MOST_SUBJECT or not text.isprintable() or text != text.strip():
         raise errors.InvalidParameter.named("Subject")
 
 
 def check_ids(entry: Entry, topic: TopicArn) -> None:
-    """Checks the form of the group and deduplication ids, and whether the topic allows these ids. Raises
-    InvalidParameter.
-    """
+    """Validates the group and deduplication ids, and whether the topic allows them. Raises InvalidParameter."""
     group, deduplication = entry.message_group_id, entry.message_deduplication_id
     if topic.fifo and not group:
         raise group_required()
@@ -172,7 +169,7 @@ def check_ids(entry: Entry, topic: TopicArn) -> None:
 
 
 def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
-    """Checks a batch: 1-10 entries with distinct ids of 1-80 characters."""
+    """Validates a batch: 1-10 entries with distinct ids of 1-80 characters."""
     if not entries:
         raise errors.TopicEmptyBatchRequest
     if len(entries) > MOST_ENTRIES:
@@ -199,7 +196,7 @@ def make_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
 
 
 def make_default_error(platform: str | None) -> errors.InvalidParameter:
-    """Returns the error for a message of MessageStructure `json` without a text for its receivers."""
+    """Returns the error for a message of MessageStructure `json` without a text for its recipients."""
     if platform is None:
         return errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
     return errors.InvalidParameter.named(f"JSON must contain an entry for 'default' or '{platform}'.")
@@ -211,9 +208,8 @@ def group_required() -> errors.InvalidParameter:
 
 
 def make_deduplication_error() -> errors.InvalidParameter:
-    """Returns the error for a missing deduplication id, for a FIFO topic that does not derive the id from the
-    content.
-    """
+    """Returns the error for a missing deduplication id on a FIFO topic that does not derive the id from the
+    content."""
     return errors.InvalidParameter.named(
         "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
         "provided explicitly"

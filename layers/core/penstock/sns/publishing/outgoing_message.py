@@ -1,4 +1,4 @@
-"""A message after the checks of Publish and before it reaches the database."""
+"""A message that Publish has validated and not stored yet."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ DEFAULT_TEXT = "*"
 
 
 class OutgoingMessage(NamedTuple):
-    """A checked message. `texts` are by protocol. `size` counts bytes of the original message and its attributes."""
+    """A validated message. `texts` are by protocol. `size` counts bytes of the original message and its attributes."""
 
     message_id: str
     texts: dict[str, str]

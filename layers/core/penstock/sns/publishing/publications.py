@@ -1,8 +1,8 @@
-"""Converts messages of a topic to the database's form, with their envelopes and the facts for filter policies.
+"""Converts a topic's messages to the database's form, with envelopes and the facts for filter policies.
 
-A process caches the database's last answer for each topic: the signature version, and whether any subscription needs
-envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call that
-publishes compares both facts with the database, so a stale entry only costs a second call.
+A process caches the database's last response for each topic: the signature version, and whether any subscription needs
+envelopes. Raw delivery to queues needs no envelopes, and a signature takes half of the time of a Publish. The call
+that publishes compares both values with the database, so a stale entry only costs a second call.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _json = msgspec.json.Encoder()
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """The database's last answers about topics. `Environment.cache` has one such cache for the process."""
+    """The database's last responses about topics. `Environment.cache` has one such cache for the process."""
 
     __slots__ = ("_versions", "_without_envelope")
 
@@ -49,11 +49,11 @@ class TopicCache:
         self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
-        """Returns the topic's version in this process's cache. An unknown version is 1, AWS's default."""
+        """Returns the topic's version in this process's cache, or 1, AWS's default."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Stores the version from the database's answer. A version means that a subscription needs envelopes."""
+        """Caches the version from the database's response. A version means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
@@ -61,13 +61,13 @@ class TopicCache:
         return version
 
     def learn_no_envelope(self, topic: str) -> None:
-        """Stores that no subscription needs envelopes."""
+        """Caches that no subscription needs envelopes."""
         if len(self._without_envelope) >= MOST_TOPICS:
             self._without_envelope.clear()
         self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
-        """Returns the cached signature version of the topic for these messages, or NO_ENVELOPE."""
+        """Returns the topic's cached signature version for these messages, or NO_ENVELOPE."""
         if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
@@ -79,11 +79,10 @@ class TopicCache:
 class Publication(msgspec.Struct, omit_defaults=True):
     """A message to publish, in the form of `queue.publish_messages`.
 
-    `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the
-    parts of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter
-    policy scope (MessageAttributes, MessageBody) to the values that filter policies of that scope compare. `trace` is
-    the trace header of the request. `request_bytes` is the size of all
-    messages and attributes of the request together, which the topic limits.
+    `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the parts
+    of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter policy
+    scope (MessageAttributes, MessageBody) to the values that filter policies compare. `trace` is the request's trace
+    header. `request_bytes` is the size of all messages and attributes of the request, which the topic limits.
     """
 
     message_id: str
@@ -139,9 +138,8 @@ def make_contents(
 def encode_publication(
     message: OutgoingMessage, contents: Contents, request_bytes: int, trace: str | None
 ) -> tuple[bytes, bool]:
-    """Returns the message as JSON, with its texts and envelopes by protocol, and its facts for filter policies. Also
-    returns whether policies on the body can judge the message.
-    """
+    """Returns the message as JSON, with texts and envelopes by protocol, and its facts for filter policies. Also
+    returns whether policies on the body can judge the message."""
     facts: dict[str, object] = {"MessageAttributes": attribute_facts(message.attributes)}
     of_body = encode_body_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT]))
     if of_body is not None:

@@ -1,6 +1,6 @@
 """Publish and PublishBatch make one SQL call, which is one transaction for all subscriptions of a topic.
 
-The container merges the calls of concurrent requests for one topic into one call.
+The container merges concurrent requests' calls for one topic.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,18 +38,18 @@ ERRORS: Mapping[str, Callable[[], errors.SnsError]] = {
     TOO_LONG: make_length_error,
     "DeduplicationIdRequired": make_deduplication_error,
 }
-"""The error of one message in a batch, by the code of the column `error`."""
+"""The error of one message in a batch, by the code in the column `error`."""
 
 
 def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
-    """Publishes one message. The answer follows the commit."""
+    """Publishes one message. The response follows the commit."""
     check_attribute_types([("", request.message_attributes)])
     target = find_target(request, context)
     try:
         message = yield from check_message(request, target)
     except errors.InvalidParameter:
         if isinstance(target, Recipient) and request.message_structure == "json":
-            yield from check_recipient(target)  # AWS looks at the endpoint before it reads the JSON
+            yield from check_recipient(target)  # AWS checks the endpoint before it reads the JSON
         raise
     if isinstance(target, Recipient):
         yield from send_to_recipient(message, target, context)
@@ -120,7 +120,7 @@ def check_fifo_batch(entries: Sequence[sns.PublishBatchRequestEntry], topic: Top
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
 ) -> Operation[list[PublishedRow]]:
-    """Signs and stores the messages. Repeats both steps if the database answers with another signature version.
+    """Signs and stores the messages. Repeats both steps if the database requires another signature version.
 
     Raises NotFound, and Throttled beyond QUOTA_DELIVERIES.
     """

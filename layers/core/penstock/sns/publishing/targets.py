@@ -1,4 +1,4 @@
-"""Targets of SNS requests: a topic, an application or endpoint of a mobile app, or a phone number."""
+"""The targets of SNS requests: a topic, an application or endpoint of a mobile app, or a phone number."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -19,9 +19,9 @@ ArnT = TypeVar("ArnT", TopicArn, PlatformArn)
 
 
 class Recipient(NamedTuple):
-    """The only receiver of a message: a phone number, or the ARN of a mobile app's endpoint.
+    """The only recipient of a message: a phone number, or the ARN of a mobile app's endpoint.
 
-    `platform` is the platform of the app.
+    `platform` is the app's platform.
     """
 
     protocol: str
@@ -55,9 +55,8 @@ def read_phone_number(request: sns.PublishRequest) -> Recipient:
 
 
 def read_recipient(target: str, topic: str | None, context: Context) -> Recipient:
-    """Returns the endpoint that a Publish names. Raises InvalidParameter for another text, and for a request that
-    also names a topic.
-    """
+    """Returns a Publish's endpoint. Raises InvalidParameter for another text, and for a request that also names a
+    topic."""
     arn = read_arn(parse_endpoint_arn, "TargetArn", target, context)
     if topic:
         raise errors.InvalidParameter.named("TargetArn")
@@ -66,7 +65,7 @@ def read_recipient(target: str, topic: str | None, context: Context) -> Recipien
 
 # --- ARNs ------------------------------------------------------------------------------------------------------------
 def read_topic_arn(text: str, context: Context, parameter: str = "TopicArn") -> TopicArn:
-    """Returns the request's topic, which `parameter` names. Raises InvalidParameter."""
+    """Returns the request's topic from `parameter`. Raises InvalidParameter."""
     return read_arn(parse_topic_arn, parameter, text, context)
 
 

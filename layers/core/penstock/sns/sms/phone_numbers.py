@@ -1,4 +1,4 @@
-"""Phone numbers in the form of E.164, as SNS accepts them."""
+"""Phone numbers in E.164 form, as SNS accepts them."""
 
 import re
 

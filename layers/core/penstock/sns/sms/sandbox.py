@@ -1,8 +1,8 @@
 """The SMS sandbox: the service sends a password to a phone number, and the password verifies the number.
 
-No account is in the sandbox, so the service restricts nothing to verified numbers. The password is an outgoing message,
-which `/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The
-texts are ours.
+No account is in the sandbox, so unverified numbers also get messages. The password is an outgoing message, which
+`/v1/outbox` shows. Sources: the actions' pages of the API reference; "SMS sandbox" (SNS Developer Guide). The texts
+are ours.
 """
 
 import secrets
@@ -41,7 +41,7 @@ def get_sms_sandbox_account_status(
 def create_sms_sandbox_phone_number(
     request: sns.CreateSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.CreateSMSSandboxPhoneNumberResult]:
-    """Adds a phone number, or finds an unverified phone number, and sends it a password.
+    """Sends a password to a new or unverified phone number.
 
     An account has at most ten phone numbers.
     """
@@ -65,8 +65,7 @@ def verify_sms_sandbox_phone_number(
     request: sns.VerifySMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.VerifySMSSandboxPhoneNumberResult]:
     """Verifies a phone number by a password that is less than a day old. The password is void after five wrong
-    attempts.
-    """
+    attempts."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(
         VERIFY_SANDBOX_NUMBER, (context.account_id, context.region, number, request.one_time_password)
@@ -82,7 +81,6 @@ def verify_sms_sandbox_phone_number(
 def delete_sms_sandbox_phone_number(
     request: sns.DeleteSMSSandboxPhoneNumberRequest, context: Context
 ) -> Operation[sns.DeleteSMSSandboxPhoneNumberResult]:
-    """Removes a phone number."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(DROP_SANDBOX_NUMBER, (context.account_id, context.region, number))
     if not row.dropped:
@@ -93,7 +91,7 @@ def delete_sms_sandbox_phone_number(
 def list_sms_sandbox_phone_numbers(
     request: sns.ListSMSSandboxPhoneNumbersRequest, context: Context
 ) -> Operation[sns.ListSMSSandboxPhoneNumbersResult]:
-    """Returns the phone numbers of the account, both verified and pending."""
+    """Returns the account's phone numbers, both verified and pending."""
     size = request.max_results or PAGE
     after = paging.read_token(request.next_token, is_phone_number)
     rows = yield from Call(LIST_SANDBOX_NUMBERS, (context.account_id, context.region, after, size + 1))

@@ -1,8 +1,8 @@
-"""Settings of an account for text messages, and phone numbers that have opted out.
+"""An account's settings for text messages, and opted-out phone numbers.
 
 Sources: SetSMSAttributes, GetSMSAttributes, OptInPhoneNumber, ListOriginationNumbers (API reference); "Amazon SNS
-endpoints and quotas" (General Reference) for the spending limit of a new account. The texts of errors for settings and
-phone numbers are recorded at AWS.
+endpoints and quotas" (General Reference) for a new account's spending limit. The error texts for settings and phone
+numbers are recorded at AWS.
 """
 
 import re
@@ -53,7 +53,8 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 def set_sms_attributes(
     request: sns.SetSMSAttributesRequest, context: Context
 ) -> Operation[sns.SetSMSAttributesResult]:
-    """Changes the given settings of the account in this region. The settings have no effect, since nothing is sent."""
+    """Changes settings of the account in this region. They have no effect, because Penstock sends no text messages
+    itself."""
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter(f"{name[:64]} is not a valid attribute")
@@ -79,7 +80,7 @@ def list_origination_numbers(
     request: sns.ListOriginationNumbersRequest,
     context: Context,  # noqa: ARG001 - as every operation
 ) -> Operation[sns.ListOriginationNumbersResult]:
-    """Returns an empty list: Returns an empty list, since Penstock has no phone numbers to send from."""
+    """Returns an empty list, because Penstock has no phone numbers to send from."""
     if request.next_token:
         raise errors.InvalidParameter.named("NextToken")
     yield from ()
@@ -90,7 +91,6 @@ def list_origination_numbers(
 def check_if_phone_number_is_opted_out(
     request: sns.CheckIfPhoneNumberIsOptedOutRequest, context: Context
 ) -> Operation[sns.CheckIfPhoneNumberIsOptedOutResult]:
-    """Returns whether a phone number is opted out."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(IS_OPTED_OUT, (context.account_id, context.region, number))
     return sns.CheckIfPhoneNumberIsOptedOutResult(is_opted_out=row.opted_out)
@@ -112,7 +112,7 @@ def list_phone_numbers_opted_out(
 def opt_in_phone_number(
     request: sns.OptInPhoneNumberRequest, context: Context
 ) -> Operation[sns.OptInPhoneNumberResult]:
-    """Opts a phone number in, so that it gets text messages again. A client may opt a number in once in 30 days."""
+    """Opts a phone number in, so that it gets text messages again. A client can opt a number in once in 30 days."""
     number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:

@@ -4,7 +4,7 @@ from typing import Final
 
 FIRST_SECONDS: Final = 0.1
 MOST_SECONDS: Final = 30.0
-"""The longest pause. A target that does not answer gets two calls a minute."""
+"""The longest pause. A target that does not respond gets two calls a minute."""
 FIRST_THROTTLED_SECONDS: Final = 1.0
 
 
@@ -16,7 +16,7 @@ class BackOff:
         self._first_seconds = 0.0
 
     def record_success(self) -> None:
-        """Ends the series of failures, since the target accepted a batch."""
+        """Resets the pause after the target accepted a batch."""
         self._failures = 0
 
     def failed(self, *, throttled: bool) -> None:
@@ -26,7 +26,7 @@ class BackOff:
 
     @property
     def seconds(self) -> float:
-        """Returns the current pause, or 0 if no failure has happened."""
+        """Returns the current pause, or 0 without a failure."""
         if not self._failures:
             return 0.0
         return float(min(MOST_SECONDS, self._first_seconds * 2 ** min(self._failures - 1, 20)))

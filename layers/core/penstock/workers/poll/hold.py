@@ -1,9 +1,9 @@
-"""Keeps the messages of a batch invisible while a URL handles them, beyond the queue's visibility timeout.
+"""Keeps a batch's messages invisible while a URL handles them, beyond the queue's visibility timeout.
 
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
-A queue's timeout is chosen for the timeout of its Lambda function. A URL has no such timeout, and may take up to
-LONGEST_SECONDS. If the process dies meanwhile, it renews no messages, and they soon become visible again.
+A queue's timeout is chosen for the timeout of its Lambda function. A URL has no such timeout, and can take up to
+LONGEST_SECONDS. If the process dies, the messages are not renewed and soon become visible again.
 """
 
 import asyncio
@@ -23,9 +23,8 @@ from .service import PollService
 LONGEST_SECONDS: Final = 900.0
 """The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
-"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database is
-slow.
-"""
+"""The shortest time for which messages stay invisible, so that no message becomes visible too early if the database
+is slow."""
 
 
 class Hold:
@@ -44,7 +43,7 @@ class Hold:
 
     @property
     def seconds_left(self) -> float:
-        """Returns how long a request may still take."""
+        """Returns how long a request can still take."""
         return LONGEST_SECONDS - (asyncio.get_running_loop().time() - self._began)
 
     async def __aenter__(self) -> Self:
@@ -67,9 +66,7 @@ class Hold:
         self._rows = [row for row in self._rows if row.message_id not in done]
 
     async def _renew(self) -> None:
-        """Renews the timeout. The hold waits half of the available time before the first renewal, if that is long
-        enough.
-        """
+        """Renews the timeout. The first renewal comes after half of the available time, if that is long enough."""
         renewal = max(SHORTEST_RENEWAL_SECONDS, ceil(self._seconds))
         pause = self._seconds / 2 if self._seconds >= SHORTEST_RENEWAL_SECONDS else 0.0
         is_renewed = False
@@ -86,7 +83,7 @@ class Hold:
         return self._over.is_set()
 
     async def _change(self, seconds: int) -> None:
-        """Changes the timeout of the messages, except messages that other consumers have received meanwhile."""
+        """Changes the timeout of the messages, except those that other consumers have received meanwhile."""
         if self._rows:
             handles = [ReceiptHandle._make(row.handle) for row in self._rows]
             with suppress(AwsError):  # the next renewal may succeed

@@ -1,8 +1,8 @@
-"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, and no mapping
-and no account takes all slots.
+"""Limits the concurrent invocations of a process by slots. The mappings of the process share the slots, but no mapping
+and no account can take all.
 
-A single user gets fewer slots if fewer slots are free. Deliveries follow the same rule (queue.delivery_share names its
-source).
+An account or mapping gets fewer slots if fewer are free. Deliveries follow the same rule (queue.delivery_share names
+its source).
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 ACCOUNT_SHARE: Final = 4
-"""An account may have this many times the slots that stay free: 160 of 200."""
+"""An account can have this many times the slots that stay free: 160 of 200."""
 MAPPING_SHARE: Final = 2
-"""A mapping may have this many times the slots that stay free: 133 of 200."""
+"""A mapping can have this many times the slots that stay free: 133 of 200."""
 
 
 class SlotWaiter(NamedTuple):
@@ -27,7 +27,7 @@ class SlotWaiter(NamedTuple):
 
 
 class InvocationSlots:
-    """Serves waiting tasks in order, but skips a task that may not have another slot yet."""
+    """A fair semaphore. Waiting tasks are served in order; a task that must not have another slot yet is skipped."""
 
     def __init__(self, most: int) -> None:
         self._free = most

@@ -4,8 +4,8 @@
     └──── as many as the mapping's concurrency ────────────────────────────────────────────┘
 
 Messages that are not deleted become visible again after their visibility timeout. Therefore a dying process loses no
-messages, and an invocation may take as long as its messages are invisible. `hold` prolongs this time for URLs. A FIFO
-queue returns no message of a group that has messages in flight, so concurrent invocations have different groups.
+messages. An invocation can take as long as its messages are invisible; `hold` prolongs this time for URLs. A FIFO
+queue returns no messages of a group with messages in flight, so concurrent invocations have different groups.
 """
 
 import asyncio
@@ -32,14 +32,13 @@ from .invocation_slots import InvocationSlots
 from .service import PollService
 
 Report = Callable[[str, str | None], Awaitable[bool]]
-"""Stores the result of the last batch, and why the mapping is disabled, or None. Returns whether that succeeded."""
+"""Stores the last batch's result, and the reason why the mapping is disabled, or None. Returns whether that
+succeeded."""
 
 WAIT_SECONDS: Final = 3600.0
-"""The time for which a receive waits. The wait is long because it costs nothing. The poller checks rights again at the
-end of the wait.
-"""
+"""How long a receive waits. Waiting costs nothing, so the wait is long. Permissions are checked again at its end."""
 FRESH_SECONDS: Final = 1.0
-"""The time for which a check of rights is valid."""
+"""How long a check of permissions is valid."""
 DELETE_PAUSE_SECONDS: Final = 1.0
 
 OK: Final = "OK"
@@ -80,7 +79,7 @@ class MappingPoller:
         self._loop_task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Stops receiving. Current invocations go on."""
+        """Stops receiving. Current invocations continue."""
         self._loop_task.cancel()
 
     async def ended(self) -> None:
@@ -88,9 +87,7 @@ class MappingPoller:
         await asyncio.gather(self._loop_task, *self._under_way, return_exceptions=True)
 
     def abort(self) -> None:
-        """Also ends the current invocations. The messages of these invocations become visible again after their
-        timeout.
-        """
+        """Also ends the current invocations. Their messages become visible again after the visibility timeout."""
         for task in (self._loop_task, *self._under_way):
             task.cancel()
 
@@ -125,9 +122,8 @@ class MappingPoller:
                 self._concurrency.release()
 
     async def _note_error(self, error: Exception) -> bool:
-        """Returns whether this error of a receive stops the mapping, because the mapping may no longer receive or
-        invoke.
-        """
+        """Returns whether this error of a receive stops the mapping, because the mapping must no longer receive or
+        invoke."""
         if isinstance(error, (AccessDenied, InvalidParameterValueException)):
             await self._report(f"PROBLEM: {error.message}", f"The mapping was stopped: {error.message}")
             return True
@@ -147,7 +143,7 @@ class MappingPoller:
             _log.error("invocation failed", exc_info=task.exception())
 
     async def _next_batch(self) -> list[Record]:
-        """Waits for messages, then gathers more until the window ends. Deletes messages that the filter rejects.
+        """Waits for messages, then collects more until the window ends. Deletes messages that do not match the filter.
 
         The invocation gets half of the time that the first messages are invisible.
         """
@@ -177,14 +173,14 @@ class MappingPoller:
         return records
 
     async def _check(self, context: Context) -> None:
-        """Raises AccessDenied or InvalidParameterValueException if the mapping may not continue."""
+        """Raises AccessDenied or InvalidParameterValueException if the mapping must not continue."""
         mapping = self.mapping
         check_target(mapping.function_arn, mapping.account_id, mapping.region, self._environment.settings)
         await self._service.run(batches.check_rights(mapping, context))
 
     # --- invocations -------------------------------------------------------------------------------------------------
     async def _invoke(self, records: Sequence[Record]) -> None:
-        """Invokes the target with a batch. The messages of a URL stay invisible meanwhile, for up to 15 minutes."""
+        """Invokes the target with a batch. A URL's messages stay invisible meanwhile, for up to 15 minutes."""
         if not is_url(self.mapping.function_arn):
             await self._invoke_parts(records, None)
             return
@@ -234,7 +230,7 @@ class MappingPoller:
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
     async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
-        """Returns the messages that the target reports as handled. Stores a result that differs from the last."""
+        """Returns the messages that the target reports as handled. Stores the result if it has changed."""
         mapping = self.mapping
         try:
             body = await self._invoker.invoke(
@@ -264,7 +260,7 @@ class MappingPoller:
     async def _delete(self, rows: list[ReceivedRow]) -> None:
         """Deletes the messages. If the database cannot be reached, retries until the messages are visible again.
 
-        The poller retries for at least the time by which a `Hold` may have prolonged their timeout.
+        The poller retries for at least the time by which a `Hold` may have prolonged the timeout.
         """
         held_until_ms = self._now_ms() + SHORTEST_RENEWAL_SECONDS * 1000
         while rows:
@@ -281,13 +277,13 @@ class MappingPoller:
                 return
 
     async def _miss(self) -> None:
-        """Drops messages that are visible again, since they no longer belong to this batch."""
+        """Drops messages that are visible again, because they no longer belong to this batch."""
         self._back_off.failed(throttled=True)
         await self._note(TOO_LATE)
 
     # --- results -----------------------------------------------------------------------------------------------------
     async def _note(self, result: str) -> None:
-        """Stores a result that differs from the last result."""
+        """Stores the result if it has changed."""
         if result != self._last_result:
             self._last_result = result
             if not await self._report(result, None):

@@ -1,8 +1,8 @@
 """Chooses the mappings for which this process polls, because no other living process polls for them.
 
 Each process reports regularly that it is alive (`Service.claim_seconds`). When a process has not reported for
-ALIVE_SECONDS, another takes over its mappings at that moment. All other processes are notified of a mapping's change
-and of a process's end.
+ALIVE_SECONDS, another takes over its mappings at once. Other processes are notified when a mapping changes and when a
+process ends.
 """
 
 import asyncio
@@ -35,11 +35,10 @@ AFTER_END_SECONDS: Final = 0.1
 RETRY_SECONDS: Final = 5.0
 """The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
 MOST_INVOCATIONS: Final = 200
-"""The maximum number of concurrent invocations of a process."""
+"""The most concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""The memory of an invocation: messages and their event with 6 MB each, of which some exists twice, and an answer of 6
-MB.
-"""
+"""The memory of an invocation: messages and their event with 6 MB each, of which some exists twice, and a response
+of 6 MB."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,9 +51,8 @@ def count_most_invocations(memory_mb: int | None) -> int:
 
 
 class Poller:
-    """Polls the event source mappings of this process. `memory_mb` is the memory for its invocations; None means
-    enough.
-    """
+    """Polls the event source mappings of this process. `memory_mb` is the memory for invocations; None means
+    enough."""
 
     def __init__(self, environment: Environment, service: PollService, memory_mb: int | None = None) -> None:
         self._environment = environment
@@ -67,7 +65,7 @@ class Poller:
         self._ended: set[MappingPoller] = set()  # the numbers of their invocations are not all stored yet
         self._awake = asyncio.Event()
         self._is_closing = False
-        self._ahead_ms = 0.0  # the clock of the database
+        self._ahead_ms = 0.0  # of the database's clock
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def wake(self) -> None:
@@ -112,9 +110,7 @@ class Poller:
 
     async def _follow(self) -> float:
         """Starts and stops pollers when mappings are created, changed and deleted. Returns the pause until the next
-        call, which comes
-        when the registration of another process ends, or earlier.
-        """
+        call. The pause ends at the latest when another process's registration ends."""
         rows = await self._service.call(CLAIM_MAPPINGS, [self._id, ALIVE_SECONDS])
         claimed = {row.mapping_id: row.revision for row in rows if row.mapping_id is not None}
         self._ahead_ms = rows[0].now_ms - time() * 1000 if rows else 0.0
@@ -144,7 +140,7 @@ class Poller:
             )
 
     async def _store_counts(self) -> None:
-        """Stores the numbers of invocations. If the database call fails, the next database call stores the numbers."""
+        """Stores the numbers of invocations. If the database call fails, the next one stores the numbers."""
         counted = [
             (poller, poller.invocations, poller.failed_invocations)
             for poller in (*self._pollers.values(), *self._ended)

@@ -1,4 +1,4 @@
-"""The interface that the worker `poll` needs from its process, which is the container or a function."""
+"""The interface between the worker `poll` and its process, which is the container or a function."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -13,17 +13,15 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Counts(Protocol):
-    """Counts the worker's work by the ARN of the queue."""
+    """Counts the worker's work by the queue's ARN."""
 
     def count_polled(self, arn: str, messages: int, filtered: int, /) -> None:
-        """Counts received messages, and the messages among them that a filter rejected."""
+        """Counts received messages, and those that did not match a filter."""
 
     def count_invocation(
         self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /
     ) -> None:
-        """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the age of the invocation's
-        oldest message.
-        """
+        """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the oldest message's age."""
 
     def count_handled(self, arn: str, messages: int, /) -> None:
         """Counts messages that were deleted because a function has handled them."""
@@ -33,7 +31,7 @@ class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
     `claim_seconds` is the pause between two reads if there are mappings, and `idle_seconds` is the pause if there are
-    no mappings.
+    none.
     """
 
     claim_seconds: float
@@ -43,12 +41,11 @@ class PollService(Protocol):
     def counts(self) -> Counts: ...
 
     async def run(self, operation: Operation[T], /) -> T:
-        """Runs the operation. A waiting receive holds no connection, and a cancelled receive keeps no messages."""
+        """Runs the operation. A waiting receive uses no connection, and a cancelled receive keeps no messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow], /) -> None:
-        """Makes messages visible again soon. If the call fails, the messages become visible after their visibility
-        timeout.
-        """
+        """Makes messages visible again soon. If the call fails, the messages become visible after the visibility
+        timeout."""
