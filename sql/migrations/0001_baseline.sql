@@ -887,7 +887,8 @@ create table queue.delivery_endpoint (
     paused_at timestamptz,          -- Start of the present row of pauses. Null: not paused.
     probe bigint,                   -- The delivery that tries.
     paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used up its rate until this time.
-    stopped boolean not null default false
+    stopped boolean not null default false,
+    reported boolean not null default false -- The log has a warning that this endpoint fails or is paused.
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
 create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);

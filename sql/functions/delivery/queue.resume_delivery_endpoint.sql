@@ -8,7 +8,7 @@ declare
 begin
     update queue.delivery_endpoint l
     set stopped = false, paused_until = null, paused_at = null, failures = 0, failing_since = null, pauses = 0, probe = null,
-        next_at = clock_timestamp()
+        reported = false, next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
     if known then   -- a subscription with a rate waits for a separate row

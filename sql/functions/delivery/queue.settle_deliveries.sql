@@ -7,12 +7,14 @@
 -- count. healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server
 -- answers and refuses the recipient permanently (queue.record_mail_refusals). Returns one row: how many were delivered,
 -- will be retried, were given up (exhausted), went to a dead-letter queue, and how many belonged to another worker by
--- then (lost); and paused: the endpoints whose pauses begin now. Locks: notices, then deliveries, then subscriptions of
+-- then (lost); and the endpoints whose pauses begin now (paused), that have failed for two minutes now (failing), and that
+-- answer again after either (recovered). Locks: notices, then deliveries, then subscriptions of
 -- mails, then rows of queue.delivery_endpoint, each in order. Index: outgoing_delivery_pkey, outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
-returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[], failed_redrives int)
+returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[], failed_redrives int,
+    failing text[], recovered text[])
 language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -82,7 +84,8 @@ begin
     delete from queue.notice n
     where n.notice_id = any (v_notices)
         and not exists (select from queue.outgoing_delivery d where d.notice_id = n.notice_id);
-    paused := queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
+    select h.paused, h.failing, h.recovered into paused, failing, recovered
+    from queue.record_endpoint_health(p_ids, p_endpoints, p_healths) h;
     return next;
 end $$;
 
@@ -111,33 +114,45 @@ end $$;
 -- account to the same URL.
 -- 20 failures without an answer in between pause an endpoint for 5 seconds. The endpoint then gets one delivery as a
 -- probe. An answer ends the pause, and a failure doubles the pause, up to a minute. Failures of other attempts that
--- were still under way do not count. An endpoint that a user paused stays paused. Returns the endpoints whose first
--- pause begins now. Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
-create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns text[]
+-- were still under way do not count. An endpoint that a user paused stays paused. Returns one row: the endpoints whose
+-- first pause begins now (paused), those that have failed for two minutes now (failing), and those that answer again after
+-- either (recovered). Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
+create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[])
+returns table (paused text[], failing text[], recovered text[])
 language plpgsql as $$
+#variable_conflict use_column
 declare
     v_now timestamptz := clock_timestamp();
     v_endpoint record;
-    v_pauses int;
-    v_paused text[] := '{}';
+    v_name text;
+    v_reported boolean;
 begin
+    paused := '{}';
+    failing := '{}';
+    recovered := '{}';
     for v_endpoint in
         select u.endpoint_key, bool_or(u.health > 0) as answers, count(*) filter (where u.health < 0)::int as failures,
             array_agg(u.delivery_id) filter (where u.health < 0) as failed
         from unnest(p_ids, p_endpoints, p_healths) u(delivery_id, endpoint_key, health)
         where u.health <> 0 group by u.endpoint_key order by u.endpoint_key
     loop
+        v_name := split_part(v_endpoint.endpoint_key, ' ', 2);
         if v_endpoint.answers then
             update queue.delivery_endpoint l
             set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
-                next_at = least(l.next_at, v_now)
+                next_at = least(l.next_at, v_now), reported = false
+            from queue.delivery_endpoint o        -- the row before the update
             where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
-                and not l.stopped;
+                and not l.stopped and o.endpoint_key = l.endpoint_key
+            returning o.reported into v_reported;
+            if v_reported then
+                recovered := recovered || v_name;
+            end if;
             continue;
         end if;
         insert into queue.delivery_endpoint as l (endpoint_key, next_at, failures, failing_since, account_id, host)
         select v_endpoint.endpoint_key, v_now + interval '1 hour', v_endpoint.failures, v_now, k.account_id,
-            queue.delivery_host(k.account_id, split_part(v_endpoint.endpoint_key, ' ', 2))
+            queue.delivery_host(k.account_id, v_name)
         from (select substring(v_endpoint.endpoint_key from '^([0-9]{12}) ') as account_id) k
         on conflict (endpoint_key) do update
         set failures = l.failures + excluded.failures, failing_since = coalesce(l.failing_since, v_now),
@@ -149,13 +164,19 @@ begin
         update queue.delivery_endpoint l
         set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
             next_at = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
-            pauses = l.pauses + 1, paused_at = coalesce(l.paused_at, v_now), probe = null
+            pauses = l.pauses + 1, paused_at = coalesce(l.paused_at, v_now), probe = null, reported = true
         where l.endpoint_key = v_endpoint.endpoint_key and l.failures >= 20
             and (l.paused_until is null or l.probe = any (v_endpoint.failed))
-        returning l.pauses into v_pauses;
-        if found and v_pauses = 1 then
-            v_paused := v_paused || split_part(v_endpoint.endpoint_key, ' ', 2);
+        returning l.pauses = 1 into v_reported;
+        if v_reported then
+            paused := paused || v_name;
+        end if;
+        update queue.delivery_endpoint l set reported = true
+        where l.endpoint_key = v_endpoint.endpoint_key and not l.reported
+            and l.failing_since <= v_now - interval '2 minutes';
+        if found then
+            failing := failing || v_name;
         end if;
     end loop;
-    return v_paused;
+    return next;
 end $$;

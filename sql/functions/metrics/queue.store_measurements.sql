@@ -34,6 +34,7 @@ end $$;
 --   schedules_overdue      seconds since the most overdue schedule was due
 --   deliveries_pending, deliveries_overdue    waiting deliveries; seconds since the first of them was due
 --   endpoints_paused       endpoints that fail, so that their deliveries wait
+--   endpoints_failing      other endpoints that have answered no attempt for two minutes (list_failed_endpoints)
 --   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
 --                          before the first such run
 --   metrics_job_failures   runs of the job that have ended with an error since then
@@ -75,6 +76,10 @@ begin
             where d.state = 'pending' and not d.waiting order by d.due_at limit 1))), 0)
         union all select 'endpoints_paused', '', count(*) from queue.delivery_endpoint l
             where l.paused_until is not null and not l.stopped
+        union all select 'endpoints_failing', '', count(f.failing_since)
+            from (select distinct l.account_id from queue.delivery_endpoint l
+                  where l.paused_until is null and l.failing_since < v_now - interval '2 minutes') a
+            cross join lateral queue.list_failed_endpoints(a.account_id, 10000, 120) f
         union all select 'metrics_job_succeeded', '', extract(epoch from r.finished_at)
             from (select x.run_id, x.finished_at from queue.metrics_run x
                   where x.finished_at is not null and x.error is null order by x.run_id desc limit 1) r

@@ -57,6 +57,24 @@ def test_the_beginning_of_a_pause_has_a_record(caplog: pytest.LogCaptureFixture)
     assert records(caplog) == [paused]
 
 
+def test_a_failing_host_has_one_record_a_minute_and_one_when_it_answers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    now = [0.0]
+    warnings = DeliveryWarnings(lambda: now[0])
+    other = URL.replace("hook", "other")
+    fails, answers = ("WARNING", "an endpoint fails"), ("INFO", "an endpoint answers again")
+    for _ in range(2):
+        warnings.log_changes([URL, other], [])
+        warnings.log_changes([], [URL, other])
+        assert [record[:3] for record in records(caplog)] == [
+            (*fails, "https://a.test:8443/hook"),
+            (*answers, "https://a.test:8443/hook"),
+        ]
+        now[0] += SECONDS_BETWEEN_RECORDS
+
+
 @pytest.mark.parametrize(
     ("endpoint", "shown"),
     [

@@ -117,6 +117,7 @@ class DeliveryStore:
         columns = transpose(entries, len(SETTLE_DELIVERIES.types))
         (settled,) = self._calls.call(SETTLE_DELIVERIES, columns)
         self._warnings.log(finished, settled.paused)
+        self._warnings.log_changes(settled.failing, settled.recovered)
         log_failed_redrives(settled.failed_redrives)
         return {name: getattr(settled, name) for name in SETTLED}
 

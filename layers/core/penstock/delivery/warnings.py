@@ -1,4 +1,5 @@
-"""Logs deliveries that were given up and endpoints that were paused, for operators without graphs."""
+"""Logs deliveries that were given up, and endpoints that fail, are paused or answer again, for operators without
+graphs."""
 
 import logging
 from collections import Counter
@@ -35,19 +36,41 @@ class DeliveryWarnings:
                 endpoint = hide_secrets(claimed.delivery.endpoint)
                 self._given_up[endpoint] += 1
                 causes[endpoint] = outcome.error
-        now = self._clock()
         for endpoint, cause in causes.items():
-            if now - self._logged_at.get(endpoint, float("-inf")) >= SECONDS_BETWEEN_RECORDS:
+            if self._may_log(endpoint):
                 number = self._given_up.pop(endpoint)
                 known = {"endpoint": endpoint, "deliveries": number, "cause": cause}
                 _log.warning("deliveries were given up", extra=known)
-                if len(self._logged_at) >= MOST_ENDPOINTS:
-                    self._logged_at.clear()
-                self._logged_at[endpoint] = now
         for endpoint in paused:
             cause = causes.get(hide_secrets(endpoint), "its attempts fail")
             known = {"endpoint": hide_secrets(endpoint), "cause": cause}
             _log.warning("deliveries to an endpoint are paused", extra=known)
+
+    def log_changes(self, failing: Iterable[str], recovered: Iterable[str]) -> None:
+        """Logs the endpoints that have failed for two minutes now, and those that answer again. Each kind has at most
+        one record a minute for each host.
+        """
+        for endpoint in map(hide_secrets, failing):
+            if self._may_log(f"fails {find_host(endpoint)}"):
+                _log.warning("an endpoint fails", extra={"endpoint": endpoint})
+        for endpoint in map(hide_secrets, recovered):
+            if self._may_log(f"answers {find_host(endpoint)}"):
+                _log.info("an endpoint answers again", extra={"endpoint": endpoint})
+
+    def _may_log(self, key: str) -> bool:
+        """Returns whether a minute has passed since the last record with this key, and begins the next minute."""
+        now = self._clock()
+        if now - self._logged_at.get(key, float("-inf")) < SECONDS_BETWEEN_RECORDS:
+            return False
+        if len(self._logged_at) >= MOST_ENDPOINTS:
+            self._logged_at.clear()
+        self._logged_at[key] = now
+        return True
+
+
+def find_host(endpoint: str) -> str:
+    """Returns the host and port of a URL, or another endpoint unchanged."""
+    return urlsplit(endpoint).netloc or endpoint
 
 
 def log_expired(number: int) -> None:

@@ -411,6 +411,14 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         Family("penstock_delivery_paused_endpoints", "gauge", "Endpoints that fail: their deliveries wait."),
         "",
     ),
+    "endpoints_failing": (
+        Family(
+            "penstock_delivery_failing_endpoints",
+            "gauge",
+            "Endpoints that have answered no attempt for two minutes and are not paused.",
+        ),
+        "",
+    ),
     "deliveries_overdue": (
         Family("penstock_delivery_overdue_seconds", "gauge", "Time since the longest waiting delivery was due."),
         "",

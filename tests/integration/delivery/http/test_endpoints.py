@@ -167,9 +167,11 @@ def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
 
 
 def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
-    db: Connection, store: DeliveryStore
+    db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An answer ends that. The row of a failing endpoint outlives the hour after its first failure."""
+    """An answer ends that, and the log has one record of each. The row of a failing endpoint outlives the hour after
+    its first failure.
+    """
 
     def failing() -> list[tuple[object, ...]]:
         return db.execute(
@@ -185,9 +187,22 @@ def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
         pass_time(db, 3000)
         settle(store, store.claim(50, {}), 503)
         assert failing() == [(BAD, step == 1, 3, "HTTP status 503")]
+        assert measured(db, "endpoints_failing") == 1
     pass_time(db, 3000)
+    caplog.set_level("INFO")
+    settle(store, store.claim(1, {}), 200)
     settle(store, store.claim(1, {}), 200)
     assert failing() == []
+    assert measured(db, "endpoints_failing") == 0
+    logged = [(one.message, vars(one)["endpoint"]) for one in caplog.records if "endpoint" in vars(one)]
+    assert logged == [("an endpoint fails", BAD), ("an endpoint answers again", BAD)]
+
+
+def measured(db: Connection, name: str) -> float:
+    """Measures the installation, and returns one of its readings."""
+    db.execute("select queue.measure_installation()")
+    (row,) = db.execute("select value from queue.reading where name = %s", (name,)).fetchall()
+    return float(row[0])
 
 
 def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: DeliveryStore) -> None:

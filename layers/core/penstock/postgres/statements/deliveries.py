@@ -48,7 +48,8 @@ CLAIM_DELIVERIES = Statement(
 class SettledDeliveriesRow(NamedTuple):
     """The numbers of deliveries with each outcome. `lost` counts deliveries whose lease had expired.
 
-    `paused` lists the endpoints that are now paused. `failed_redrives` counts the given-up deliveries that the
+    `paused` lists the endpoints that are now paused, `failing` those that have failed for two minutes now, and
+    `recovered` those that answer again after either. `failed_redrives` counts the given-up deliveries that the
     dead-letter queue could not take.
     """
 
@@ -59,6 +60,8 @@ class SettledDeliveriesRow(NamedTuple):
     lost: int
     paused: list[str]
     failed_redrives: int
+    failing: list[str]
+    recovered: list[str]
 
 
 SETTLE_DELIVERIES = Statement(
