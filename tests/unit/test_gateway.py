@@ -128,6 +128,8 @@ def test_an_action_may_be_expected() -> None:
         (http(b"Action=A"), "sqs"),
         (http(path="/schedules/a"), "scheduler"),
         (http(path="/2015-03-31/event-source-mappings/"), "lambda"),
+        (http(path="/2015-03-31/functions/"), "lambda"),
+        (http(path="/201500000000/20-03-31"), "sqs"),
     ],
 )
 def test_the_service_of_a_refused_request(request_: HttpRequest, service: str) -> None:

@@ -313,7 +313,7 @@ def guess_service(http: HttpRequest) -> str:
     """
     resource = find_rest_resource(http.path)
     if resource is not None:
-        return REST_SERVICES[resource[0]]
+        return REST_SERVICES.get(resource[0], "lambda")
     target = http.headers.get(b"x-amz-target", b"").partition(b".")[0].decode("latin-1")
     scope = http.headers.get(b"authorization", b"")
     parameters = http.query + http.body[:65_536]

@@ -293,18 +293,25 @@ def test_limits_of_the_model(harness: Harness, members: dict[str, Any]) -> None:
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
 
 
+MAPPINGS = "2015-03-31/event-source-mappings/"
+
+
 @pytest.mark.parametrize(
-    ("method", "body", "status", "kind"),
+    ("method", "path", "body", "status", "kind"),
     [
-        ("POST", "{", 400, "SerializationException"),
-        ("POST", '{"BatchSize":"x"}', 400, "SerializationException"),
-        ("PATCH", "{}", 404, "UnknownOperationException"),
+        ("POST", MAPPINGS, "{", 400, "SerializationException"),
+        ("POST", MAPPINGS, '{"BatchSize":"x"}', 400, "SerializationException"),
+        ("PATCH", MAPPINGS, "{}", 404, "UnknownOperationException"),
+        ("GET", "2015-03-31/functions/", "", 404, "UnknownOperationException"),
+        ("POST", "2015-03-31/functions/f/invocations", "{}", 404, "UnknownOperationException"),
+        ("GET", "2015-03-31", "", 404, "UnknownOperationException"),
+        ("GET", "2018-10-31/layers", "", 404, "UnknownOperationException"),
     ],
 )
 def test_errors_have_the_members_of_lambda(
-    harness: Harness, method: str, body: str, status: int, kind: str
+    harness: Harness, method: str, path: str, body: str, status: int, kind: str
 ) -> None:
-    answer = httpx.request(method, f"{harness.service.url}/2015-03-31/event-source-mappings/", content=body)
+    answer = httpx.request(method, f"{harness.service.url}/{path}", content=body)
     assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (status, kind)
     assert answer.json().keys() == ({"Message", "Type"} if status == 400 else {"Message"})
 

@@ -23,11 +23,13 @@ class Protocol(Enum):
 
 
 # Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource
-# name. Older clients append a slash to the path of all mappings.
+# name. Older clients append a slash to the path of all mappings. The paths of Lambda's other actions begin with a date,
+# too (botocore's model lambda/2015-03-31); these actions do not exist here.
 _RESOURCE = re.compile(
-    r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags)(?:/(.*))?", re.DOTALL
+    r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags|20\d\d-\d\d-\d\d)(?:/(.*))?",
+    re.DOTALL | re.ASCII,
 ).fullmatch
-_PREFIXES = ("/schedule", "/tags", "/2015-03-31/event", "/2017-03-31/tags")
+_PREFIXES = ("/schedule", "/tags", "/20")
 _MAPPINGS = "2015-03-31/event-source-mappings"
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
