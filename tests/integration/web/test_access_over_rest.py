@@ -8,6 +8,7 @@ import httpx
 import psycopg
 import pytest
 
+from penstock_web.cli import main
 from penstock_web.rest.api import ROUTES
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
@@ -351,7 +352,12 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
 
 
 def test_a_deny_of_aws_holds_for_lists_and_runs(
-    http: httpx.Client, root: Header, shared_service: Service, account: str
+    http: httpx.Client,
+    root: Header,
+    shared_service: Service,
+    account: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """ListSchedules of AWS has no Input (EventBridge Scheduler API reference), so a list shows no message that
     GetSchedule would refuse.
@@ -382,6 +388,12 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
         assert status == (403 if "payroll" in path else 202)
     for path in ("messages/peek", "archive", "failures"):
         assert http.get(f"/v1/queues/q/{path}", headers=eve).status_code == 403
+    monkeypatch.setenv("PENSTOCK_TOKEN", eve["authorization"])
+    for option in ((), ("--json",)):
+        assert main(["schedules", "list", "--endpoint", shared_service.url, *option]) == 0
+    _, shown_open, shown_payroll, _, last = capsys.readouterr().out.splitlines()
+    assert (shown_open.split()[:2], shown_payroll.split()) == (["open", "active"], ["payroll", "unreadable"])
+    assert json.loads(last) == {"name": "payroll", "unreadable": True}
     # The account's own key reads first. Eve does not share this reading.
     for key, may in ((root, True), (eve, False)):
         console = ConsoleClient(shared_service)

@@ -11,8 +11,13 @@ from pathlib import Path
 import boto3
 import pytest
 
+from penstock.verdicts import Kind, Verdict
 from penstock_web.cli import main
 from penstock_web.cli.commands.client import RestClient
+from penstock_web.cli.lag import cells
+from penstock_web.doctor.checks import CheckOutcome
+from penstock_web.doctor.examination import Finding
+from penstock_web.local import migrating
 from penstock_web.local.announced import Running, announce, running_services
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
@@ -386,6 +391,22 @@ def test_no_error_writes_to_the_terminal(
     output = capsys.readouterr()
     printed = output.out + output.err
     assert printed
+    assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
+
+
+def test_no_name_writes_to_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Roles, prepared transactions and results of functions have names that anybody may have chosen."""
+    name = "a\x1b[2K\x9b2K"
+    found = CheckOutcome([Finding("database", f"the role {name} …", "", "")], ["roles"], {})
+    monkeypatch.setattr("penstock_web.doctor.checks.examine", lambda *_, **__: found)
+    assert main(["doctor", "--database", "postgresql://127.0.0.1:1/x"]) == 1
+    migrating.warn(name)
+    migrating.say(name)
+    shown = cells(name, Verdict(Kind.OK, cause_text=name))
+    printed = "".join((*capsys.readouterr(), *map(str, shown)))
+    assert name.encode("unicode_escape").decode() in printed
     assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
 
 

@@ -33,11 +33,13 @@ def doctor(
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 
+    from .commands.printing import print_lines
+
     outcome = examine(variables_with(database), after_restore=after_restore, fix=fix)
     if json:
         print(as_json(outcome))
     else:
         if after_restore and IDS in outcome.checked:
             print("new messages, topics and schedules get ids above all ids from before the restore")
-        print(*as_lines(outcome), sep="\n")
+        print_lines(as_lines(outcome))
     return 1 if outcome.problems else 0

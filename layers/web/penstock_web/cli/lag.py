@@ -19,7 +19,9 @@ from penstock.management.metrics.types import QueueVerdict
 from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import Emptying, Kind, Verdict
+from penstock_web.system_account import printable
 
+from .commands import printing
 from .commands.client import RestClient
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ def verdict_in(document: QueueVerdict) -> Verdict:
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
     """Prints one line for each queue, with the members of `verdict` of GET /v1/metrics/lag."""
     for name, verdict in queues:
-        print(msgspec.json.encode(NamedVerdict(name, show_verdict(verdict))).decode())
+        printing.print_json(NamedVerdict(name, show_verdict(verdict)))
 
 
 def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> None:
@@ -124,10 +126,10 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
-    yield Text(name)
+    yield Text(printable(name))
     yield Text(verdict.kind.value.replace("_", " "), STYLES[verdict.kind])
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
-    yield Text(verdict.cause_text)
+    yield Text(printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
     yield Text(rate(verdict.arrival_rate))
     yield Text(rate(verdict.drain_rate))

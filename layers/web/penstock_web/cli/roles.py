@@ -31,28 +31,31 @@ def set_(
         typer.Option(metavar="NAME", help="region of names that do not contain one (default: QUEUE_REGION)"),
     ] = None,
 ) -> None:
+    from .commands.printing import print_lines
     from .database import service_database
 
     settings = Settings.read(os.environ)
     with service_database(settings) as database:
         names = account or settings.queue_account_id, region or settings.queue_region
-        print(*set_role(database, role, *names), sep="\n")
+        print_lines(set_role(database, role, *names))
 
 
 @app.command("list", help="show every database role that has an account")
 def list_() -> None:
+    from .commands.printing import print_lines
     from .database import service_database
 
     with service_database(Settings.read(os.environ)) as database:
-        print(*list_roles(database), sep="\n")
+        print_lines(list_roles(database))
 
 
 @app.command("unset", help="remove the account of a database role")
 def unset(role: Role) -> None:
+    from .commands.printing import print_lines
     from .database import service_database
 
     with service_database(Settings.read(os.environ)) as database:
-        print(*unset_role(database, role), sep="\n")
+        print_lines(unset_role(database, role))
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:

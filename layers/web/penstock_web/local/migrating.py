@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from penstock.settings import ADDRESSES
-from penstock_web.system_account import LocalError
+from penstock_web.system_account import LocalError, printable
 
 if TYPE_CHECKING:
     import psycopg
@@ -85,13 +85,13 @@ def check_addresses(settings: Settings) -> None:
 
 def say(text: str) -> None:
     """Writes a step of the start to stderr."""
-    sys.stderr.write(f"penstock: {text}\n")
+    sys.stderr.write(f"penstock: {printable(text)}\n")
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
     """Writes a warning of the start to stderr."""
-    sys.stderr.write(f"penstock: warning: {text}\n")
+    sys.stderr.write(f"penstock: warning: {printable(text)}\n")
 
 
 def is_same_database(one: str, other: str) -> bool:

@@ -28,7 +28,7 @@ from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
 from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.system_account import LocalError, SystemAccount, printable
 
 from .announced import announce
 from .encryption_key import check_encryption_key, with_encryption_key
@@ -262,7 +262,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     lines = [
         f"penstock ready on {address}",
-        f"database {database}",
+        f"database {printable(database)}",
         (
             f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
             f'.create_queue(QueueName="hello"){remark}'

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
+from penstock_web.system_account import printable
+
 if TYPE_CHECKING:
     from penstock.management.messages.types import StoredMessage
 
@@ -96,11 +98,6 @@ def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) ->
             for cell, width, right in zip(texts, widths, numeric, strict=True)
         ]
         print("  ".join(line).rstrip())
-
-
-def printable(text: str) -> str:
-    """Removes characters that would change a terminal, such as escape sequences in a message of an unknown sender."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def _cell(value: object) -> str:

@@ -40,9 +40,13 @@ def list_(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Lists schedules in the order of their names."""
-    found = RestClient(endpoint).members("/schedules", "schedules", status=status, name_prefix=prefix)
+    """Lists schedules in the order of their names, then the names of those that the caller may not read."""
+    answer = RestClient(endpoint).call("GET", "/schedules", status=status, name_prefix=prefix)
+    found, unreadable = answer["schedules"], answer.get("unreadable", [])
+    assert isinstance(found, list) and isinstance(unreadable, list)  # noqa: S101, PT018 - for mypy
     rows = found if json else [_without_time_if_paused(schedule) for schedule in found]
+    mark: Document = {"unreadable": True} if json else {"status": "unreadable"}
+    rows += [{"name": name, **mark} for name in unreadable]
     print_table(rows, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
 
 
