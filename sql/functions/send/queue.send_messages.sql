@@ -147,7 +147,9 @@ begin
     v_groups := array(      -- without the groups of the other queues in these arrays
         select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
         where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
-    perform queue.lock_groups(v_queue.queue_id, v_groups, v_queue.delay_seconds * interval '1 second');
+    -- A message past its retention blocks no group (take_groups), even if it is still delayed.
+    perform queue.lock_groups(v_queue.queue_id, v_groups,
+        least(v_queue.delay_seconds, v_queue.retention_seconds) * interval '1 second');
     v_now := clock_timestamp();
     return query
     with entry as materialized (
@@ -199,8 +201,8 @@ begin
 end $$;
 
 -- queue.lock_groups(queue, groups, delay): locks the rows of message groups until the end of the transaction, for a
--- caller that appends to each of them messages that become visible after the delay. The function creates missing
--- groups. New and empty groups become ready together with their messages. The function locks existing groups in the
+-- caller that appends messages to each of them. The function creates missing groups. New and empty groups become ready
+-- after the delay, when their first message becomes visible or its retention is over. The function locks existing groups in the
 -- order of their keys, then new ones in the order of their names, so that no two senders deadlock. Index:
 -- fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void

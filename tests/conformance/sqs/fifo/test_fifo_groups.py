@@ -219,19 +219,25 @@ def test_the_order_is_that_of_the_sequence_numbers(sqs: Sqs) -> None:
 
 
 # --- retention: no worker cleans the queue in these tests ------------------------------------------------------------
-@pytest.mark.parametrize("state", ["in flight", "hidden"])
+@pytest.mark.parametrize("state", ["in flight", "hidden", "delayed"])
 def test_a_message_past_its_retention_blocks_no_group(sqs: Sqs, state: str) -> None:
-    """The first message is in flight for longer than its retention. A younger message of its group follows."""
+    """The first message is invisible for longer than its retention. A younger message of its group follows."""
     url = sqs.create_fifo(
-        ContentBasedDeduplication="true", VisibilityTimeout="600", MessageRetentionPeriod="60"
+        ContentBasedDeduplication="true",
+        VisibilityTimeout="600",
+        MessageRetentionPeriod="60",
+        DelaySeconds="900" if state == "delayed" else "0",
     )
     sqs.send(url, "old", MessageGroupId="g")
-    (old,) = sqs.receive(url)
+    if state != "delayed":
+        (old,) = sqs.receive(url)
     if state == "hidden":
         sqs.hide(url, old, 900)
     sqs.clock.advance(30)
     sqs.send(url, "young", MessageGroupId="g")
     assert sqs.poll(url) == []
     sqs.clock.advance(31)
+    if state == "delayed":
+        sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
     assert bodies(sqs.receive(url)) == ["young"]
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 1, 0))

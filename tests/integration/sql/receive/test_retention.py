@@ -6,6 +6,7 @@ import pytest
 
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
+from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     BOTH,
     Connection,
@@ -175,6 +176,21 @@ def test_a_receive_passes_a_large_backlog_past_its_retention(db: Connection, nam
     assert counts(db, arn) == Counts(1, 0, 0)
     assert bodies(receive(db, arn)) == ["young"]
     assert counts(db, arn) == Counts(0, 1, 0)
+
+
+def test_a_delayed_message_past_its_retention_blocks_no_group(db: Connection, connect: Connect) -> None:
+    """The delay of the queue ends while the first message of a group is sent, so this message stays delayed."""
+    arn = create(db, "q.fifo", MessageRetentionPeriod="60", DelaySeconds="900")
+    with connect() as late:
+        late.execute("begin")
+        send(late, arn, "old", group="g")
+        db.execute("select queue.set_queue_attributes(%s, '{\"DelaySeconds\": \"0\"}', '{}', '{}')", [arn])
+        late.execute("commit")
+    earlier = "{0} = {0} - interval '61 seconds'".format
+    db.execute(f"update queue.fifo_message set {earlier('sent_at')}, {earlier('visible_at')}".encode())
+    db.execute(f"update queue.fifo_ready set {earlier('visible_at')}".encode())
+    send(db, arn, "young", group="g")
+    assert bodies(receive(db, arn)) == ["young"]
 
 
 def test_an_attempt_past_its_retention_is_over(db: Connection) -> None:
