@@ -1,11 +1,11 @@
 -- queue.live_message: one row for each message in the tables: waiting, leased, skipped, in the slow path, FIFO. The
--- view also has messages that ended and whose rows have not been cleaned into the history yet (finished_at, outcome; no
--- state), unless their queue keeps no history. state: visible, in_flight, delayed, at the start of the transaction. The
--- view leaves out messages of deleted queues. entered_at, entered_by, redelivered_at: as queue.finished_message. Cost:
--- everything in the tables; index log_pkey, lease_pkey. The metrics job reads this view.
+-- view also has messages that ended, or whose retention is over, and whose rows have not been cleaned into the history
+-- yet (finished_at, outcome; no state), unless their queue keeps no history. state: visible, in_flight, delayed, at the
+-- start of the transaction. The view leaves out messages of deleted queues. entered_at, entered_by, redelivered_at: as
+-- queue.finished_message. Cost: everything in the tables; index log_pkey, lease_pkey. The metrics job reads this view.
 create or replace view queue.live_message as
 with cursor as materialized (
-    select q.queue_id, s.shard::smallint as shard, c.pos, c.low, q.keeps_history
+    select q.queue_id, s.shard::smallint as shard, c.pos, c.low
     from queue.queues q cross join lateral generate_series(0, q.shards - 1) s(shard)
     cross join lateral (
         select x.pos, x.low from queue.lease x
@@ -34,16 +34,15 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others moved to the slow path
+    where l.open or l.finished_at is not null       -- the others moved to the slow path
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at, coalesce(s.entered_at, s.sent_at), s.system, s.redelivered_at
-    from queue.side s where s.queue_id in (select q.queue_id from queue.queues q)
+    from queue.side s
     union all
     select m.queue_id, g.group_id, m.sent_at, m.first_received_at, null, m.receive_count, null, m.visible_at, m.sent_at,
         m.system, m.redelivered_at
-    from queue.fifo_message m join queue.fifo_group g on g.group_key = m.group_key
-    where m.queue_id in (select q.queue_id from queue.queues q))
+    from queue.fifo_message m join queue.fifo_group g on g.group_key = m.group_key)
 select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.receive_count, f.outcome,
     case when f.finished_at is not null then null when f.visible_at <= now() then 'visible'
         when f.receive_count > 0 then 'in_flight' else 'delayed' end as state,
@@ -51,4 +50,14 @@ select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.
     case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- as queue.entered_by, which readers may not
         else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- call
     f.redelivered_at
-from found f;
+from (
+    select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.receive_count, l.visible_at, l.entered_at, l.system,
+        l.redelivered_at, case when e.expired then 'expired' else l.outcome end as outcome,
+        case when e.expired then least(l.finished_at, greatest(e.at, l.entered_at, l.first_received_at))
+            else l.finished_at end as finished_at
+    from found l
+    join queue.queues q on q.queue_id = l.queue_id
+    cross join lateral (
+        select x.at, coalesce(l.finished_at, now()) > x.at as expired
+        from (select l.sent_at + q.retention_seconds * interval '1 second' as at) x) e       -- as queue.ending
+    where q.keeps_history or (l.finished_at is null and not e.expired)) f;

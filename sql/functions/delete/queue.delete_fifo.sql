@@ -1,6 +1,8 @@
 -- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight or
 -- not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row for each
--- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey.
+-- handle, as delete_messages. A message past its retention is never `expired`: it is gone, or deleted while it is in
+-- flight, and the history says that its retention was over (ending). The caller holds the groups' rows
+-- (lock_groups_of_messages). Index: fifo_message_pkey.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)
@@ -26,6 +28,12 @@ begin
         cross join lateral (
             select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m
         where m.message_id = coalesce(u.message_id, m.message_id)) f;
+    if v_expired is not null then
+        v_expired := array(
+            select u.id from unnest(v_expired) u(id) where exists (
+                select from queue.fifo_message m join queue.queues q on q.queue_id = m.queue_id
+                where m.id = u.id and m.sent_at >= v_now - q.retention_seconds * interval '1 second'));
+    end if;
     if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
         insert into queue.archive overriding user value
         select r.* from queue.fifo_message m
@@ -40,14 +48,18 @@ begin
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
             group_id, group_ids, sent_at, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by,
+        select p_queue_id, d.outcome, d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by,
             case when min(d.name) = max(d.name) then min(d.name) end,
-            case when min(d.name) <> max(d.name) then array_agg(d.name) end, array_agg(d.sent_at), array_agg(v_now)
+            case when min(d.name) <> max(d.name) then array_agg(d.name) end, array_agg(d.sent_at),
+            array_agg(d.finished_at)
         from (      -- sorted once, for the groups and for the lists
             select m.receive_count, m.first_received_at, m.redelivered_at, queue.entered_by(m.system) as entered_by,
-                m.system ->> 'MessageGroupId' as name, m.sent_at
-            from deleted m where p_keeps_history order by 1, 2, 3, 4, m.id) d
-        group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by)
+                e.outcome, m.system ->> 'MessageGroupId' as name, m.sent_at, e.finished_at
+            from deleted m
+            cross join lateral queue.ending(
+                p_queue_id, 'deleted', m.sent_at, null, m.first_received_at, v_now) e
+            where p_keeps_history order by 1, 2, 3, 4, 5, m.id) d
+        group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by, d.outcome)
     select array_agg(d.id) into v_deleted from deleted d;
     if v_deleted is not null then
         insert into queue.activity (queue_id, deleted) values (p_queue_id, cardinality(v_deleted));

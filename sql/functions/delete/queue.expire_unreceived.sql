@@ -8,6 +8,7 @@ declare
     v_any boolean := false;
     v_rows bigint;
     v_ids bigint[];
+    v_now timestamptz := clock_timestamp();
 begin
     for v_step in 1 .. 10 loop
         v_rows := queue.purge_shard(p_queue_id, p_shard, p_before);
@@ -36,7 +37,7 @@ begin
     cross join lateral queue.history_row(
         p_queue_id => p_queue_id, p_outcome => 'expired', p_system => g.system, p_receive_count => 0,
         p_first_received_at => null, p_redelivered_at => null, p_sent_at => g.sent_at, p_entered_at => null,
-        p_finished_at => clock_timestamp()) h
+        p_finished_at => v_now) h
     where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id);
     perform queue.count_expired(p_queue_id, cardinality(v_ids));
     return true;

@@ -7,6 +7,7 @@ language plpgsql as $$
 declare
     v_messages bigint;
     v_rows tid[];
+    v_now timestamptz;
 begin
     if p_before is not null then
         v_rows := array(
@@ -19,20 +20,23 @@ begin
             where queue.side_key(r.queue_id) = queue.side_key(p_queue_id)
             order by r.visible_at for update);
     end if;
+    v_now := clock_timestamp();
     with gone as (
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, redelivered_at, entered_by,
             group_id, sent_at, entered_at, finished_at)
-        select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
+        select p_queue_id, e.outcome, g.receive_count,
             g.first_received_at, g.redelivered_at, queue.entered_by(g.system), g.system ->> 'MessageGroupId',
             array_agg(g.sent_at),
             case when count(g.entered_at) > 0 then array_agg(coalesce(g.entered_at, g.sent_at)) end,
-            array_agg(clock_timestamp())
+            array_agg(e.finished_at)
         from gone g
+        cross join lateral queue.ending(p_queue_id, case when p_before is null then 'purged' else 'expired' end,
+            g.sent_at, g.entered_at, g.first_received_at, v_now) e
         where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
-        group by g.receive_count, g.first_received_at, g.redelivered_at, queue.entered_by(g.system),
+        group by e.outcome, g.receive_count, g.first_received_at, g.redelivered_at, queue.entered_by(g.system),
             g.system ->> 'MessageGroupId')
     select count(*) into v_messages from gone;
     if p_before is not null then

@@ -64,8 +64,8 @@ begin
             m.sent_at, m.finished_at
         from queue.lease x
         cross join lateral (        -- aggregated inside: the planner must read for each lease its range of the log
-            select f.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
-                array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
+            select e.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+                array_agg(f.sent_at) as sent_at, array_agg(e.finished_at) as finished_at
             from (
                 select l.sent_at, l.system ->> 'MessageGroupId' as group_id, queue.entered_by(l.system) as entered_by,
                     case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
@@ -73,8 +73,10 @@ begin
                         as finished_at
                 from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
+            cross join lateral queue.ending(
+                p_queue_id, f.outcome, f.sent_at, null, x.first_received_at, f.finished_at) e
             where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
-            group by f.outcome, f.entered_by) m
+            group by e.outcome, f.entered_by) m
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;
     delete from queue.lease x

@@ -1,15 +1,18 @@
 -- queue.history_row(queue, outcome, system, receive count, first received, redelivered, sent, entered, finished):
 -- returns the row of queue.history for one message that has ended. p_system: its system attributes, which have its
--- group. p_entered_at: null: the message entered the queue when it was sent. PostgreSQL inlines the function if no
--- argument is volatile. Functions that end many messages at once do not use this function: they insert one row for
--- messages that were received together.
+-- group. p_entered_at: null: the message entered the queue when it was sent. A message that was deleted or purged after
+-- its retention has expired (ending). PostgreSQL inlines the function if no argument is volatile. Functions that end
+-- many messages at once do not use this function: they insert one row for messages that were received together.
 create or replace function queue.history_row(
     p_queue_id int, p_outcome text, p_system jsonb, p_receive_count int, p_first_received_at timestamptz,
     p_redelivered_at timestamptz[], p_sent_at timestamptz, p_entered_at timestamptz, p_finished_at timestamptz)
 returns setof queue.history
 language sql stable as $$
-select clock_timestamp(), p_first_received_at, p_queue_id, p_receive_count, p_outcome, p_system ->> 'MessageGroupId',
-    array[p_sent_at], array[p_finished_at], null::text[], pg_current_xact_id(),
-    case when p_entered_at is not null then array[p_entered_at] end, queue.entered_by(p_system), p_redelivered_at,
-    nextval('queue.history_id')
+select clock_timestamp(), p_first_received_at, p_queue_id, p_receive_count,
+    case when p_outcome in ('dead_lettered', 'moved') then p_outcome else e.outcome end,
+    p_system ->> 'MessageGroupId', array[p_sent_at],
+    array[case when p_outcome in ('dead_lettered', 'moved') then p_finished_at else e.finished_at end],
+    null::text[], pg_current_xact_id(), case when p_entered_at is not null then array[p_entered_at] end,
+    queue.entered_by(p_system), p_redelivered_at, nextval('queue.history_id')
+from queue.ending(p_queue_id, p_outcome, p_sent_at, p_entered_at, p_first_received_at, p_finished_at) e
 $$;

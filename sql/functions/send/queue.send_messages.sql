@@ -202,9 +202,9 @@ end $$;
 
 -- queue.lock_groups(queue, groups, delay): locks the rows of message groups until the end of the transaction, for a
 -- caller that appends messages to each of them. The function creates missing groups. New and empty groups become ready
--- after the delay, when their first message becomes visible or its retention is over. The function locks existing groups in the
--- order of their keys, then new ones in the order of their names, so that no two senders deadlock. Index:
--- fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
+-- after the delay, when their first message becomes visible or its retention is over. The function locks existing
+-- groups in the order of their keys, then new ones in the order of their names, so that no two senders deadlock.
+-- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare

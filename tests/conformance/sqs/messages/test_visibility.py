@@ -108,15 +108,17 @@ def test_after_deletion(sqs: Sqs) -> None:
 
 
 @pytest.mark.parametrize("cleaned", [False, True])
-@pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo"])
+@pytest.mark.parametrize("state", ["leased", "hidden", "received again", "fifo", "fifo, visible again"])
 def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
     """The message is gone, whether or not a worker has cleaned the queue. DeleteMessage of a message that is gone
     succeeds.
     """
     more = {"VisibilityTimeout": "600", "MessageRetentionPeriod": "60"}
-    url = sqs.create_fifo(**more) if state == "fifo" else sqs.create(**more)
-    sqs.send(url, **({"MessageGroupId": "g", "MessageDeduplicationId": "1"} if state == "fifo" else {}))
-    message = sqs.receive_one(url, VisibilityTimeout=0 if state == "received again" else 600)
+    fifo = state.startswith("fifo")
+    url = sqs.create_fifo(**more) if fifo else sqs.create(**more)
+    sqs.send(url, **({"MessageGroupId": "g", "MessageDeduplicationId": "1"} if fifo else {}))
+    timeout = {"received again": 0, "fifo, visible again": 30}.get(state, 600)
+    message = sqs.receive_one(url, VisibilityTimeout=timeout)
     if state == "received again":
         sqs.receive_one(url)
     elif state == "hidden":

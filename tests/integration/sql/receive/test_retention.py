@@ -1,5 +1,6 @@
 """Tests that no call shows or hands out a message past its retention, although no worker has ended it yet."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -11,19 +12,24 @@ from tests.support.sql.calls import (
     BOTH,
     Connection,
     Counts,
+    Delivery,
     bodies,
     call,
     change,
+    change_by_id,
     counts,
     create,
     delete,
+    delete_by_id,
     group,
     history,
     maintain,
+    purge,
     queue_id,
     receive,
     redrive,
     send,
+    transact_deletes,
     value,
 )
 from tests.support.sql.move_tasks import start, step
@@ -73,7 +79,17 @@ def pick(db: Connection, arn: str) -> list[str]:
     return [row[0] for row in db.execute(query, {"queue": queue_id(db, arn)})]
 
 
-@pytest.mark.parametrize("door", [peek, scan, pick], ids=lambda door: door.__name__)
+def by_change(db: Connection, arn: str) -> list[str]:
+    """Changes the visibility of all stored messages of the queue by their ids."""
+    stored = db.execute(
+        "select queue.public_id(shard, id), body from queue.log"
+        " union all select queue.public_id(shard, id), body from queue.side"
+        " union all select queue.public_id(-2, id), body from queue.fifo_message"
+    ).fetchall()
+    return [body for public_id, body in dict.fromkeys(stored) if change_by_id(db, arn, public_id, 5)]
+
+
+@pytest.mark.parametrize("door", [peek, scan, pick, by_change], ids=lambda door: door.__name__)
 @pytest.mark.parametrize("state", STATES)
 @BOTH
 def test_no_reader_sees_a_message_past_its_retention(
@@ -91,6 +107,74 @@ def test_no_count_has_a_message_past_its_retention(db: Connection, name: str, st
     assert counts(db, arn) == (Counts(0, 0, 2) if delayed else Counts(2, 0, 0))
     oldest = value(db, "select oldest_msg_age_sec from queue.metrics(%s)", arn)
     assert oldest < 60
+
+
+def seen(db: Connection) -> Counter[tuple[str, bool]]:
+    """Returns how each message is, and whether it did not end at the end of its retention."""
+    end = "finished_at <> greatest(sent_at + interval '60 seconds', first_received_at)"
+    rows = db.execute(
+        f"select coalesce(state, outcome), coalesce({end}, false) from queue.live_message"
+        f" union all select outcome, {end} from queue.finished_message".encode()
+    )
+    return Counter((row[0], row[1]) for row in rows)
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["history", "no history"])
+@pytest.mark.parametrize("state", STATES)
+@BOTH
+def test_the_views_have_a_message_past_its_retention_as_expired(
+    db: Connection, name: str, state: str, keeps: bool
+) -> None:
+    """Cleaning changes neither the outcome nor its time."""
+    arn = prepare(db, name, state, sent="old, young 1, young 2", history=str(keeps).lower())
+    young = "delayed" if state == "delayed" and not group(name) else "visible"
+    expected = Counter({(young, False): 2, ("expired", False): int(keeps)})
+    assert seen(db) == expected
+    for _ in range(2):
+        maintain(db, arn)
+    assert seen(db) == expected
+
+
+def by_handle(db: Connection, _: str, messages: list[Delivery]) -> None:
+    assert delete(db, messages[:1]) == ["deleted"]
+
+
+def by_transaction(db: Connection, _: str, messages: list[Delivery]) -> None:
+    assert transact_deletes(db, messages[:1]) is None
+
+
+def by_id(db: Connection, arn: str, messages: list[Delivery]) -> None:
+    assert delete_by_id(db, arn, messages[0].public_id) == [messages[0].public_id]
+
+
+def by_purge(db: Connection, arn: str, messages: list[Delivery]) -> None:
+    assert purge(db, arn) == len(messages)
+
+
+DELETES = [by_handle, by_transaction, by_id, by_purge]
+
+
+@pytest.mark.parametrize("door", DELETES, ids=lambda door: door.__name__)
+@pytest.mark.parametrize("state", ["leased", "slow path", "received again", "beside another"])
+@BOTH
+def test_a_message_that_is_deleted_after_its_retention_has_expired(
+    db: Connection, name: str, state: str, door: Callable[[Connection, str, list[Delivery]], None]
+) -> None:
+    """The delete succeeds, because the consumer cannot know that the message has expired."""
+    arn = create(db, name, MessageRetentionPeriod="60")
+    number = 2 if state == "beside another" else 1
+    send(db, arn, *["m"] * number, group=group(name))
+    messages = receive(db, arn, visibility=0 if state == "received again" else 100)
+    if state == "received again":
+        messages = receive(db, arn)
+    elif state == "slow path":
+        change(db, messages, 100)
+    for table in ("log", "side", "fifo_message"):
+        db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
+    door(db, arn, messages)
+    assert seen(db) == {("expired", False): number}
+    maintain(db, arn)
+    assert seen(db) == {("expired", False): number}
 
 
 def by_receive(db: Connection, arn: str) -> list[str]:

@@ -1,0 +1,18 @@
+-- queue.ending(queue, outcome, sent, entered, first received, finished): returns how and when a message ended that a
+-- function finished at p_finished_at as deleted, purged or expired. If the retention was over before, the message
+-- expired when the retention ended, even if a consumer deleted the message later. A message does not expire before it
+-- came or was first received: the retention may be over then, if an administrator shortens it, or in a dead-letter queue
+-- with a shorter one. queue.live_message has the same expressions. PostgreSQL inlines the function if no argument is
+-- volatile. Index: queues_pkey.
+create or replace function queue.ending(
+    p_queue_id int, p_outcome text, p_sent_at timestamptz, p_entered_at timestamptz, p_first_received_at timestamptz,
+    p_finished_at timestamptz)
+returns table (outcome text, finished_at timestamptz)
+language sql stable as $$
+select case when p_finished_at > e.at then 'expired' else p_outcome end,
+    case when p_finished_at > e.at then least(p_finished_at, greatest(e.at, p_entered_at, p_first_received_at))
+        else p_finished_at end
+from (
+    select p_sent_at + (
+        select q.retention_seconds * interval '1 second' from queue.queues q where q.queue_id = p_queue_id) as at) e
+$$;
