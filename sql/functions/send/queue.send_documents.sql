@@ -8,7 +8,7 @@ language plpgsql as $$
 declare
     v_arn text := queue.resolve(p_name);
     v_fifo boolean := right(v_arn, 5) = '.fifo';
-    v_longest_delay int := case when v_fifo then 900 else 31536000 end;
+    v_longest_delay int := case when v_fifo then 0 else 31536000 end;
     v_count int := cardinality(p_messages);
     v_ids uuid[];
     v_bodies text[];
@@ -18,7 +18,7 @@ declare
 begin
     if p_delay not between 0 and v_longest_delay or coalesce(v_count, 0) = 0
         or array_position(p_messages, null) is not null then
-        raise exception 'a delay is 0 to 31536000 seconds (FIFO: 900), a batch not empty and a message not null'
+        raise exception 'a delay is 0 to 31536000 seconds (FIFO: 0), a batch not empty and a message not null'
             using errcode = 'QU003';
     end if;
     select array_agg(gen_random_uuid()), array_agg(d.body), array_agg(octet_length(d.body)), array_agg(d.attributes)

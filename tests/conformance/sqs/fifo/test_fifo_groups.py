@@ -229,10 +229,9 @@ def test_a_message_past_its_retention_blocks_no_group(sqs: Sqs, state: str) -> N
         DelaySeconds="900" if state == "delayed" else "0",
     )
     sqs.send(url, "old", MessageGroupId="g")
-    if state != "delayed":
-        (old,) = sqs.receive(url)
-    if state == "hidden":
-        sqs.hide(url, old, 900)
+    for old in sqs.receive(url) if state != "delayed" else []:
+        if state == "hidden":
+            sqs.hide(url, old, 900)
     sqs.clock.advance(30)
     sqs.send(url, "young", MessageGroupId="g")
     assert sqs.poll(url) == []

@@ -158,6 +158,23 @@ def test_a_refused_request_changes_nothing(http: httpx.Client, queue: str, body:
     assert (schedules(http), counts(http)) == ([], EMPTY)
 
 
+@pytest.mark.parametrize("delay", [1, 900, 901, YEAR])
+@pytest.mark.parametrize("form", ["single", "list", "transaction"])
+def test_a_fifo_queue_refuses_a_delay_and_names_it(http: httpx.Client, form: str, delay: int) -> None:
+    """The refusal has the client's value ("SendMessage", API Reference: DelaySeconds cannot be set for a message of a
+    FIFO queue).
+    """
+    message = {"message": 1, "delay": delay, "group_id": "g", "dedup_id": "d"}
+    if form == "transaction":
+        answer = http.post("/v1/transactions", json={"send": [{"queue": "o.fifo", **message}]})
+    else:
+        path = "/v1/queues/o.fifo/messages"
+        answer = http.post(path, json=message if form == "single" else [{**message, "delay": None}, message])
+    assert answer.status_code == 400
+    assert f"Value {delay} for parameter DelaySeconds is invalid" in answer.text
+    assert http.get("/v1/queues/o.fifo/messages").json() == []
+
+
 def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
     """The application sends the message in its own transaction."""
     with db.transaction(force_rollback=True):
@@ -178,8 +195,13 @@ def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
     ]
 
 
-@pytest.mark.parametrize("call", ["'orders', '1', delay => 31536001", "'o.fifo', '1', delay => 901"])
+FIFO_BATCH = "_batch('o.fifo', array['1']::jsonb[], group_id => 'g', delay => {})".format
+
+
+@pytest.mark.parametrize(
+    "call", ["('orders', '1', delay => 31536001)", FIFO_BATCH(1), FIFO_BATCH(900), FIFO_BATCH(901)]
+)
 def test_sql_refuses_an_invalid_delay(http: httpx.Client, db: psycopg.Connection[Any], call: str) -> None:
     with pytest.raises(psycopg.Error, match="a delay is 0 to 31536000 seconds") as refused:
-        db.execute(f"select queue.send({call})".encode())
+        db.execute(f"select queue.send{call}".encode())
     assert refused.value.sqlstate == "QU003"

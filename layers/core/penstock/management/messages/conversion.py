@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from penstock import errors
+from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.json_text import decode_typed
 from penstock.documents.decoding import MAX_BLANK_RATIO
 from penstock.sqs import validation
@@ -54,8 +55,9 @@ def is_for_later(message: NewMessage) -> bool:
     return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
 
 
-def to_send_request(message: NewMessage) -> SendMessageRequest:
-    """Returns the message as an SQS request without a queue. A longer delay becomes SQS's longest delay.
+def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
+    """Returns the message as an SQS request without a queue. A longer delay becomes SQS's longest delay, but not for a
+    FIFO queue, which refuses every delay of a message and names the delay that the client gave.
 
     Raises InvalidParameterValue, RequestEntityTooLarge.
     """
@@ -63,7 +65,9 @@ def to_send_request(message: NewMessage) -> SendMessageRequest:
     return SendMessageRequest(
         queue_url="",
         message_body=format_body(message.message),
-        delay_seconds=validation.MAXIMUM_DELAY_SECONDS if is_for_later(message) else message.delay,
+        delay_seconds=validation.MAXIMUM_DELAY_SECONDS
+        if is_for_later(message) and not is_fifo_name(arn)
+        else message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,
         message_deduplication_id=message.dedup_id,

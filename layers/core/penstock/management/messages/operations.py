@@ -51,7 +51,10 @@ def send(
     queue = find_queue(name, context)
     trace = context.trace_header
     outgoing = yield from compute(
-        lambda: [sending.check_message(to_send_request(message), queue.arn, trace) for message in messages],
+        lambda: [
+            sending.check_message(to_send_request(message, queue.arn), queue.arn, trace)
+            for message in messages
+        ],
         sum(map(count_bytes, messages)),
     )
     if len(outgoing) > 1:

@@ -23,7 +23,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above SQS's 900
     seconds creates a schedule.
 
-    In a FIFO queue only the queue's delay applies. `dedup_id` and `group_id` mean the same as in SQS.
+    A FIFO queue has only the queue's delay, and refuses another one. `dedup_id` and `group_id` mean the same as in SQS.
     """
 
     message: msgspec.Raw
