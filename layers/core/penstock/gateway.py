@@ -206,9 +206,7 @@ def decode(
 
 
 def _count_refusal(error: AwsError, http: HttpRequest, environment: Environment, request_id: str) -> None:
-    if environment.access is None:
-        return
-    from .access.audit.refusals import count_refusal  # noqa: PLC0415 - only a process with access control needs it
+    from .access.audit.refusals import count_refusal  # noqa: PLC0415 - a function seldom needs it
 
     settings = environment.settings
     context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)

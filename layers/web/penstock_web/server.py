@@ -164,9 +164,6 @@ async def run(
 @contextlib.asynccontextmanager
 async def writing_refusals(environment: Environment, resources: Resources) -> AsyncIterator[None]:
     """Writes the counts of refused requests and of readings to the audit meanwhile."""
-    if environment.access is None:
-        yield
-        return
     writing = asyncio.create_task(keep_refusals(environment.cache(Refusals), resources.pool.call))
     try:
         yield

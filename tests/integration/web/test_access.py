@@ -21,6 +21,7 @@ from penstock_web.cli import main
 from penstock_web.http.aws_protocols import join_repeated_headers
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, free_port, running_service
+from tests.support.wait import wait_until
 
 ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
 SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
@@ -313,6 +314,36 @@ def test_guessing_keys_costs_the_database_nothing(service: Service, keys: Comman
 
 
 EVIL = {"host": "rebind.evil.example"}
+
+
+@pytest.mark.parametrize("access", ["off", "sigv4"])
+def test_refused_hosts_and_pages_are_counted_in_the_audit(access: str, database: Database) -> None:
+    """One row counts the refusals of a minute, a caller and an error. No refusal calls the database."""
+    pages = {"origin": "https://evil.example"}
+    settings = {**SIGV4, "QUEUE_CONSOLE": "full"} if access == "sigv4" else {"QUEUE_CONSOLE": "full"}
+    with running_service(database.api_dsn, **settings) as service, service.http() as http:
+        for _ in range(3):
+            if access == "off":
+                assert http.get("/v1/queues", headers=EVIL).status_code == 421
+                assert http.post("/", headers=EVIL, data={"Action": "ListQueues"}).status_code == 421
+                assert http.get("/console", headers=EVIL).status_code == 421
+            assert http.get("/v1/queues", headers=pages).status_code == 403
+            assert http.post("/", headers=pages, data={"Action": "ListQueues"}).status_code == 403
+            assert http.post("/console/sign-in", headers=pages, data={"key": "x"}).status_code == 403
+        query = "select interface, error, repeated, date_trunc('minute', happened_at) from queue.audit"
+
+        def count() -> dict[tuple[str, str], int]:
+            with psycopg.connect(database.dsn) as connection:
+                rows = connection.execute(query).fetchall()
+            assert len(rows) <= 2 * len({(row[0], row[1]) for row in rows})  # a minute may end
+            return {
+                (interface, error): sum(row[2] for row in rows if row[:2] == (interface, error))
+                for interface, error, *_ in rows
+            }
+
+        errors = ("AccessDenied",) if access == "sigv4" else ("AccessDenied", "MisdirectedRequest")
+        expected = {(interface, error): 3 for interface in ("aws", "rest", "console") for error in errors}
+        wait_until(lambda: count() == expected)
 
 
 def test_health_answers_to_every_name(database: Database) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from penstock.access.audit.refusals import counting_refusals
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.context import Context, request_host
@@ -47,7 +48,8 @@ class ConsoleRoute(APIRoute):
         async def admitted(request: Request) -> Response:
             page = request.scope[PAGE_KEY] = Page(request, screen)
             try:
-                await admit(page)
+                with counting_refusals(page.context, f"{request.method} {request.url.path}"):
+                    await admit(page)
                 response = await handle(request)
             except SignInWanted:
                 return to_sign_in(page)

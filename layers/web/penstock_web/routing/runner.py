@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 from starlette.types import Scope
 
-from penstock.access.audit.refusals import watch_refusals
+from penstock.access.audit.refusals import counting_refusals, watch_refusals
 from penstock.access.authentication import AccessRule
 from penstock.access.request_rate import check_rate
 from penstock.aws.arn import is_region
@@ -71,6 +71,7 @@ class OperationRunner:
         self.context = Context(
             settings.queue_account_id, settings.queue_region, request_id, self._api.environment, http
         )
+        self._action = f"{request.method} {request.url.path}"
         self.context.interface = Interface.CLI if is_command_line(request) else Interface.REST
 
     async def admit(self, right: Right) -> None:
@@ -81,7 +82,8 @@ class OperationRunner:
         RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
-        self.context.environment.hosts.check(http.headers, http.host_checked)
+        with counting_refusals(self.context, self._action):
+            self.context.environment.hosts.check(http.headers, http.host_checked)
         self.context.region = read_region(http, self.context.environment.settings)
         access = self.context.environment.access
         if access is not None:
@@ -108,8 +110,7 @@ class OperationRunner:
         With access control, the audit counts the errors that refuse the caller.
         """
         if self._api.environment.access is not None:
-            action = f"{self._request.method} {self._request.url.path}"
-            operation = watch_refusals(operation, self.context, action)
+            operation = watch_refusals(operation, self.context, self._action)
         return await self._api.run_operation(operation, self._scope)
 
 

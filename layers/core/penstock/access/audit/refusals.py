@@ -6,8 +6,8 @@ at once. Later rows are written together every ten seconds. Accepted requests co
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -26,8 +26,8 @@ MOST_CALLERS: Final = 200
 together."""
 LONGEST_TEXT: Final = 256
 REFUSING: Final = (
-    errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MissingAuthenticationToken,
-    errors.SignatureDoesNotMatch,
+    errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MisdirectedRequest,
+    errors.MissingAuthenticationToken, errors.SignatureDoesNotMatch,
 )  # fmt: skip
 OTHERS: Final = "(others)"
 READING: Final = "penstock:ReadMessages"
@@ -121,6 +121,16 @@ def describe_caller(request: RefusedRequest, error: str | None, queue: str = "")
     key_id = None if request.key_id is None else shorten(request.key_id)
     address = shorten(request.client_address)
     return Refusal(request.account_id, request.interface_name, actor, key_id, address, error, queue)
+
+
+@contextmanager
+def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
+    """Counts like `count_refusal` the error that ends the block, without a call of the database."""
+    try:
+        yield
+    except AwsError as error:
+        count_refusal(error, request, action)
+        raise
 
 
 def count_refusal(error: AwsError, request: RefusedRequest, action: str) -> None:
