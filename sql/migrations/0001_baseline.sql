@@ -1211,7 +1211,7 @@ create table queue.audit (
     audit_id bigint primary key generated always as identity,
     happened_at timestamptz not null default clock_timestamp(),
     account_id text not null,
-    interface text not null,                     -- aws, rest, cli, console, mcp; database: a command without the service.
+    interface text not null,                     -- aws, rest, cli, console, mcp; database: a command or SQL interface.
     -- ARN of the user or of the root user of the account; a database role; null: the service required no key.
     actor text,
     key_id text,                            -- Null: the service required no key, or the request named none.

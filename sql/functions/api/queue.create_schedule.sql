@@ -50,5 +50,7 @@ begin
     if v_error is not null then
         raise exception 'schedule "%" exists', name using errcode = 'QU002';
     end if;
+    perform queue.audit_sql('scheduler:CreateSchedule', format('arn:aws:scheduler:%s:%s:schedule/default/%s',
+        v_caller.region, v_caller.account_id, name), '{}', 1, '{}');
     return v_next;
 end $$;

@@ -1,6 +1,11 @@
 -- queue.purge_queue(name): deletes every message of a queue. Returns their number. Raises QU001. SQL interface.
 create or replace function queue.purge_queue(name text) returns bigint
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
+declare
+    v_arn text := queue.resolve(name);
+    v_purged record;
 begin
-    return (select p.purged from queue.purge_messages(queue.resolve(name), 0) p);
+    select * into v_purged from queue.purge_messages(v_arn, 0);
+    perform queue.audit_sql('sqs:PurgeQueue', v_arn, '{}', v_purged.purged, to_jsonb(v_purged));
+    return v_purged.purged;
 end $$;

@@ -11,7 +11,7 @@ returns table (audit_id bigint)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_after jsonb := queue.audited_state(p_target);
+    v_after jsonb := case when p_before is not null then queue.audited_state(p_target) end;
     v_changes jsonb := '{}';
     v_id bigint;
 begin

@@ -80,6 +80,48 @@ def setup(postgres: TestServer) -> Iterator[Setup]:
                 connection.execute(sql.SQL("drop role {}").format(user_of(address)))
 
 
+def test_acts_of_applications_are_in_the_audit(postgres: TestServer) -> None:
+    """Each act leaves one row in its transaction. An act that changes nothing or is rolled back leaves none."""
+    queue = f"arn:aws:sqs:{REGION}:{VICTIM}:orders"
+    schedule = f"arn:aws:scheduler:{REGION}:{VICTIM}:schedule/default/nightly"
+    acts = (
+        ("create('orders', '{\"DelaySeconds\": \"1\"}')", "sqs:CreateQueue", queue),
+        ("create_fifo('orders')", "sqs:CreateQueue", f"{queue}.fifo"),
+        ("create_schedule('nightly', every => '1h', queue => 'orders', message => '{}')",
+         "scheduler:CreateSchedule", schedule),
+        ("subscribe('shop.#', 'orders')", "penstock:Subscribe", "shop.#"),
+        ("unsubscribe('shop.#', 'orders')", "penstock:Unsubscribe", "shop.#"),
+        ("delete_schedule('nightly')", "scheduler:DeleteSchedule", schedule),
+        ("send('orders', '1')", None, None),
+        ("purge_queue('orders')", "sqs:PurgeQueue", queue),
+        ("delete_queue('orders')", "sqs:DeleteQueue", queue),
+    )  # fmt: skip
+    once = {"create_schedule", "purge_queue"}  # fails, or is an act again
+    with postgres.database() as database:
+        address = login(database, VICTIM, "penstock_app")
+        with psycopg.connect(address) as application:
+            for query, _, _ in acts:
+                application.execute(f"select queue.{query}".encode())
+                application.rollback()
+                for _ in range(1 if query.partition("(")[0] in once else 2):
+                    application.execute(f"select queue.{query}".encode())
+                application.commit()
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            rows = connection.execute(
+                "select action, target, account_id, interface, actor, address, affected from queue.audit order by 1"
+            ).fetchall()
+            user = str(conninfo_to_dict(address)["user"])
+            who = (VICTIM, "database", user, "127.0.0.1")
+            expected = sorted((action, target, *who) for _, action, target in acts if action)
+            assert sorted(row[:6] for row in rows) == expected
+            assert [row[6] for row in rows if row[6] != 1] == [2]  # the purge's messages
+            details = connection.execute(
+                "select details from queue.audit where target = %s and details <> '{}'", (queue,)
+            ).fetchone()
+            assert details == ({"attributes": {"DelaySeconds": "1"}},)
+            connection.execute(sql.SQL("drop role {}").format(user_of(address)))
+
+
 def test_through_a_pooler_each_login_has_its_own_account(postgres: TestServer) -> None:
     """PgBouncer shares server connections between clients of one role, and never between roles."""
     with postgres.database() as database:

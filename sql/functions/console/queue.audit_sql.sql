@@ -1,0 +1,12 @@
+-- queue.audit_sql(action, target, details, affected, result): records an act of the SQL interface in its transaction, as
+-- queue.write_audit does. The actor is the login role. The row belongs to the account of the target's ARN, or else to the
+-- role's account. p_result: the row that the act returned.
+create or replace function queue.audit_sql(p_action text, p_target text, p_details jsonb, p_affected bigint, p_result jsonb)
+returns void
+language sql volatile as $$
+select from queue.caller_account() c, queue.write_audit(
+    p_account_id => case when p_target like 'arn:%' then split_part(p_target, ':', 5) else c.account_id end,
+    p_interface => 'database', p_actor => null, p_key_id => null, p_address => coalesce(host(inet_client_addr()), ''),
+    p_action => p_action, p_target => p_target, p_details => p_details, p_when_changed => false,
+    p_affected => p_affected, p_before => null, p_result => p_result)
+$$;
