@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from penstock.management.rights import Right
+from penstock_web.cli import main
 from penstock_web.console.console import list_screens
 from penstock_web.mcp.tools import TOOLS
 from penstock_web.rest.api import ROUTES
@@ -222,8 +223,12 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
         assert interfaces.ask(Case("rest", what, "", ""))[0] < 300, what
 
 
-def test_a_change_shows_nothing_to_a_caller_who_may_not_read(interfaces: Interfaces) -> None:
-    """The answer of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references)."""
+def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
+    interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references). The commands do
+    without these fields, too.
+    """
     root = interfaces.root
     http = interfaces.http
     http.post("/v1/queues", json={"name": "other"}, headers=root).raise_for_status()
@@ -261,6 +266,12 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(interfaces: Interfa
             )
             assert bool(answer.content) is may
             assert ("location" in answer.headers) is path.startswith("/events")
+    monkeypatch.setenv("PENSTOCK_TOKEN", interfaces.keys["token"])
+    interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": "scheduler:Get*", "Resource": "*"})
+    put = ("put", "guarded", "--queue", "guarded", "--message", "x", "--every", "1h")
+    for command in (put, ("pause", "guarded"), ("resume", "guarded")):
+        assert main(["schedules", *command, "--endpoint", str(http.base_url)]) == 0
+    assert capsys.readouterr() == ("guarded: replaced\npaused guarded\nresumed guarded\n", "")
     paused = http.get("/v1/queues/guarded", headers=root).json()["attributes"]["DelaySeconds"]
     state = http.get(f"/v1{moved}", headers=root).json()["state"]
     assert (paused, state) == ("1", "cancelled")

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
@@ -250,6 +251,33 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
                 assert route.right.scope in ("account", "operation", "schedules", "mappings"), route
             else:
                 assert route.right.scope == scope, route
+
+
+def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
+    """A route that answers the document of another route's GET may answer without it, or needs the right of the GET."""
+    paths = document()["paths"]
+    rights = {
+        (route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)
+    }
+
+    def answers(path: str, method: str, status: str) -> str | None:
+        found = paths[path].get(method, {}).get("responses", {}).get(status, {}).get("content", {})
+        return (
+            json.dumps(found["application/json"]["schema"], sort_keys=True)
+            if "application/json" in found
+            else None
+        )
+
+    read = {answers(path, "get", "200"): rights["get", path] for path in paths if answers(path, "get", "200")}
+    checked = 0
+    for path, methods in paths.items():
+        for method in methods:
+            shown = answers(path, method, "200")
+            if method != "get" and shown in read:
+                may_read = read[shown] <= rights[method, path]
+                assert may_read or "204" in methods[method]["responses"], (method, path)
+                checked += not may_read
+    assert checked >= 5
 
 
 OF_THE_PAGE = {"/console/queues/{name}/attributes"}
