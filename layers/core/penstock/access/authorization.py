@@ -1,7 +1,7 @@
 """Authorization for QUEUE_ACCESS=sigv4: decides whether policies let the caller perform an action.
 
-An account can use its own queues and topics unless a policy denies the action. An account can always read and change
-the policies of its own queues and topics. Another account needs an Allow. Another account gets the same error for a
+An account can use its own queues and topics unless a policy denies the action, and can always read and change their
+policies. Another account needs an Allow. Another account gets the same error for a
 missing resource as for a resource without a policy. Penstock checks a schedule's target when the schedule is created
 or updated. On AWS, a role is checked when the schedule fires.
 """

@@ -30,8 +30,7 @@ class Counts(Protocol):
 class PollService(Protocol):
     """Runs operations and calls for any number of mappings at once.
 
-    `claim_seconds` is the pause between two reads if there are mappings, and `idle_seconds` is the pause if there are
-    none.
+    `claim_seconds` is the pause between two reads if mappings exist, and `idle_seconds` is the pause without mappings.
     """
 
     claim_seconds: float
