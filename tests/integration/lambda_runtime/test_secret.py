@@ -126,7 +126,7 @@ def test_an_address_of_the_environment_wins(database: Database, manager: Secrets
     [
         ("not JSON, but a password", "must name a secret that is a JSON object with texts"),
         ('{"DATABASE_URL": 5}', "must name a secret that is a JSON object with texts"),
-        ('{"password": "hunter2"}', "has password, which are no settings"),
+        ('{"password": "hunter2"}', "has password, which are not settings"),
         ('{"QUEUE_REGION": "eu-west-1"}', "DATABASE_URL is not set"),
     ],
 )

@@ -290,7 +290,7 @@ def test_a_schema_of_somebody_else_is_refused_and_stays_as_it_is(
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         administration.execute(statements.encode())
     before = rows(empty_database.dsn, objects)
-    refused = f"^the schema queue of this database is not Penstock's, since it has {name}: "
+    refused = f"^the schema queue of this database is not Penstock's, because it has {name}: "
     with pytest.raises(MigrationError, match=refused):
         migrate(empty_database.dsn, directory)
     with psycopg.connect(empty_database.dsn) as connection, pytest.raises(MigrationError, match=refused):

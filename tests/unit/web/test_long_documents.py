@@ -32,7 +32,7 @@ from tests.support.web.fake_database import FakeDatabase, make_resources
 
 FEW, MANY = ("{" + ",".join(f'"a{n}":1' for n in range(number)) + "}" for number in (1_000, 100_000))
 LONG = '"' + "x" * 300_000 + '"'
-HEADERS, MESSAGES = "a message of a long body has at most 1000 headers", "1 to 1000 messages, not more"
+HEADERS, MESSAGES = "a message in a long body has at most 1000 headers", "1 to 1000 messages, not more"
 
 
 def of(text: str, number: int = 1) -> bytes:

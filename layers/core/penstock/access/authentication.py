@@ -1,9 +1,9 @@
 """Authenticates requests according to QUEUE_ACCESS.
 
-    off       every client may call; no AccessRule exists, and no credentials are checked
-    presence  clients that send credentials may call, whatever the credentials are
-    sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
-              the key's, and another account's queue is open as far as its policy allows
+    off       Any client can call. No AccessRule exists, and no credentials are checked.
+    presence  Any client that sends credentials can call. The credentials are not verified.
+    sigv4     Clients must sign with an access key of this installation (REST API: send a bearer key). The account is
+              the key's. Policies control access to other accounts' queues.
 
 Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns
 a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run it.

@@ -115,7 +115,7 @@ class Hosts:
         if not self._has_warned:
             self._has_warned = True
             cause = f"they begin with {base_url}: set QUEUE_BASE_URL"
-            _log.warning("links in SNS messages cannot name the host of a request", extra={"cause": cause})
+            _log.warning("links in SNS messages cannot use the request's host", extra={"cause": cause})
 
     def _is_foreign(self, headers: Mapping[bytes, bytes]) -> bool:
         origin = headers.get(b"origin")

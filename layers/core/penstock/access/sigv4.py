@@ -219,7 +219,7 @@ def _parse_seconds(timestamp: str) -> float:
         hour, minute, second = int(timestamp[9:11]), int(timestamp[11:13]), int(timestamp[13:15])
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
     except ValueError:
-        raise IncompleteSignature("X-Amz-Date is no date.") from None
+        raise IncompleteSignature("X-Amz-Date is not a date.") from None
 
 
 def _decode_text(seconds: float) -> str:

@@ -1,8 +1,8 @@
 """The users of an account. Their permissions are IAM policies and three built-in policies.
 
-    read      see names, attributes, counts and metrics; no messages
-    operate   read, and use existing resources; create, change and delete only messages
-    admin     do everything
+    read      Shows names, attributes, counts and metrics, but no messages.
+    operate   Allows `read` and the use of existing resources. Creates, changes and deletes only messages.
+    admin     Allows everything.
 
 Actions have AWS's names (`sqs:SendMessage`, `sns:Publish`, `scheduler:CreateSchedule`). A batch has the name of its
 single action. Actions that only the REST API offers have the prefix `penstock:` (`penstock.management.actions`).

@@ -1,9 +1,8 @@
 """The interface of carriers for URLs, the gateway, e-mail and functions.
 
-    claim     Store.claim leases due deliveries, so that no other worker has them
-    render    the carrier converts a delivery into the form of its protocol
-    carry     the carrier sends it within the time limit of an attempt
-    settle    Store.settle writes the outcome: delivered, retried after a while, given up (dead letter, or kept)
+    claim     `Store.claim` leases due deliveries, so that no other worker sends them.
+    carry     The carrier sends a delivery within the time limit of an attempt.
+    settle    `Store.settle` writes the outcome: delivered, retried later, or given up.
 
 All carriers share claims, retries, pauses of failing endpoints, dead letters and the history. A carrier implements
 only its protocol. `DeliveryRun` chooses the carrier by the delivery's kind.

@@ -39,7 +39,7 @@ class CountedMessage(msgspec.Struct):
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
         quotes = bytes(self.headers).count(b'":')  # a colon follows each name; texts can contain more
         if quotes > 10 * MAX_HEADERS:
-            raise ValueError(f"a message of a long body has at most {MAX_HEADERS} headers")
+            raise ValueError(f"a message in a long body has at most {MAX_HEADERS} headers")
 
 
 class CountedTarget(msgspec.Struct):

@@ -25,11 +25,11 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
     try:
         answer = decode_json(body)
     except (RecursionError, ValueError):
-        raise Malformed("the answer is not JSON") from None
+        raise Malformed("the response is not JSON") from None
     if answer is None or answer == {}:
         return frozenset()
     if not isinstance(answer, dict):
-        raise Malformed("the answer is not an object")
+        raise Malformed("the response is not an object")
     failures = answer.get("batchItemFailures")
     if failures is None:
         return frozenset()

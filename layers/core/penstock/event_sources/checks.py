@@ -79,7 +79,7 @@ def check_members(request: ChangeRequest) -> None:
     for member in fields(request):
         if member.name not in _OFFERED and getattr(request, member.name) is not None:
             raise InvalidParameterValueException(
-                f"{member.encode_name} is not supported: Penstock maps queues, and has no use for this member."
+                f"{member.encode_name} is not supported for mappings of queues."
             )
 
 

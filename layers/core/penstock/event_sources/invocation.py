@@ -86,9 +86,9 @@ def _check_answer(answer: Answer) -> bytes:
     """Returns the body of a successful response. Raises Failure for a truncated body, because the missing part may
     name failed messages."""
     if answer.status == THROTTLED:
-        raise FunctionThrottled("the target has answered 429: too many requests")
+        raise FunctionThrottled("the target returned 429: too many requests")
     if not 200 <= answer.status < 300:
-        raise Failure(f"the target has answered {answer.status}")
+        raise Failure(f"the target returned {answer.status}")
     if not answer.is_complete:
-        raise Failure("the target's answer broke off")
+        raise Failure("the target's response is incomplete")
     return answer.start or b""

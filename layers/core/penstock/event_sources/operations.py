@@ -69,9 +69,7 @@ def create(request: mappings.CreateEventSourceMappingRequest, context: Context) 
     targets.check_target(target, context.account_id, context.region, context.environment.settings)
     timeout = yield from read_function_timeout(target, context)
     if (queue.region, queue.account_id) != (context.region, context.account_id):
-        raise InvalidParameterValueException(
-            "The queue must be in the account and the region of the mapping."
-        )
+        raise InvalidParameterValueException("The queue must be in the mapping's account and region.")
     options = read_options(request)
     checks.check_options(options, fifo=queue.fifo)
     checks.check_key(options, context.environment.settings)
@@ -115,7 +113,7 @@ def page(
     target = None if function is None else targets.parse_target(function, context.account_id, context.region)
     after = None if request.marker is None else parse_uuid(request.marker)
     if request.marker is not None and after is None:
-        raise InvalidParameterValueException("Marker does not come from an earlier answer.")
+        raise InvalidParameterValueException("Marker does not come from an earlier response.")
     rows = yield from Call(
         LIST_MAPPINGS,
         (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),

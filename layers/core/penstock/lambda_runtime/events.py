@@ -1,6 +1,6 @@
 """Reads an HTTP request from a function's event, and writes the response in the form of the event's source.
 
-    form            known by                    headers               query                            answer
+    form            recognised by               headers               query                            response
     HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers
     function URL
     REST API 1.0    httpMethod                  multiValueHeaders     parsed and decoded               headers
@@ -40,7 +40,7 @@ def read(event: Event) -> HttpRequest:
         return _read_2(event, context)
     if "httpMethod" in event:
         return _read_1(event, by_load_balancer="elb" in context)
-    raise UnknownEvent("the event is neither of API Gateway, a load balancer nor a function URL")
+    raise UnknownEvent("the event is not from API Gateway, a load balancer or a function URL")
 
 
 def _read_2(event: Event, context: Event) -> HttpRequest:

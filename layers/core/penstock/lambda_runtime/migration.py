@@ -1,9 +1,9 @@
 """The function that migrates the database (infra/migrate). Invoke it by hand or in a pipeline before deploying the
 functions.
 
-    event     {} or {"tune_role": "penstock_functions"}, as `penstock migrate --tune-role`
+    event     {} or {"tune_role": "penstock_functions"}, as in `penstock migrate --tune-role`
     result    {"release": "0.1.0", "migrations": ["0001_baseline.sql"], …, "report": ["applied 0001_baseline.sql", …]}
-    error     `errorType`: a class of `penstock.postgres.migrating` or of this module; `errorMessage`: why, in one line
+    error     `errorType` is a class of `penstock.postgres.migrating` or this module. `errorMessage` is the reason.
 
 The function's package is the folder sql/, which other functions do not need. The handler is in the core layer.
 """

@@ -85,7 +85,7 @@ def check_members(members: object) -> dict[str, str]:
         raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")
     if unknown := members.keys() - {setting.name for setting in SETTINGS}:
         raise SettingError(
-            f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are no settings"
+            f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are not settings"
         )
     return {name: value for name, value in members.items() if value}
 
@@ -146,10 +146,10 @@ def find_credentials(variables: Mapping[str, str]) -> Credentials:
     try:
         found = get_session().get_credentials()
         if found is None:
-            raise SecretError("the function has no credentials of AWS")
+            raise SecretError("the function has no AWS credentials")
         frozen = found.get_frozen_credentials()
     except BotoCoreError as error:
-        raise SecretError(f"no credentials of AWS: {error}") from error
+        raise SecretError(f"no AWS credentials: {error}") from error
     return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")
 
 
@@ -202,7 +202,7 @@ def _decode_answer(answer: bytes) -> str | None:
     try:
         return msgspec.json.decode(answer, type=_Answer).secret_string
     except msgspec.DecodeError:
-        raise SecretError("the answer of Secrets Manager is not JSON") from None
+        raise SecretError("the response of Secrets Manager is not JSON") from None
 
 
 def _read_kind(answer: bytes) -> str:

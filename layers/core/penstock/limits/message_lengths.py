@@ -1,10 +1,10 @@
 """Estimates the length of each queue's messages from the messages that a process has seen, to choose the call of a
 receive.
 
-    short, as far as known     receive_messages, which the database undoes if a message is so long that the answer
-                               could be over its limit (LONG_MESSAGE); the process remembers that, and calls again
-    long                       receive_answer, which measures messages and receives only those that fit
-    merged, in the container   for few callers where messages are long: memory is limited (decision 14)
+    short                      receive_messages is called. If a message could make the response too long, the database
+                               undoes the call (LONG_MESSAGE). The process remembers this and calls again.
+    long                       receive_answer is called. It measures messages and receives only those that fit.
+    merged, in the container   The receive is for few callers if messages are long: memory is limited (decision 14).
 
 The estimate uses the last messages that this process received and sent. A process assumes long messages in a queue
 that it has not used yet, so its first receive is for few callers. Even if the estimate is wrong, the database keeps

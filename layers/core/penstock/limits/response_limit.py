@@ -1,11 +1,11 @@
 """Limits the length of a response. The limit depends on the entry point of the request.
 
-    way                          limit                                         a message that is too long alone
-    container                    4.2 MB, 4 MiB of bodies and what stands       is handed out alone
+    entry point                  limit                                         if one message alone is too long
+    container                    4.2 MB: 4 MiB of bodies and the bytes         The message is returned alone.
                                  around them (our choice)
-    HTTP API, REST API,          6 MB of the function's result: JSON, in       stays in the queue
-    function URL, invocation     which the body is a string, escaped again
-    Application Load Balancer    1 MB of the same                              stays in the queue
+    HTTP API, REST API,          6 MB of the function's result: JSON that      The message stays in the queue.
+    function URL, invocation     contains the body as an escaped string
+    Application Load Balancer    1 MB of the same                              The message stays in the queue.
 
 Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for request
 and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"

@@ -69,7 +69,7 @@ def require_on(scope: Scope, *actions: str) -> Right:
     """Returns the permission for these actions on the resource of a scope. Raises ValueError for an unknown action."""
     unknown = [action for action in actions if action not in KNOWN_ACTIONS]
     if unknown or not actions:
-        raise ValueError(f"a right names actions of policies; these do not exist: {unknown}")
+        raise ValueError(f"unknown policy actions: {unknown}")
     return Right(actions, scope)
 
 
@@ -102,7 +102,7 @@ def right_of(operation: Callable[..., object], *further: Callable[..., object]) 
     """
     right: Right | None = getattr(operation, RIGHT, None)
     if right is None:
-        raise TypeError(f"{operation.__qualname__} asks for no right: declare it with @needs")
+        raise TypeError(f"{operation.__qualname__} checks no permission: declare one with @needs")
     actions = (action for other in further for action in right_of(other).actions)
     return right._replace(actions=tuple(dict.fromkeys((*right.actions, *actions))))
 

@@ -36,7 +36,7 @@ def parse_address(text: str) -> dict[str, str]:
     parameters = parse_url(text) if is_url else parse_pairs(text)
     if unknown := parameters.keys() - KNOWN - IGNORED:
         raise SettingError(
-            f"DATABASE_URL has {', '.join(sorted(unknown))}, which QUEUE_DATABASE_DRIVER=pg8000 does not know"
+            f"DATABASE_URL has {', '.join(sorted(unknown))}, which QUEUE_DATABASE_DRIVER=pg8000 does not support"
         )
     return parameters
 
@@ -66,7 +66,7 @@ def parse_pairs(text: str) -> dict[str, str]:
         found[pair[1]] = _ESCAPED.sub(r"\1", value)
         position = pair.end()
     if text[position:].strip():
-        raise SettingError("DATABASE_URL must be an address of PostgreSQL: postgresql://… or host=… dbname=…")
+        raise SettingError("DATABASE_URL must be a PostgreSQL address: postgresql://… or host=… dbname=…")
     return found
 
 

@@ -1,16 +1,16 @@
 """Keeps a function's only connection between invocations, and replaces a broken connection.
 
-    found closed before a call              the call is made on a new connection
-    idle for over a minute, and a question  the same: a network or a pooler drops connections silently
-    gets no answer in two seconds
-    wrong settings of a session, which the  the same; a new connection with them is refused: ServiceUnavailable
-    question finds (`session_settings`)
-    rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
-                                            server was the primary) on a new connection
-    lost before COMMIT was sent             the call took no effect: it is made once more on a new connection (pg8000
-                                            only, whose calls are explicit transactions)
-    connection lost during the call         it is unknown whether the call took effect: ServiceUnavailable; the next
-                                            call gets a new connection
+    closed before a call              The call uses a new connection.
+    idle for over a minute            The connection is tested first, because networks and poolers drop connections
+                                      silently. If the test takes two seconds, a new one is used.
+    wrong settings of the session     The call uses a new connection. A new connection with wrong settings is refused
+                                      (ServiceUnavailable; `session_settings`).
+    rolled back, server is read only  The database undid the call, so it is repeated once, after a failover on a new
+                                      connection.
+    lost before COMMIT                The call took no effect, so it is repeated once on a new connection (only pg8000,
+                                      whose calls are explicit transactions).
+    lost during the call              The call may have taken effect: ServiceUnavailable. The next call uses a new
+                                      connection.
 
 Each call of an SQL function is a separate transaction, as PgBouncer's transaction mode requires. Penstock has two
 drivers (docs/decisions/0008-two-drivers.md). A process imports only the driver that it uses. `sqlstates` explains each

@@ -59,7 +59,7 @@ def make_token(host: str, port: int, user: str) -> str:
     try:
         return _make_client().generate_db_auth_token(DBHostname=host, Port=port, DBUsername=user)
     except BotoCoreError as error:
-        raise TokenError(f"no token of IAM: {error}") from error
+        raise TokenError(f"no IAM token: {error}") from error
 
 
 @cache

@@ -1,9 +1,5 @@
 """Migrates a database for an operator. Reports a line for each step, or one line with the reason of a failure.
 
-MigrationError              see `migrations` ├── InvalidAddressError     the address is not one of PostgreSQL ├──
-UnreachableError        no connection to the database, or no IAM token for one └── MissingRightsError      the role
-lacks a right
-
 `penstock migrate` and the function in infra/migrate share this module.
 """
 

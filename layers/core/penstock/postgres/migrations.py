@@ -1,10 +1,10 @@
 """Migrates a database to this release's schema. Numbered migrations change the tables, and all functions are replaced.
 
-    sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
-    sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
-    sql/former/*.sql               with the functions: functions that only the previous release still calls
-    sql/views/*.sql                with the functions, after them: what readers of the tables see
-    sql/grants.sql                 at each run; the roles before everything else, where that is allowed (roles.py)
+    sql/migrations/NNNN_name.sql   Each migration runs once, in order, in its own transaction. It never changes later.
+    sql/functions/SUBJECT/*.sql    All functions are replaced in one transaction if any of them has changed.
+    sql/former/*.sql               Functions for the previous release. They are replaced with the functions.
+    sql/views/*.sql                Views for readers of the tables. They are replaced after the functions.
+    sql/grants.sql                 Grants are applied at each run. Roles are created first, if permitted (roles.py).
 
 Any number of runners can start at once. All take the same advisory lock: the first one works, and the others wait and
 then find the database up to date. A migration inserts its number in the transaction of its changes, so it is either
@@ -251,8 +251,8 @@ def _check_schema(connection: Connection) -> None:
         foreign = row[0]
     if foreign is not None:
         raise MigrationError(
-            f"the schema queue of this database is not Penstock's, since it has {foreign}: choose another database, or "
-            "have the owner rename that schema"
+            f"the schema queue of this database is not Penstock's, because it has {foreign}: "
+            "choose another database, or have the owner rename that schema"
         )
 
 

@@ -1,9 +1,9 @@
 """Time limits for database connections, so that every wait for a host or a server ends.
 
-    a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
-    a host that has vanished           TCP gives up on unacknowledged data after 4 s, on silence after 7 s
-    a server that hangs, while its     each call has a deadline: then the connection is closed, and it is unknown
-    kernel still acknowledges          whether the call took effect (`call_deadline`, `pg8000_connection`)
+    a host does not respond     Connecting takes at most CONNECT_SECONDS for each address.
+    a host has vanished         TCP gives up on unacknowledged data after 4 s, and on silence after 7 s.
+    a server hangs              Each call has a deadline (`call_deadline`, `pg8000_connection`). After it, the connection
+                                is closed, and the call may have taken effect.
 
 Sources: PostgreSQL documentation, "Parameter Key Words" of libpq; RFC 5482 for the user timeout.
 """

@@ -11,11 +11,11 @@ Penstock has these values, whatever the role, the database, the server or libpq'
 SESSION_SETTINGS make calls fast and release locks. An operator's values for the role, the database or the connection
 stay unchanged:
 
-    without a pooler     the connection sets them in the same call
-    through a pooler     the role has them (`penstock migrate --tune-role`): PgBouncer refuses start-up options, and
-                         what a session sets would reach whoever gets its server connection next
-    in our functions     client functions have the planner's settings (`function_settings`), also in the sessions
-                         of applications
+    without a pooler     The connection sets them in the same call.
+    through a pooler     The role has them (`penstock migrate --tune-role`). PgBouncer refuses start-up options, and a
+                         session's settings would affect the next client of the server connection.
+    in our functions     Client functions have the planner's settings (`function_settings`), also in applications'
+                         sessions.
 
 A client behind a pooler does not learn when the pooler opens a server connection. Therefore each new connection to the
 pooler is checked, and again before the next call after CHECK_SECONDS. A check sees only one server connection. If only

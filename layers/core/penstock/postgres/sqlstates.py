@@ -1,16 +1,16 @@
 """Maps an error's SQLSTATE to its consequences for the caller. No other Python module interprets SQLSTATEs.
 
     meaning           took effect   connection   may succeed later   the client gets
-    ROLLED_BACK       no            is kept      yes, at once        ServiceUnavailable, unless the second call succeeds
-    LOCKED            no            is kept      yes                 as ROLLED_BACK, once merged calls were made apart
-    READ_ONLY         no            is closed    yes, on a new one   ServiceUnavailable, as above in a Lambda function
-    CONNECTION_LOST   unknown       is closed    yes                 ServiceUnavailable
-    UNAVAILABLE       no            is kept      yes                 ServiceUnavailable
+    ROLLED_BACK       no            kept         yes, at once        ServiceUnavailable, unless the second call succeeds
+    LOCKED            no            kept         yes                 as ROLLED_BACK, after merged calls were made apart
+    READ_ONLY         no            closed       yes, on a new one   ServiceUnavailable, as above in a Lambda function
+    CONNECTION_LOST   unknown       closed       yes                 ServiceUnavailable
+    UNAVAILABLE       no            kept         yes                 ServiceUnavailable
     LOGIN_REFUSED     no            never open   yes                 ServiceUnavailable
-    STALE_STATEMENT   no            is closed    yes, on a new one   as ROLLED_BACK; only pipeline connections prepare
-    NOT_INSTALLED     no            is kept      no, nor any other   InternalFailure
-    REFUSED           no            is kept      no                  only callers of SQL see it: docs/reference/sql.md
-    FAILED            no            is kept      no                  InternalFailure
+    STALE_STATEMENT   no            closed       yes, on a new one   as ROLLED_BACK; only pipeline connections prepare
+    NOT_INSTALLED     no            kept         no                  InternalFailure
+    REFUSED           no            kept         no                  only callers of SQL see it: docs/reference/sql.md
+    FAILED            no            kept         no                  InternalFailure
 
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) convert a meaning to an error.
 `penstock_web.batching.batcher` decides by it whether to repeat merged calls one by one. Source: PostgreSQL

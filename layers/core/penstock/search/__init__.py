@@ -2,8 +2,4 @@
 
 A search examines a bounded number of messages, and reports this number and the number of all messages. A search takes
 no lease, raises no receive count and locks nothing.
-
-    filters    the conditions of a filter, which queue.find_messages evaluates
-    messages   finds the messages that pass a filter
-    failures   puts dead letters into groups, with samples
 """

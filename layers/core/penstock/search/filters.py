@@ -72,7 +72,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
         if self.source_queue is not None:
             source = resolve_queue(context.region, context.account_id, found.pop("source_queue"))
             if source is None:
-                raise errors.InvalidParameterValue("filter.source_queue: no queue has such a name")
+                raise errors.InvalidParameterValue("filter.source_queue: not a valid queue name")
             found["source_arn"] = source.arn
         _check_texts(found)
         return msgspec.json.encode(found).decode()
@@ -81,7 +81,7 @@ class MessageFilter(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tr
 def _check_texts(value: object) -> None:
     """Raises InvalidParameterValue for characters that no message can have, because the database cannot store them."""
     if isinstance(value, str) and validation.encode_text(value) is None:
-        raise errors.InvalidParameterValue("filter: it has a character that no message can have")
+        raise errors.InvalidParameterValue("filter: contains a character that messages cannot contain")
     if isinstance(value, dict):
         for element in value.values():
             _check_texts(element)

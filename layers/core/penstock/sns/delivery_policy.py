@@ -1,10 +1,5 @@
 """Validates SNS's delivery policies, which set the message rate, retries and content type of HTTP(S) endpoints.
 
-    check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
-    check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
-    policy = effective_policy(subscription_text, topic_text)
-    retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
-
 The functions are pure. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery
 policies in the SNS Developer Guide. AWS's pages name the members, the limits, the phases and both ends of the
 back-off. They show the curves between the ends only as a picture, so the formulas are ours. AWS adds jitter; Penstock

@@ -1,9 +1,9 @@
 """Builds the messages that SNS sends: the JSON, and the text for the signature.
 
-    Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
-                              `head` and `tail`, with the subscription's ARN between them; that URL is not signed
-    SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
-    UnsubscribeConfirmation   for an unsubscribed URL; the same token would subscribe it again
+    Notification              For a queue or a URL. The unsigned UnsubscribeURL contains the subscription's ARN, so the
+                              text has two parts, `head` and `tail`, around the ARN.
+    SubscriptionConfirmation  For a URL, which confirms with the Token or by a request to SubscribeURL.
+    UnsubscribeConfirmation   For an unsubscribed URL. The same token would subscribe it again.
 
 The order of members, the layout, the texts and the links follow AWS's examples, because some receivers compare
 messages as text. Each member is on a separate line, with two spaces before the name and one space before the colon.

@@ -56,7 +56,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
         if any(statement.get("Sid") == request.label for statement in statements):
             raise make_label_error(request.label, "Already exists.")
         if len(statements) >= MOST_STATEMENTS:
-            raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
+            raise errors.OverLimit(f"A policy can have at most {MOST_STATEMENTS} statements.")
         return [*statements, statement]
 
     yield from change_policy(arn, add_statement, context)
@@ -88,7 +88,7 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
         old = _attributes.decode(queue.attributes).get("Policy")
         new = apply_change(arn, old, change)
         if len((new or "").encode()) > LONGEST_VALUE:
-            raise errors.OverLimit(f"{LONGEST_VALUE} bytes are the most that a policy can have.")
+            raise errors.OverLimit(f"A policy can have at most {LONGEST_VALUE} bytes.")
         subscriptions = yield from judge_subscriptions(arn, new, context)
         (row,) = yield from Call(REPLACE_POLICY, (arn, old, new, *subscriptions))
         if row.error is not None:

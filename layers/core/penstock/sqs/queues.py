@@ -108,7 +108,7 @@ def make_queue(
 def _tell_of_region(region: str, own: str) -> None:
     """Logs once per process and region that clients of another region cannot find the queue."""
     _log.warning(
-        "a queue was made in a region other than QUEUE_REGION, which commands, REST, SQL and the console show",
+        "a queue was created outside QUEUE_REGION, the only region that commands, REST, SQL and the console show",
         extra={"region": region, "queue_region": own},
     )
 

@@ -68,7 +68,5 @@ def _answer(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None  # noqa: S101 - opened with pipes
     line = process.stdout.readline().strip()
     if not line:
-        raise TestServerError(
-            "the test server with a clock has ended; its messages on standard error say why"
-        )
+        raise TestServerError("the test server with a clock has ended; its standard error gives the reason")
     return line

@@ -1,8 +1,8 @@
 """Finds or starts the test server that all test processes of a user share on this machine.
 
-    <temporary files>/penstock-tests-<user>-<installation>/lock      held while a process connects or starts
-                                                          /socket    the server listens; a connection is a user
-                                                          /log       what the server wrote
+    <temporary files>/penstock-tests-<user>-<installation>/lock      locked while a process connects or starts
+                                                          /socket    each connection is a user of the server
+                                                          /log       the server's output
 
 The process that starts the server listens on the socket first, passes it to the server, and connects like every other
 process. New connections wait in the socket's queue until the server answers. The kernel closes the connection of a

@@ -309,7 +309,7 @@ def test_since_when_it_fails(harness: Harness) -> None:
     assert shown(harness, mapping)["failing_since"] is None
     harness.sqs.send_message(QueueUrl=url, MessageBody="m")
     seen = []
-    for result in ("PROBLEM: the answer is not JSON", "PROBLEM: batchItemFailures is not a list"):
+    for result in ("PROBLEM: the response is not JSON", "PROBLEM: batchItemFailures is not a list"):
         until_result(harness, mapping, result)
         seen.append(shown(harness, mapping)["failing_since"])
         harness.show_again(harness.invocations(name)[-1].event["Records"][0])

@@ -90,7 +90,7 @@ def unquote(text: bytes) -> bytes:
         soft_break = b"=\r" in marked or b"=\n" in marked
         if len(marked) - len(decoded) == 2 * (escapes + text.count(b"=")) and not soft_break:
             return decoded
-    raise MalformedQueryString("The request contains a percent sign that begins no escape.")
+    raise MalformedQueryString("The request contains a percent sign that is not part of an escape.")
 
 
 def _insert(tree: Tree, name: str, value: str) -> None:

@@ -1,8 +1,8 @@
 """Reads the shape of a request or result type once from the annotations, for the codecs that msgspec lacks.
 
-Scalar      text, number or truth value; `object` is a document that is not decoded further
-List, Map   of one shape, with the names that Query and XML give them
-Structure   a message type and its members
+    Scalar      A text, number or boolean; `object` is a document that is not decoded further.
+    List, Map   A collection of one shape, with its names in Query and XML.
+    Structure   A message type and its members.
 
 Texts, numbers and lists have limits if a type declares them (`msgspec.Meta`), as EventBridge Scheduler's types do.
 """

@@ -1,9 +1,9 @@
 """Interprets Lambda's response to an asynchronous invocation.
 
-    2xx                accepted: Lambda invokes the function, and retries it if that fails
-    429, 5xx, none     a subscription's delivery is retried as SNS retries AWS-managed endpoints
-    any other          a subscription's delivery is given up: a client-side error, which SNS does not retry
-    everything but 2xx a schedule's invocation is retried as its RetryPolicy says, like that of a queue
+    2xx             Lambda has accepted the event. Lambda retries the function itself.
+    429, 5xx, none  A subscription's delivery is retried like SNS's deliveries to AWS-managed endpoints.
+    other           A subscription's delivery is given up. SNS does not retry client-side errors.
+    all but 2xx     A schedule's invocation is retried by its RetryPolicy.
 
 Sources: "Amazon SNS message delivery retries" (AWS-managed endpoints) and "Amazon SNS dead-letter queues" (SNS
 Developer Guide); RetryPolicy (EventBridge Scheduler API Reference). AWS says only that a schedule's pauses grow, so we

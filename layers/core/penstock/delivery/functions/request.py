@@ -46,7 +46,7 @@ def sign_request(
     except (
         Exception
     ) as error:  # botocore's errors have no common base class, and the library requests raises some
-        raise NotSigned(f"no credentials of AWS: {error}") from error
+        raise NotSigned(f"no AWS credentials: {error}") from error
 
 
 def forget_missing_credentials() -> None:

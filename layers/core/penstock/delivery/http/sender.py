@@ -1,9 +1,6 @@
 """Posts requests to endpoints over kept or new connections.
 
 A new connection goes to an address that the guard permits.
-
-endpoint ──► addresses (the resolver's answer) ──► guard checks all ──► connect to one ──► POST, with Host and SNI
-                                                                                            of the endpoint
 """
 
 import asyncio

@@ -1,7 +1,5 @@
 """The carrier of e-mail. Each mail uses a new connection to the server of SNS_SMTP_URL.
 
-connect ──► TLS ──► EHLO, AUTH ──► MAIL FROM ──► RCPT TO ──► DATA ──► QUIT
-
 The carrier logs in only over TLS. Each step and the whole attempt have time limits. The log shows the server's errors
 to the operator. The subscriber's account gets a short text without the server's name.
 """

@@ -1,10 +1,11 @@
 """Decides the outcome of a mail.
 
-    accepted           delivered
-    4xx                retried as SNS retries SMTP: 50 times in over 6 hours
-    5xx                given up; if it is about the recipient, it counts against the subscription
-    no mail server     (no connection, no TLS, no login, sender refused) retried as for 4xx; the endpoint pauses
-    no answer to DATA  the server may have the mail: retried after ten minutes, and not after the fifth attempt
+    accepted           The mail is delivered.
+    4xx                The mail is retried like SNS retries SMTP: 50 times in over 6 hours.
+    5xx                The mail is given up. A refused recipient counts against the subscription.
+    no mail server     The mail is retried as for 4xx, and the endpoint is paused. (No connection, TLS or login,
+                       or the server refused the sender.)
+    no reply to DATA   The mail is retried after ten minutes, up to the fifth attempt. The server may have it already.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
 4.5.3.2.6 (a lost answer to DATA makes copies); RFC 3463 (the subject of an enhanced status code).

@@ -1,7 +1,7 @@
 """Converts messages. The API stores a producer's JSON as an SQS message and returns the same JSON.
 
-message  any JSON            <─► body: the same text without blanks; a body that is not JSON comes back as a string
-headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
+message  any JSON            <─► body: the same text without blanks; a body that is not JSON becomes a string
+headers  {"name": value}     <─► message attributes: text String, number Number, other values String.json
 """
 
 from collections.abc import Mapping

@@ -69,7 +69,7 @@ def change_fields(row: StoredSchedule, changes: SchedulePatch) -> Fields:
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.api == "aws" and given - {"status"}:
         raise ScheduleConflict(
-            f"Schedule '{row.name}' was made through EventBridge Scheduler; here its status can be changed"
+            f"Schedule '{row.name}' was created through EventBridge Scheduler; only its status can be changed here"
         )
     fields = {COLUMN_NAMES.get(name, name): getattr(changes, name) for name in DIRECT_FIELDS if name in given}
     if given & {*EXPRESSION_FORMS, "timezone"}:
@@ -152,13 +152,15 @@ def check_target(target: NewTarget) -> Fields:
     """Returns the target to store. Raises ScheduleUnusable, InvalidParameterValue, RequestEntityTooLarge and
     others."""
     if target.workflow is not UNSET or target.input is not UNSET:
-        raise ScheduleUnusable("target: workflows are not served, only a queue or a topic")
+        raise ScheduleUnusable("target: must be a queue or a topic; workflows are not supported")
     if (target.queue is None) == (target.topic is None):
         raise ScheduleUnusable("target: either a queue or a topic")
     if isinstance(target.message, msgspec.UnsetType):
-        raise ScheduleUnusable("target: a message is needed; it may be null")
+        raise ScheduleUnusable("target: message is required, and can be null")
     if len(target.headers) > MAX_HEADERS:
-        raise errors.InvalidParameterValue(f"target: at most {MAX_HEADERS} headers, since a firing adds one")
+        raise errors.InvalidParameterValue(
+            f"target: at most {MAX_HEADERS} headers, because each firing adds one"
+        )
     body = format_body(target.message)
     validation.check_message_body(body)
     attributes = to_attributes(target.headers)

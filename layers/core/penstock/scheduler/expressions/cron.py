@@ -122,7 +122,7 @@ def _refuse_other_forms(first: Part) -> None:
         raise first.flaw(f'"{first.text}" is not cron; write the fields', _ALIASES.get(word))
     if word.startswith(("cron(", "rate(", "at(")):
         raise first.flaw(
-            "cron has bare fields here: cron(), rate() and at() are forms of EventBridge Scheduler"
+            "cron takes only the fields here; cron(), rate() and at() are for EventBridge Scheduler"
         )
     if word in ("every", "daily", "hourly"):
         raise first.flaw(f'"{first.text}" belongs into `when`; cron has 5 fields ({_NAMES})')

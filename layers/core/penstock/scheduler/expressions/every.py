@@ -1,7 +1,9 @@
 """Converts `every` to cron. The number divides the next unit, so the times are the same every day.
 
-30s  */30 * * * * *        6h  0 */6 * * * 5m   */5 * * * *           1d  0 0 * * * The counterpart in SQL is
-queue.parse_every.sql.
+    30s  */30 * * * * *        6h  0 */6 * * *
+    5m   */5 * * * *           1d  0 0 * * *
+
+The SQL counterpart is queue.parse_every.sql.
 """
 
 import re

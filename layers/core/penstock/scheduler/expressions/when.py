@@ -54,7 +54,7 @@ def convert_when(text: str) -> str:
 
 def _convert_every(words: list[Part], end: Part) -> str:
     if not words:
-        raise end.flaw("after every stands a unit, a number or a day", " day")
+        raise end.flaw("a unit, a number or a day must follow every", " day")
     subject, rest = words[0], words[1:]
     if is_number(subject.text):
         return _convert_every_so_many(subject, rest, end)
@@ -63,14 +63,14 @@ def _convert_every(words: list[Part], end: Part) -> str:
     if subject.text not in _DAYS:
         raise subject.flaw(f'"{subject.text}" is not a day or unit', _find_subject_meant(subject.text))
     if not rest:
-        raise end.flaw(f"after every {subject.text} stands a time", " at 9am")
+        raise end.flaw(f"at and a time must follow every {subject.text}", " at 9am")
     minute_and_hour = _convert_at(rest, end)
     return f"{minute_and_hour} * * {_DAYS[subject.text]}"
 
 
 def _convert_every_so_many(number: Part, words: list[Part], end: Part) -> str:
     if not words:
-        raise end.flaw("after the number stands seconds, minutes, hours or day", " minutes")
+        raise end.flaw("seconds, minutes, hours or day must follow the number", " minutes")
     unit = words[0]
     name = unit.text.removesuffix("s")
     if name not in _UNITS:
@@ -85,7 +85,7 @@ def _convert_every_so_many(number: Part, words: list[Part], end: Part) -> str:
 
 def _convert_daily(words: list[Part], end: Part) -> str:
     if not words:
-        raise end.flaw("after daily stands a time", " at 9am")
+        raise end.flaw("at and a time must follow daily", " at 9am")
     return f"{_convert_at(words, end)} * * *"
 
 
@@ -112,9 +112,9 @@ def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
 def _read_after_at(words: list[Part], end: Part) -> Part:
     """Returns the one word after `at`. Joins `9 am` to one word, so that read_time suggests `9am`."""
     if words[0].text != "at":
-        raise words[0].flaw(f'before "{words[0].text}" stands at', _add_at(words[0].text))
+        raise words[0].flaw(f'at must precede "{words[0].text}"', _add_at(words[0].text))
     if len(words) == 1:
-        raise end.flaw("after at stands a time", " 9am")
+        raise end.flaw("a time must follow at", " 9am")
     if len(words) > 2 and words[2].text not in ("am", "pm", "a.m.", "p.m.", "o'clock"):
         raise _find_surplus(words[2:], end)
     if len(words) > 3:
@@ -124,7 +124,7 @@ def _read_after_at(words: list[Part], end: Part) -> Part:
 
 def _find_surplus(words: list[Part], end: Part) -> Flaw:
     start = words[0].position
-    return Flaw(f'nothing more stands here; "{words[0].text}" is too much', start, end.position - start, "")
+    return Flaw(f'"{words[0].text}" is too much', start, end.position - start, "")
 
 
 # --- suggestions -----------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Plans which occurrences of a due schedule fire now, and which occurrence is next.
 
-    catchup false           fires those at most QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others
-    catchup true            fires all missed ones in order, up to catchup_limit; skips and counts the others
-    EventBridge Scheduler   fires those younger than MaximumEventAgeInSeconds
-    one-shots               fires them however late (EventBridge Scheduler's: as above)
+    catchup false           Fires occurrences up to QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late, and skips the others.
+    catchup true            Fires missed occurrences in order, up to catchup_limit. Skips and counts the others.
+    EventBridge Scheduler   Fires occurrences younger than MaximumEventAgeInSeconds.
+    one-shots               Always fires them, except EventBridge Scheduler's (as above).
 
 With jitter or a flexible window an occurrence waits up to `window_seconds`, and is late only after this time. The
 functions do not read a clock: `now` is the database's time.

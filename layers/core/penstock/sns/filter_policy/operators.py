@@ -3,8 +3,8 @@
     exact, anything-but        ["in" | "not", [values]]
     equals-ignore-case, …      ["ci" | "not-ci", [values in lower case], characters of the longest]
     exists: true               ["not", [null, ""]]
-    numeric                    ["range", low, low is in it, high, high is in it]
-    prefix, suffix, wildcard   ["like", pattern of LIKE]; anything-but: ["unlike", [patterns]]
+    numeric                    ["range", low, includes low, high, includes high]
+    prefix, suffix, wildcard   ["like", LIKE pattern]; anything-but: ["unlike", [patterns]]
     cidr                       ["cidr", network]
 
 Sources: SNS Developer Guide, "String value matching", "Numeric value matching", "Key matching", "Filter policy
