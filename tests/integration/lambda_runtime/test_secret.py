@@ -232,7 +232,7 @@ def test_credentials_that_are_not_in_the_environment(
     found: list[Credentials | None] = [Credentials(KEY_ID, SECRET, TOKEN), None]
     monkeypatch.setattr(botocore.session.Session, "get_credentials", lambda _: found.pop(0))
     assert fetch_secret(NAME, variables)
-    with pytest.raises(SecretError, match="no credentials"):
+    with pytest.raises(SecretError, match="no AWS credentials"):
         fetch_secret(NAME, variables)
 
 

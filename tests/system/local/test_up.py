@@ -72,10 +72,10 @@ def test_the_lines_that_are_shown_work_with_a_key_made_as_they_say(
         assert eval(boto3_line, {"boto3": boto3})["QueueUrl"] == url
         done = subprocess.run(awscli_line, shell=True, capture_output=True, text=True, check=False)
         assert (done.returncode, url in done.stdout) == (0, True), done.stderr
-        assert "made in a region other" not in up.log()
+        assert "created outside QUEUE_REGION" not in up.log()
         elsewhere = boto3.client("sqs", endpoint_url=up.address, region_name="eu-central-1")
         elsewhere.create_queue(QueueName="hello")
-        wait_until(lambda: "a queue was made in a region other than QUEUE_REGION" in up.log())
+        wait_until(lambda: "a queue was created outside QUEUE_REGION" in up.log())
 
 
 def test_says_at_each_start_that_strangers_are_let_in(database: Database) -> None:

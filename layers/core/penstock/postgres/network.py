@@ -2,8 +2,8 @@
 
     a host does not respond     Connecting takes at most CONNECT_SECONDS for each address.
     a host has vanished         TCP gives up on unacknowledged data after 4 s, and on silence after 7 s.
-    a server hangs              Each call has a deadline (`call_deadline`, `pg8000_connection`). After it, the connection
-                                is closed, and the call may have taken effect.
+    a server hangs              Each call has a deadline (`call_deadline`, `pg8000_connection`). A late call closes the
+                                connection, and may have taken effect.
 
 Sources: PostgreSQL documentation, "Parameter Key Words" of libpq; RFC 5482 for the user timeout.
 """
