@@ -25,10 +25,7 @@ def build_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the statement and arguments of one effect that is not merged. Arrays are lists."""
     if isinstance(effect, BatchCall):
-        return effect.statement, [
-            *transpose(effect.entries, effect.statement.width),
-            *effect.options,
-        ]
+        return effect.statement, [*transpose(effect.entries, effect.statement.width), *effect.options]
     if isinstance(effect, Transact):
         return effect.statement, [
             *build_transaction_columns(effect.handles, effect.messages),

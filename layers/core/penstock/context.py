@@ -155,10 +155,7 @@ class Context:
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
         """Returns the QueueUrl of a queue. Account and region default to the request's."""
         path = queue_url.build_path(
-            region or self.region,
-            account_id or self.account_id,
-            name,
-            self.environment.settings.queue_region,
+            region or self.region, account_id or self.account_id, name, self.environment.settings.queue_region
         )
         return f"{self.base_url}{path}"
 

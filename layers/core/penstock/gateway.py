@@ -30,11 +30,7 @@ from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
 from penstock.aws.queue_url import is_queue_path
-from penstock.scheduler.errors import (
-    UnknownOperationException,
-    ValidationException,
-    rest_type,
-)
+from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns import link_page
 from penstock.sns.errors import ValidationError
 

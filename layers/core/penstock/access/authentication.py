@@ -33,12 +33,7 @@ from penstock.errors import (
 )
 from penstock.http import HttpRequest
 from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements.access import (
-    FIND_ACCESS_KEY,
-    FIND_BEARER_KEY,
-    AccessKeyRow,
-    BearerKeyRow,
-)
+from penstock.postgres.statements.access import FIND_ACCESS_KEY, FIND_BEARER_KEY, AccessKeyRow, BearerKeyRow
 from penstock.settings import Settings
 
 from . import sigv4

@@ -17,12 +17,7 @@ from penstock.effects import BatchCall, Operation
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
 from penstock.postgres.statement import BatchStatement
-from penstock.postgres.statements.access import (
-    READ_POLICIES,
-    READ_TOPIC_POLICIES,
-    PolicyRow,
-    ResourceEntry,
-)
+from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES, PolicyRow, ResourceEntry
 
 from . import request_rate
 from .denial import Policies, build_action_name, make_denial
@@ -185,12 +180,7 @@ def authorize_each(
 
 
 def check_policies(
-    service: str,
-    action: str,
-    arn: str,
-    row: PolicyRow,
-    context: RequestContext,
-    acting: ActingService | None,
+    service: str, action: str, arn: str, row: PolicyRow, context: RequestContext, acting: ActingService | None
 ) -> None:
     """Raises AccessDenied unless the policies of the caller and of the resource in `row` allow the action."""
     rules = RULES[service]

@@ -83,8 +83,7 @@ class DeliveryStore:
         self._hand_over()
         lease = uuid4()
         rows = self._calls.call(
-            CLAIM_DELIVERIES,
-            (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host),
+            CLAIM_DELIVERIES, (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_host)
         )
         return [Claimed(read_delivery(row), lease, self._read_trace(row.trace)) for row in rows]
 

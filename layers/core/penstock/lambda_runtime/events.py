@@ -153,11 +153,7 @@ def _encode_text(text: str) -> bytes:
 def answer(event: Event, response: HttpResponse) -> Answer:
     """Returns the response in the form that the event's source expects. All bodies of Penstock are text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    result: Answer = {
-        "statusCode": response.status,
-        "body": response.body.decode(),
-        "isBase64Encoded": False,
-    }
+    result: Answer = {"statusCode": response.status, "body": response.body.decode(), "isBase64Encoded": False}
     if "elb" in (event.get("requestContext") or {}) and "multiValueHeaders" in event:
         result["multiValueHeaders"] = {name: [value] for name, value in headers}
     else:

@@ -38,10 +38,7 @@ class PollingWorker(Protocol):
     LONGEST_RUN_SECONDS: float
 
     def run_once(
-        self,
-        settings: Settings,
-        connection: "Connection[Row]",
-        longest_run_seconds: float = ...,
+        self, settings: Settings, connection: "Connection[Row]", longest_run_seconds: float = ...
     ) -> Counts: ...
 
     def poll_seconds(self, settings: Settings) -> float | None: ...

@@ -106,13 +106,7 @@ def describe_queue(name: str, verdict: Verdict) -> Concern:
         level = "bad"
     text = verdict.cause_text or "More messages arrive than are deleted."
     return Concern(
-        verdict.kind.value,
-        level,
-        name,
-        to_utc(verdict.since),
-        verdict.since_or_before,
-        verdict.backlog,
-        text,
+        verdict.kind.value, level, name, to_utc(verdict.since), verdict.since_or_before, verdict.backlog, text
     )
 
 

@@ -76,10 +76,7 @@ def find_span_before(now: datetime, length: timedelta) -> tuple[datetime, dateti
 
 
 def compute_verdicts(
-    facts: Iterable[VerdictFactsRow],
-    rows: Iterable[MinuteRow],
-    in_flight_limit: int,
-    target_lag_seconds: int,
+    facts: Iterable[VerdictFactsRow], rows: Iterable[MinuteRow], in_flight_limit: int, target_lag_seconds: int
 ) -> dict[str, Verdict]:
     """Returns the verdicts on these queues by ARN."""
     return dict(compute_each_verdict(facts, group_by_queue(rows), in_flight_limit, target_lag_seconds))

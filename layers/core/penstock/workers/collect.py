@@ -22,9 +22,7 @@ QUEUES_PER_PAGE = 100
 
 
 def run_once(
-    settings: Settings,
-    connection: "StatementExecutor",
-    report: Callable[[QueueCountsRow], None],
+    settings: Settings, connection: "StatementExecutor", report: Callable[[QueueCountsRow], None]
 ) -> Counts:
     """Does one bounded run and calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS

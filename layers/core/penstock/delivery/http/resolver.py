@@ -46,10 +46,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
     threading.Thread(
-        target=_resolve_in_thread,
-        args=(host, account_id, loop, answer),
-        daemon=True,
-        name=f"resolve {host}",
+        target=_resolve_in_thread, args=(host, account_id, loop, answer), daemon=True, name=f"resolve {host}"
     ).start()
     return await answer
 

@@ -12,13 +12,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Final
 
-from aiosmtplib import (
-    SMTP,
-    SMTPDataError,
-    SMTPException,
-    SMTPRecipientRefused,
-    SMTPSenderRefused,
-)
+from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientRefused, SMTPSenderRefused
 
 from penstock.delivery.carrier import ATTEMPT_SECONDS
 from penstock.delivery.delivery import Delivery

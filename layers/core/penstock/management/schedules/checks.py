@@ -19,14 +19,7 @@ from penstock.scheduler.rows import Period, StoredSchedule
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
 
-from .types import (
-    NAME,
-    NewSchedule,
-    NewTarget,
-    PreviewRequest,
-    SchedulePatch,
-    to_attributes,
-)
+from .types import NAME, NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
 # Columns whose name differs in the API.

@@ -50,12 +50,7 @@ def build_cron(number: int, unit: str) -> str:
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
     step = "*" if number == 1 else f"*/{number}"
-    return {
-        "s": f"{step} * * * * *",
-        "m": f"{step} * * * *",
-        "h": f"0 {step} * * *",
-        "d": "0 0 * * *",
-    }[unit]
+    return {"s": f"{step} * * * * *", "m": f"{step} * * * *", "h": f"0 {step} * * *", "d": "0 0 * * *"}[unit]
 
 
 def _explain_indivisible(unit: str) -> str:

@@ -12,11 +12,7 @@ import msgspec
 
 from penstock.access.audit.acts import Act, audited
 from penstock.access.quotas import check_quota
-from penstock.aws.sns_arn import (
-    PLATFORMS,
-    is_application_name,
-    parse_application_arn,
-)
+from penstock.aws.sns_arn import PLATFORMS, is_application_name, parse_application_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation

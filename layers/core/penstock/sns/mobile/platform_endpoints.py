@@ -28,11 +28,7 @@ from penstock.sns import types as sns
 from penstock.sns.publishing.targets import read_application_arn, read_endpoint_arn
 from penstock.sqs.validation import encode_text
 
-from .platform_applications import (
-    PAGE,
-    describe_application,
-    make_application_error,
-)
+from .platform_applications import PAGE, describe_application, make_application_error
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
 MOST_USER_DATA_BYTES = 2_048

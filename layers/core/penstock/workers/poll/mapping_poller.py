@@ -234,11 +234,7 @@ class MappingPoller:
         mapping = self.mapping
         try:
             body = await self._invoker.invoke(
-                mapping.function_arn,
-                mapping.account_id,
-                mapping.region,
-                payload,
-                seconds,
+                mapping.function_arn, mapping.account_id, mapping.region, payload, seconds
             )
             failed: frozenset[str] = frozenset()
             if mapping.reports_items:

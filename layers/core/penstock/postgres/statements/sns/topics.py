@@ -91,10 +91,7 @@ class PublishedRow(NamedTuple):
 
 
 PUBLISH_MESSAGES = BatchStatement(
-    "queue.publish_messages",
-    ("jsonb[]", "text", "text"),
-    PublishedRow,
-    entry=PublishEntry,
+    "queue.publish_messages", ("jsonb[]", "text", "text"), PublishedRow, entry=PublishEntry
 )
 
 
