@@ -167,19 +167,14 @@ def decode(
 
     def read() -> DecodedRequest:
         decoded = (_decode_peek if is_peek(http.path, environment) else decode_members)(http, environment)
-        if action is not None and (decoded.action.name != action or decoded.action.service != service):
-            raise (
-                UnknownOperationException
-                if decoded.action.route
-                else InvalidAction.named(decoded.action.name)
-            )
+        found = decoded.action
+        if action is not None and (found.name != action or found.service != service):
+            raise UnknownOperationException if found.route else InvalidAction.named(found.name)
         return decoded
 
     try:
-        if (
-            http.method == "GET"
-            and (page := _read_followed_link(http, environment, request_id, read)) is not None
-        ):
+        page = _read_followed_link(http, environment, request_id, read) if http.method == "GET" else None
+        if page is not None:
             return page
         environment.hosts.check(http.headers, http.host_checked)
         guard = None if access is None else access.check(http)

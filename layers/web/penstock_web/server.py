@@ -142,9 +142,7 @@ async def run(
     ):
         application = Application(environment, resources)
         http_server = HttpServer(
-            with_tracing(application, tracing),
-            application.aws_application,
-            write_backpressure,
+            with_tracing(application, tracing), application.aws_application, write_backpressure
         )
         with StopSignals() as signals:
             await http_server.start(listener)
@@ -274,12 +272,8 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Yields the objects that all requests share, while background tasks and workers run. Closes everything at the
-    end.
-    """
-    watcher = (
-        uuid4()
-    )  # The process's id in the database. Long polls and connections of the process share this id.
+    """Yields the objects that all requests share, while background tasks and workers run. Closes them at the end."""
+    watcher = uuid4()  # the process's id in the database, for long polls and connections
     pool = make_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)

@@ -21,53 +21,53 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+Host = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        metavar="PORT",
+        parser=whole_number(0, 65535),
+        help="port to listen on (default 9324, or the port of QUEUE_ADDRESS); 0: any free port",
+    ),
+]
+DataDir = Annotated[Path | None, typer.Option(metavar="DIR", parser=Path, help="folder of the database")]
+Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="use a new database, and remove it at the end")]
+Workers = Annotated[
+    int,
+    typer.Option(
+        metavar="N", parser=whole_number(1, 1000), show_default=False, help="service processes (default 1)"
+    ),
+]
+NoMigrate = Annotated[bool, typer.Option("--no-migrate", help="do not migrate the database of DATABASE_URL")]
+NoPooler = Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")]
+ManifestFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before the service is ready"
+    ),
+]
+FirstKey = Annotated[
+    bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")
+]
+
 
 @app.command("up", help="start the service, and a database if DATABASE_URL is not set")
 def up(  # noqa: PLR0913, PLR0917 - options of the command
-    host: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PORT",
-            parser=whole_number(0, 65535),
-            help="port to listen on (default 9324, or the port of QUEUE_ADDRESS); 0: any free port",
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=Path, help="folder of the database")
-    ] = None,
-    ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="use a new database, and remove it at the end")
-    ] = False,
-    workers: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            parser=whole_number(1, 1000),
-            show_default=False,
-            help="service processes (default 1)",
-        ),
-    ] = 1,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    ephemeral: Ephemeral = False,
+    workers: Workers = 1,
     database: DatabaseAddress = None,
-    no_migrate: Annotated[
-        bool, typer.Option("--no-migrate", help="do not migrate the database of DATABASE_URL")
-    ] = False,
-    no_pooler: Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")] = False,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before the service is ready"
-        ),
-    ] = None,
-    first_key: Annotated[
-        bool,
-        typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4"),
-    ] = False,
+    no_migrate: NoMigrate = False,
+    no_pooler: NoPooler = False,
+    file: ManifestFile = None,
+    first_key: FirstKey = False,
 ) -> int:
     if ephemeral and data_dir is not None:
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
@@ -93,10 +93,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     from .key_ring import make_first_key
 
     return run(
-        settings,
-        options,
-        make_first_key if first_key else None,
-        None if file is None else _applying(file),
+        settings, options, make_first_key if first_key else None, None if file is None else _applying(file)
     )
 
 

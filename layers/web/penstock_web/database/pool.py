@@ -156,13 +156,16 @@ class Pool:
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
         """Counts the calls that got no connection in time."""
-        self._pool: AsyncConnectionPool[LimitedAsyncConnection] = AsyncConnectionPool(
+        self._pool = self._make_pool()
+
+    def _make_pool(self) -> AsyncConnectionPool[LimitedAsyncConnection]:
+        return AsyncConnectionPool(
             connection_class=LimitedAsyncConnection,
-            kwargs=connection_options(url),
+            kwargs=connection_options(self._url),
             configure=self._configure,
-            min_size=min(MIN_CONNECTIONS, max_connections),
-            max_size=max_connections,
-            timeout=timeout_seconds,
+            min_size=min(MIN_CONNECTIONS, self._max_pooled),
+            max_size=self._max_pooled,
+            timeout=self._timeout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
             reconnect_failed=self._ask_for_connections,
             open=False,

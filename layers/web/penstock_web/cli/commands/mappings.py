@@ -17,6 +17,33 @@ from .values import json_object, whole_number
 app = typer.Typer(name="mappings", help="manage mappings, which let queues trigger functions")
 
 MappingId = Annotated[str, typer.Argument(metavar="ID", help="id from `mappings list`")]
+Queue = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)
+]
+Function = Annotated[str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")]
+BatchSize = Annotated[
+    int,
+    typer.Option(metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch"),
+]
+Window = Annotated[
+    int, typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to gather a batch")
+]
+MaxConcurrency = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=whole_number(2, 1_000),
+        help="maximum number of concurrent invocations (default: 5)",
+    ),
+]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="JSON", help='such as \'{"body": {"kind": ["order"]}}\'; repeatable'),
+]
+ReportFailures = Annotated[
+    bool, typer.Option("--report-failures", help="the function's answer names the failed messages")
+]
+Disabled = Annotated[bool, typer.Option("--disabled", help="trigger nothing until the mapping is enabled")]
 COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 
@@ -44,42 +71,14 @@ def show(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> N
 
 @app.command("put", help="let a queue trigger a function or a URL, or change the mapping")
 def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
-    queue: Annotated[
-        str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)
-    ],
-    function: Annotated[
-        str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")
-    ],
-    batch_size: Annotated[
-        int,
-        typer.Option(
-            metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch"
-        ),
-    ] = 10,
-    window: Annotated[
-        int,
-        typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to gather a batch"),
-    ] = 0,
-    max_concurrency: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole_number(2, 1_000),
-            help="maximum number of concurrent invocations (default: 5)",
-        ),
-    ] = None,
-    filter_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter", metavar="JSON", help='such as \'{"body": {"kind": ["order"]}}\'; repeatable'
-        ),
-    ] = None,
-    report_failures: Annotated[
-        bool, typer.Option("--report-failures", help="the function's answer names the failed messages")
-    ] = False,
-    disabled: Annotated[
-        bool, typer.Option("--disabled", help="trigger nothing until the mapping is enabled")
-    ] = False,
+    queue: Queue,
+    function: Function,
+    batch_size: BatchSize = 10,
+    window: Window = 0,
+    max_concurrency: MaxConcurrency = None,
+    filter_: Filters = None,
+    report_failures: ReportFailures = False,
+    disabled: Disabled = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
