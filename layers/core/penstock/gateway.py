@@ -335,7 +335,7 @@ def is_peek(path: str, environment: Environment) -> bool:
 
 
 def _decode_peek(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    """Decodes a GET with parameters, or an SDK's ReceiveMessage, of which only the QueueUrl counts."""
+    """Decodes a GET with parameters, or an SDK's ReceiveMessage. Only the QueueUrl counts."""
     protocol = detect_protocol(http.headers, http.path)
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")

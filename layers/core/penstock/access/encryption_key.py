@@ -39,7 +39,7 @@ class KeysAtRest(NamedTuple):
 def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     """Decrypts the keys of the database, a few hundred per millisecond. Changes no data.
 
-    Raises SettingError for a malformed encryption key, and AwsError if the database does not answer.
+    Raises SettingError for a malformed encryption key, and AwsError if the database does not respond.
     """
     cipher = SecretCipher(encryption_key)
     (stored,) = database.call(ENCRYPTION_KEY, (None, False))

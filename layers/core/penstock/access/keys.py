@@ -17,7 +17,7 @@ is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
 
 
 def make_key_id(prefix: str) -> str:
-    """Returns the prefix and 16 random characters (80 bits). The length, 20 characters, is that of AWS's key ids."""
+    """Returns the prefix and 16 random characters (80 bits). AWS's key ids also have 20 characters."""
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 

@@ -23,7 +23,7 @@ from penstock.errors import AccessDenied
 from .policy.requests import Principal
 
 LONGEST_TASK_HANDLE = 1_024
-# The resource for a user's policy if a request names no resource.
+# The resource for a user's policy if the request has no resource.
 ANY = "*"
 NO_TOKENS = (
     "This service has no roles and gives no session tokens: it knows the access keys of `penstock keys`. If AWS itself "

@@ -23,16 +23,16 @@ GATEWAY_DELAYS: Final = tuple(
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
 MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
-"""A `status`: no request was sent, and no attempt was used up."""
+"""The value of `status` if no request was sent, and no attempt was used up."""
 
 ANSWERS: Final = 1
-"""A `health`: the endpoint responds."""
+"""The value of `health` for an endpoint that responds."""
 BOUNCED: Final = 2
-"""A `health`: the mail server responds, and permanently refuses the recipient."""
+"""The value of `health` if the mail server responds, and permanently refuses the recipient."""
 FAILS: Final = -1
-"""A `health`: the endpoint fails."""
+"""The value of `health` for an endpoint that fails."""
 SHOWS_NOTHING: Final = 0
-"""A `health`: the attempt does not show the endpoint's state."""
+"""The value of `health` if the attempt does not show the endpoint's state."""
 
 
 class Outcome(NamedTuple):

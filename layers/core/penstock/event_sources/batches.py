@@ -89,7 +89,7 @@ def read_mapping(row: JsonObject) -> StoredMapping:
 
 
 def make_context(mapping: StoredMapping, environment: Environment) -> Context:
-    """Returns the context of a mapping's receives and deletes, like that of a request from the mapping's account."""
+    """Returns the context of a mapping's receives and deletes, as for a request from the mapping's account."""
     http = HttpRequest("POST", "/", b"", {}, b"")
     return Context(mapping.account_id, mapping.region, environment.request_ids(), environment, http)
 

@@ -7,11 +7,11 @@
     function URL, invocation     contains the body as an escaped string
     Application Load Balancer    1 MB of the same                              The message stays in the queue.
 
-Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for request
-and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
+Sources: "Lambda quotas" (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html: 6 MB each for
+request and response, synchronous), "Use Lambda functions as targets of an Application Load Balancer"
 (https://docs.aws.amazon.com/elasticloadbalancing/latest/application/lambda-functions.html: 1 MB for the body of a
-request, and for the JSON of a response). A MB counts as 10^6 bytes here, so an answer is short enough even if AWS means
-2^20 bytes.
+request, and for the JSON of a response). A MB counts as 10^6 bytes here, so a response is short enough even if AWS
+means 2^20 bytes.
 """
 
 import json

@@ -50,7 +50,7 @@ class EventSubscription(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class MadeBinding(NamedTuple):
-    """The id of a binding, and the binding if the caller may read it, since the binding may be older."""
+    """The id of a new or existing binding. `shown` is None if the caller cannot read the binding."""
 
     id: int
     shown: EventSubscription | None

@@ -110,7 +110,7 @@ def right_of(operation: Callable[..., object], *further: Callable[..., object]) 
 def show(reading: Operation[T]) -> Operation[T | None]:
     """Returns the result of an operation that reads, or None for a caller without its permission.
 
-    An operation that changes a resource shows the resource only to a caller who may read it.
+    An operation that changes a resource shows the resource only to callers who can read it.
     """
     try:
         return (yield from reading)

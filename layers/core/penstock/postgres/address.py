@@ -30,7 +30,8 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 def parse_address(text: str) -> dict[str, str]:
     """Returns an address's parameters by libpq's names. Several hosts and ports are separated by commas.
 
-    Raises SettingError for a parameter that pg8000 lacks, because a connection without it could be less safe.
+    Raises SettingError for a parameter that pg8000 does not support, because a connection without it could be less
+    safe.
     """
     is_url = text.startswith(("postgresql://", "postgres://"))
     parameters = parse_url(text) if is_url else parse_pairs(text)

@@ -24,7 +24,7 @@ class UnreachableError(MigrationError):
 
 
 class MissingRightsError(MigrationError):
-    """The role lacks a permission. The text is PostgreSQL's error and a remedy."""
+    """The role does not have a permission. The text is PostgreSQL's error and a remedy."""
 
 
 def migrate_or_explain(dsn: str, role: str | None = None, directory: Path | None = None) -> Applied:

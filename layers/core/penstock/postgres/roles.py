@@ -18,9 +18,9 @@ Connection = psycopg.Connection[Row]
 
 ROLES: Final = ("penstock_api", "penstock_app", "penstock_metrics", "penstock_owner", "penstock_reader")
 
-# The commands, in order, that the migrating role lacks. To create functions of penstock_owner, the role must inherit
-# its privileges and be able to SET ROLE to it. Superusers can do both. Before version 16 the member role decides
-# whether it inherits.
+# The commands, in order, that the migrating role still needs. To create functions of penstock_owner, the role must
+# inherit its privileges and be able to SET ROLE to it. Superusers can do both. Before version 16 the member role
+# decides whether it inherits.
 _MISSING: Final = """
 with migrating as (
     select m.rolname, m.rolinherit, to_regrole('penstock_owner') as owner,

@@ -26,7 +26,7 @@ select pg_is_in_recovery() or exists (
     where l.locktype = 'advisory' and l.objsubid = 1 and l.granted
         and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
         and l.classid::bigint << 32 | l.objid::bigint = $1::bigint)"""
-"""Returns whether a session of this database holds the lock. Each database has separate keys of advisory locks.
+"""Returns whether a session of this database has locked the key. Each database has separate keys of advisory locks.
 
 A standby counts as true. It accepts no messages, so messages cannot be divided between two databases, and later calls
 detect that it accepts no writes.

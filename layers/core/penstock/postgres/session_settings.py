@@ -1,12 +1,12 @@
 """The settings that the service's sessions need, and how a session gets them.
 
 PINNED_SETTINGS decide how texts and times are read and whether calls see each other's rows. Every connection of
-Penstock has these values, whatever the role, the database, the server or libpq's environment say:
+Penstock has these values; the role, the database, the server and libpq's environment cannot change them:
 
-    without a pooler the connection sets them when it is opened, in one call (`apply_settings_query`) through
-    PgBouncer the connection sets the settings that PgBouncer keeps for each client (TRACKED); the role has the others
-    in this database, by `penstock migrate`. A connection that finds another value is
-                         refused (`SessionState.problem`)
+    without a pooler     The connection sets them when it is opened, in one call (`apply_settings_query`).
+    through PgBouncer    The connection sets those that PgBouncer keeps for each client (TRACKED). The role has the
+                         others in this database, from `penstock migrate`. A connection with another value is refused
+                         (`SessionState.problem`).
 
 SESSION_SETTINGS make calls fast and release locks. An operator's values for the role, the database or the connection
 stay unchanged:

@@ -39,7 +39,7 @@ class Meaning(Enum):
     CONNECTION_LOST = auto()
     """The connection broke during the call. The call may have taken effect."""
     UNAVAILABLE = auto()
-    """The server lacks resources, or cancelled the call."""
+    """The server has too few resources, or cancelled the call."""
     LOGIN_REFUSED = auto()
     """The server refused the user, for example during a change of the password."""
     STALE_STATEMENT = auto()

@@ -89,10 +89,8 @@ def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:
-    """Returns a filter that matches only this group's messages.
-
-    Returns None if the messages lack the grouping feature.
-    """
+    """Returns a filter that matches only this group's messages, or None if the messages do not have the grouping
+    feature."""
     by = grouping.by
     lacks_source = "source" in by and row.group_source_arn is None
     if lacks_source or ("attribute" in by and row.group_attribute is None):

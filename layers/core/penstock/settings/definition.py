@@ -1,9 +1,8 @@
-"""Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and whether it is
-secret.
+"""Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and secrecy.
 
-From these declarations `make generate` writes docs/reference/settings.md, the schema of the Helm chart, Terraform's
+From these declarations `make generate` writes docs/reference/settings.md, the Helm chart's schema, Terraform's
 `settings` and the variables of compose.yaml. The specification determines names and defaults. A name contains the
-setting's unit, unless the specification's name has no unit.
+setting's unit, unless the specification's name has none.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ EVERYWHERE: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 class Settings:
     """The values of all settings. The values do not change; `replace` returns a changed copy.
 
-    A `Subject` is the subject of the settings below it.
+    A `Subject` is the subject of the settings that follow it.
     """
 
     # fmt: off

@@ -23,7 +23,7 @@ _TABLE: Final = ("| Variable | Default | Unit | What it controls |", "| --- | --
 
 
 def render_page(subjects: Mapping[str, Iterable[Setting[Value]]]) -> str:
-    """Returns the text of the page: for each subject a heading, and a table with one row for each setting."""
+    """Returns the text of the page: a heading for each subject, and a table with one row for each setting."""
     lines = [*_HEAD]
     for title, settings in subjects.items():
         lines += ("", f"## {title}", "", *_TABLE, *map(_render_row, settings))

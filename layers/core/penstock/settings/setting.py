@@ -21,7 +21,7 @@ class SettingError(ValueError):
 
 
 class Subject(Struct, frozen=True):
-    """What the settings below it in the class Settings are about: a heading of their page."""
+    """The subject of the settings that follow it in the class Settings. It is a heading of the settings page."""
 
     title: str
 

@@ -95,7 +95,7 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
             yield Received(receive.queue.arn, messages)
             return messages
         if header.error not in ("OverLimit", "ResponseTooLarge"):
-            yield Wake(receive.queue.arn, ALL_WAITERS)  # other receives also learn that the queue is deleted
+            yield Wake(receive.queue.arn, ALL_WAITERS)  # other receives also detect that the queue is deleted
             raise make_sql_error(header.error, receive.attempt_id)
         if deadline is None:
             deadline = began + _count_seconds_to_try(receive, header)

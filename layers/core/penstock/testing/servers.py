@@ -5,9 +5,9 @@
                                                           /log       the server's output
 
 The process that starts the server listens on the socket first, passes it to the server, and connects like every other
-process. New connections wait in the socket's queue until the server answers. The kernel closes the connection of a
-killed process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting from
-the environment.
+process. New connections wait in the socket's queue until the server accepts them. The kernel closes the connection of
+a killed process, and the server ends with its last user. The server runs a separate PostgreSQL and reads no setting
+from the environment.
 """
 
 from __future__ import annotations

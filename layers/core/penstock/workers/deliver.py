@@ -45,7 +45,7 @@ LONGEST_RUN_SECONDS = 20.0
 LOGGED_BYTES: Final = 256
 """The limit for a response's body if WEBHOOK_LOG_ANSWERS is on."""
 KEPT_BYTES: Final = 1
-"""The limit for Lambda's response, of which the worker reads only the headers. The value 0 would keep no headers."""
+"""The limit for Lambda's response. The worker reads only the headers, but the value 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
 """The most concurrent requests of one process to one host and port, for one account."""
 

@@ -50,7 +50,7 @@ class Principals(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of Action or Resource. `is_negated`: of NotAction or NotResource."""
+    """The patterns of Action or Resource. With `is_negated` they belong to NotAction or NotResource."""
 
     patterns: tuple[Pattern, ...]
     is_negated: bool

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 Unsupported = Any
-"""A member of AWS's model that Penstock refuses, whatever the value."""
+"""A member of AWS's model that Penstock refuses with any value."""
 
 
 class Request(msgspec.Struct, rename="pascal", gc=False):

@@ -1,4 +1,4 @@
-"""Reads the shape of a request or result type once from the annotations, for the codecs that msgspec lacks.
+"""Reads the shape of a request or result type once from its annotations, for codecs that msgspec does not have.
 
     Scalar      A text, number or boolean; `object` is a document that is not decoded further.
     List, Map   A collection of one shape, with its names in Query and XML.

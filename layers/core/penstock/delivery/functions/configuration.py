@@ -38,8 +38,9 @@ class _Configuration(msgspec.Struct, rename="pascal"):
 def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     """Returns whether the function is missing, and its timeout, from Lambda's endpoint at this address.
 
-    A function is missing if the endpoint responds with ResourceNotFoundException. Returns UNKNOWN if an emulator lacks
-    this action, the role lacks `lambda:GetFunctionConfiguration`, or the endpoint does not respond.
+    A function is missing if the endpoint responds with ResourceNotFoundException. Returns UNKNOWN if an emulator does
+    not support this action, the role does not allow `lambda:GetFunctionConfiguration`, or the endpoint does not
+    respond.
     """
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)

@@ -30,7 +30,7 @@ class ResolverBusyError(OSError):
 
 
 async def resolve(host: str, account_id: str) -> list[Address]:
-    """Returns all addresses of a name, in the order in which the caller should try them.
+    """Returns all addresses of a name, in the order in which to try them.
 
     `account_id` is the owner of the delivery. Raises OSError (socket.gaierror), ResolverBusyError.
     """

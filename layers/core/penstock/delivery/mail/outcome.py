@@ -8,7 +8,7 @@
     no reply to DATA   The mail is retried after ten minutes, up to the fifth attempt. The server may have it already.
 
 Sources: "Amazon SNS message delivery retries" (SNS Developer Guide), customer managed endpoints; RFC 5321, 4.2.1 and
-4.5.3.2.6 (a lost answer to DATA makes copies); RFC 3463 (the subject of an enhanced status code).
+4.5.3.2.6 (a lost reply to DATA causes duplicates); RFC 3463 (the subject of an enhanced status code).
 """
 
 import re

@@ -84,7 +84,7 @@ def send_written(name: str, request: SendMessageRequest, _copied: str, context: 
 def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
-    A message can be too long for the queue or lack a deduplication id, or the queue may not exist.
+    For example, a message is too long for the queue or has no deduplication id, or the queue does not exist.
     """
     rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:

@@ -51,7 +51,7 @@ class SearchAnswer(msgspec.Struct):
 
 class GroupKey(msgspec.Struct, omit_defaults=True):
     """The common features of a group's messages. A feature is null if the request did not ask for it or the
-    messages lack it."""
+    messages do not have it."""
 
     source_queue: str | msgspec.UnsetType | None = msgspec.UNSET
     receive_count: int | msgspec.UnsetType = msgspec.UNSET

@@ -67,7 +67,7 @@ SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many 
 
 
 class WrittenSchedule(NamedTuple):
-    """A schedule, and whether the request created it. `schedule` is None if the caller may not read it."""
+    """A schedule, and whether the request created it. `schedule` is None if the caller cannot read it."""
 
     schedule: ShownSchedule | None
     created: bool

@@ -37,8 +37,8 @@ RETRY_SECONDS: Final = 5.0
 MOST_INVOCATIONS: Final = 200
 """The most concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
-"""The memory of an invocation: messages and their event with 6 MB each, of which some exists twice, and a response
-of 6 MB."""
+"""The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6
+MB."""
 
 _log = logging.getLogger(__name__)
 
