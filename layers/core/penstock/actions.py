@@ -68,7 +68,6 @@ if TYPE_CHECKING:  # mypy checks that a row's functions exist and accept the row
     import penstock.sns.sms.settings
     import penstock.sns.subscriptions
     import penstock.sns.topics
-    import penstock.sqs.dead_letter_sources
     import penstock.sqs.delete
     import penstock.sqs.peek
     import penstock.sqs.permissions
@@ -188,7 +187,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("sqs", "RemovePermission", sqs.RemovePermissionRequest, None, penstock.sqs.permissions.remove_permission,
            resources.use_queue),
     Action("sqs", "ListDeadLetterSourceQueues", sqs.ListDeadLetterSourceQueuesRequest,
-           sqs.ListDeadLetterSourceQueuesResult, penstock.sqs.dead_letter_sources.list_dead_letter_source_queues,
+           sqs.ListDeadLetterSourceQueuesResult, penstock.sqs.queues.list_dead_letter_source_queues,
            resources.use_queue),
     Action("sqs", "StartMessageMoveTask", sqs.StartMessageMoveTaskRequest, sqs.StartMessageMoveTaskResult,
            penstock.moves.actions.start_message_move_task, resources.use_source_and_destination),

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.lambda_runtime.metrics import Metrics, Value
-from penstock.lambda_runtime.usage import QueueUsage
+from penstock.lambda_runtime.metrics import Metrics, QueueUsage, Value
 from penstock.postgres.statements.installation import QueueCountsRow
 from penstock.settings import Settings
 from penstock.workers import collect

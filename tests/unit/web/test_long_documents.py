@@ -22,7 +22,7 @@ from penstock.environment import Environment
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 from penstock.gateway import RejectedRequest
 from penstock.management.events import read_event
-from penstock.management.messages.reading import read_messages
+from penstock.management.messages.conversion import read_messages
 from penstock.management.schedules.types import read_patch, read_schedule, read_schedules
 from penstock.management.transactions import read_transaction
 from penstock.settings import Settings

@@ -9,13 +9,13 @@ from time import monotonic
 from typing import Final
 
 from penstock.observing.observer import NO_OBSERVER, Observer
-from penstock.observing.trace_context import CURRENT_TRACE, Tracer
+from penstock.observing.trace_context import CURRENT_TRACE, Span, TraceContext, Tracer, Value
 from penstock.settings import Settings
 
 from .carrier import ATTEMPT_SECONDS, Carrier
+from .delivery import EVENT, Delivery
 from .outcome import Claimed, Finished, Outcome
 from .store import DeliveryStore
-from .traces import begin_span, end_span
 
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits if a delivery is due within this time. Otherwise the run ends."""
@@ -171,3 +171,28 @@ class DeliveryRun:
             await asyncio.wait(self._under_way)
         if self._unwritten:
             await asyncio.to_thread(self._settle_and_claim, 0)
+
+
+def begin_span(
+    tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
+) -> Span | None:
+    """Begins an attempt's span. The span omits the endpoint's path and query, which can contain secrets."""
+    attributes: dict[str, Value] = {
+        "http.request.method": "POST",
+        "http.request.resend_count": delivery.attempts,
+        "messaging.system": "penstock" if delivery.kind == EVENT else "aws.sns",
+        "messaging.message.id": str(delivery.message_id),
+        "messaging.destination.name": (delivery.topic_arn or "").rpartition(":")[2],
+    }
+    if server is not None:
+        attributes |= {"server.address": server[0], "server.port": server[1]}
+    return tracer.post(cause, "POST", attributes)
+
+
+def end_span(span: Span, outcome: Outcome) -> None:
+    """Ends the span with the outcome. In client spans every status from 400 on is an error."""
+    if outcome.status is None:
+        span.end("no_answer")
+        return
+    span.set("http.response.status_code", outcome.status)
+    span.end(str(outcome.status) if outcome.status >= 400 else None)

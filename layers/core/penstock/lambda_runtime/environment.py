@@ -14,7 +14,7 @@ from penstock.observing.telemetry import make_lambda_logger, trace_call
 from penstock.postgres.database import Database, import_driver
 from penstock.settings import SettingError, Settings
 
-from .metrics import Metrics
+from .metrics import Metrics, Usage
 from .waits import bound_waits
 
 if TYPE_CHECKING:
@@ -116,8 +116,6 @@ class ExecutionEnvironment:
         """Runs the operation. Also writes metrics of the request's queues if QUEUE_USAGE_METRICS is on."""
         if not self.settings.queue_usage_metrics:
             return self._run(operation)
-        from .usage import Usage  # noqa: PLC0415 - most functions do not need it
-
         usage = Usage()
         try:
             return self._run(operation, usage.count)

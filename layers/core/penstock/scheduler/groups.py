@@ -13,14 +13,14 @@ from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.schedule_groups import (
+from penstock.postgres.statements.schedules import (
+    DROP_SCHEDULE_ONCE,
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,
     READ_SCHEDULE_GROUP,
     TAG_SCHEDULE_GROUP,
     UNTAG_SCHEDULE_GROUP,
 )
-from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE
 
 from . import paging
 from . import types as scheduler

@@ -21,6 +21,7 @@ from penstock.postgres.statements.queues import (
     CREATE_QUEUE,
     DESCRIBE_QUEUE,
     DROP_QUEUE,
+    LIST_DEAD_LETTER_SOURCES,
     LIST_QUEUES,
     PURGE_MESSAGES,
     SET_QUEUE_ATTRIBUTES,
@@ -28,6 +29,7 @@ from penstock.postgres.statements.queues import (
 )
 
 from . import attributes, validation
+from .handles import check_queue
 from .sql_errors import make_sql_error
 from .types import (
     CreateQueueRequest,
@@ -37,6 +39,8 @@ from .types import (
     GetQueueAttributesResult,
     GetQueueUrlRequest,
     GetQueueUrlResult,
+    ListDeadLetterSourceQueuesRequest,
+    ListDeadLetterSourceQueuesResult,
     ListQueuesRequest,
     ListQueuesResult,
     PurgeQueueRequest,
@@ -276,3 +280,22 @@ def purge(arn: str, context: Context) -> Operation[int]:
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
     return row.purged
+
+
+def list_dead_letter_source_queues(
+    request: ListDeadLetterSourceQueuesRequest, context: Context
+) -> Operation[ListDeadLetterSourceQueuesResult]:
+    """Returns the URLs of the queues whose RedrivePolicy names this queue, in pages if the request sets a page
+    size."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_range("MaxResults", request.max_results)
+    yield from check_queue(arn)
+    limit = request.max_results or LONGEST_PAGE
+    rows = yield from Call(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
+    names = [row.name for row in rows[:limit]]
+    more = len(rows) > limit and request.max_results is not None
+    region, account_id = arn.split(":")[3:5]  # the sources have the same region and account
+    return ListDeadLetterSourceQueuesResult(
+        queue_urls=[context.queue_url(name, account_id, region) for name in names],
+        next_token=make_token(names[-1]) if more else None,
+    )

@@ -6,13 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from . import backlog, poison, stalls
-from .causes import find_cause_of_growth
+from .causes import describe_cause, find_cause_of_growth
 from .consumers import estimate_consumers
 from .drain import estimate_emptying, measure_flow
 from .rates import Rates, measure_rates
 from .series import MINUTE, Series, build_series
 from .types import Cause, Emptying, Facts, Kind, Minute, Verdict
-from .words import describe_cause
 
 TARGET_LAG_SECONDS: Final = 300
 IDLE_MINUTES: Final = 5

@@ -7,20 +7,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres.statements.schedule_groups import (
-    LIST_SCHEDULE_GROUPS,
-    PUT_SCHEDULE_GROUP,
-    READ_SCHEDULE_GROUP,
-    TAG_SCHEDULE_GROUP,
-    UNTAG_SCHEDULE_GROUP,
-)
 from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
     DROP_SCHEDULE_ONCE,
+    LIST_SCHEDULE_GROUPS,
     LIST_SCHEDULES,
     PUT_SCHEDULE,
+    PUT_SCHEDULE_GROUP,
     READ_SCHEDULE,
+    READ_SCHEDULE_GROUP,
     SYNC_SCHEDULES,
+    TAG_SCHEDULE_GROUP,
+    UNTAG_SCHEDULE_GROUP,
 )
 from tests.integration.sql.conftest import Connect
 from tests.support.schedules.rows import ACCOUNT, GROUP, HOURLY, REGION, Hour, call, now, put, read, value

@@ -5,18 +5,28 @@ headers  {"name": value}     <─► message attributes: text String, number Num
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from penstock import errors
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.json_text import decode_typed
-from penstock.documents.decoding import MAX_BLANK_RATIO
+from penstock.context import Context
+from penstock.documents.decoding import (
+    MAX_BLANK_RATIO,
+    MAX_MESSAGES,
+    check_length_of_one,
+    count_messages,
+    list_counter,
+    one_counter,
+)
+from penstock.effects import LONG_COMPUTATION_BYTES
+from penstock.limits.response_limit import CONTAINER_BYTES
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
-from .types import NewMessage
+from .types import NewMessage, StoredMessage
 
 _loads = msgspec.json.Decoder().decode
 _check_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -135,3 +145,48 @@ def read_group(system: str | None) -> str | None:
         return None
     values: Mapping[str, Any] = _loads(system)
     return values.get("MessageGroupId")
+
+
+StoredMessageT = TypeVar("StoredMessageT", bound=StoredMessage)
+
+
+def limit_page_bytes(context: Context) -> int:
+    """Returns how many bytes a page can have. The message that reaches this number is the last one on the page."""
+    limit = context.http.response_limit
+    return CONTAINER_BYTES if limit is None else limit.max_bytes
+
+
+def fit_page(page: list[StoredMessageT], context: Context) -> list[StoredMessageT]:
+    """Returns the messages that fit into the response. Raises ResponseTooLarge if the first message is too long."""
+    limit = context.http.response_limit
+    if limit is None:
+        return page
+    fitted = page[: limit.count_fitting([msgspec.json.encode(message).decode() for message in page])]
+    if page and not fitted:
+        raise errors.ResponseTooLarge.of(limit.way)
+    return fitted
+
+
+_one = msgspec.json.Decoder(NewMessage)
+_many = msgspec.json.Decoder(list[NewMessage])
+
+
+def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
+    """Decodes the messages of a request. Also returns whether the messages came as a list.
+
+    Raises InvalidParameterValue, RequestEntityTooLarge.
+    """
+    is_list = body.lstrip()[:1] == b"["
+    if not is_list:
+        check_length_of_one(body)
+    try:
+        # msgspec does not check raw parts. Decoding the text refuses invalid bytes in them.
+        text = body.decode()
+        if len(body) > LONG_COMPUTATION_BYTES:
+            count_messages(list_counter if is_list else one_counter, text)
+        messages = decode_typed(_many.decode, text) if is_list else [decode_typed(_one.decode, text)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.InvalidParameterValue(f"body: {error}") from error
+    if not 1 <= len(messages) <= MAX_MESSAGES:
+        raise errors.InvalidParameterValue(f"body: 1 to {MAX_MESSAGES} messages, not {len(messages)}")
+    return messages, is_list

@@ -11,7 +11,7 @@ from penstock.documents.queue_names import build_queue_arn, find_queue
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
-from penstock.management.messages.pages import fit_page, limit_page_bytes
+from penstock.management.messages.conversion import fit_page, limit_page_bytes
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE

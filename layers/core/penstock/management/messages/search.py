@@ -10,7 +10,7 @@ from penstock.documents import queue_names
 from penstock.documents.decoding import decode_document
 from penstock.documents.times import format_timestamp
 from penstock.effects import Operation
-from penstock.management.messages import pages
+from penstock.management.messages.conversion import fit_page, limit_page_bytes
 from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
 from penstock.search import failures as grouping
@@ -94,10 +94,10 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
     wanted = Search(
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )
-    found = yield from search_messages(wanted, pages.limit_page_bytes(context), context)
+    found = yield from search_messages(wanted, limit_page_bytes(context), context)
     yield from note_reading(wanted.arn, context)
     messages = [show_message(row) for row in found.rows]
-    fitted = pages.fit_page(messages, context)
+    fitted = fit_page(messages, context)
     following = found.next
     if len(fitted) < len(messages):
         following = format_place(found.rows[len(fitted) - 1])

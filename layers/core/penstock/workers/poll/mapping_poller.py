@@ -26,7 +26,6 @@ from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoke
 from penstock.event_sources.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
-from .back_off import BackOff
 from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
 from .invocation_slots import InvocationSlots
 from .service import PollService
@@ -284,3 +283,33 @@ class MappingPoller:
             self._last_result = result
             if not await self._report(result, None):
                 self._last_result = ""  # the next batch then stores its result even if it is the same
+
+
+FIRST_SECONDS: Final = 0.1
+MOST_SECONDS: Final = 30.0
+"""The longest pause. A target that does not respond gets two calls a minute."""
+FIRST_THROTTLED_SECONDS: Final = 1.0
+
+
+class BackOff:
+    """The pause before the next batch, in `seconds`. Each failure doubles the pause, and a success ends it."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._first_seconds = 0.0
+
+    def record_success(self) -> None:
+        """Resets the pause after the target accepted a batch."""
+        self._failures = 0
+
+    def failed(self, *, throttled: bool) -> None:
+        """Counts a failure. `throttled` means that the target had no capacity or could not be reached."""
+        self._failures += 1
+        self._first_seconds = FIRST_THROTTLED_SECONDS if throttled else FIRST_SECONDS
+
+    @property
+    def seconds(self) -> float:
+        """Returns the current pause, or 0 without a failure."""
+        if not self._failures:
+            return 0.0
+        return float(min(MOST_SECONDS, self._first_seconds * 2 ** min(self._failures - 1, 20)))

@@ -10,8 +10,7 @@ from penstock.documents.decoding import build_exactly_one_of, build_reader
 from penstock.management import transactions
 from penstock.management.errors import MessageNotFound
 from penstock.management.messages import operations as messages
-from penstock.management.messages.conversion import is_for_later
-from penstock.management.messages.reading import read_messages
+from penstock.management.messages.conversion import is_for_later, read_messages
 from penstock.management.messages.types import (
     Hidden,
     MessageId,
