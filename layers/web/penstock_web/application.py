@@ -23,8 +23,8 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from penstock.access.addresses import rate_limit_key
 from penstock.access.authentication import Api
+from penstock.access.failures import rate_limit_key
 from penstock.context import find_client_address
 from penstock.effects import Operation
 from penstock.environment import Environment

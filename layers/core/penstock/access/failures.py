@@ -4,9 +4,9 @@ After too many failures, the process looks up no unknown keys for the address un
 process has cached still work. Other clients behind the same gateway or load balancer can therefore continue.
 """
 
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
 from time import monotonic
-
-from .addresses import rate_limit_key
 
 MOST_FAILURES = 50
 WINDOW_SECONDS = 10.0
@@ -38,3 +38,21 @@ class FailureCounter:
         """Returns whether the address has exceeded `most` failures in the current window."""
         started_at, number = self._windows.get(rate_limit_key(address), (0.0, 0))
         return number > self._most and monotonic() - started_at <= self._seconds
+
+
+@lru_cache(4096)
+def rate_limit_key(address: str) -> str:
+    """Returns the key under which a limit counts a client's address.
+
+    An IPv6 address is reduced to its /64 network, because one client owns the whole network (RFC 6177).
+    """
+    if ":" not in address:
+        return address
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:  # a proxy can write any text
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    mapped = parsed.ipv4_mapped
+    return str(IPv6Address(int(parsed) >> 64 << 64)) if mapped is None else str(mapped)

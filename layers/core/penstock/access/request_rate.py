@@ -12,7 +12,7 @@ from typing import Protocol
 from penstock.errors import RequestThrottled
 from penstock.settings import Settings
 
-from .addresses import rate_limit_key
+from .failures import rate_limit_key
 
 MOST_CALLERS = 65_536
 CHUNK_BYTES = 65_536

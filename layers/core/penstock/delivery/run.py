@@ -176,7 +176,10 @@ class DeliveryRun:
 def begin_span(
     tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
 ) -> Span | None:
-    """Begins an attempt's span. The span omits the endpoint's path and query, which can contain secrets."""
+    """Begins an attempt's span, by OpenTelemetry's semantic conventions for HTTP clients.
+
+    The span omits the endpoint's path and query, which can contain secrets.
+    """
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": delivery.attempts,

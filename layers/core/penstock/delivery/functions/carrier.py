@@ -1,17 +1,19 @@
 """The carrier of invocations, for subscriptions of functions and schedules that target functions."""
 
 import logging
+from typing import Final
+
+import msgspec
 
 from penstock.access.functions import is_listed
 from penstock.aws.function_arn import parse_function_arn
 from penstock.delivery.carrier import ATTEMPT_SECONDS
-from penstock.delivery.delivery import Delivery
+from penstock.delivery.delivery import SCHEDULE, Delivery
 from penstock.delivery.outcome import Outcome
 from penstock.documents.endpoint import EndpointRefused
 from penstock.settings import Settings
 
 from .client import FunctionClient
-from .event import build_event
 from .outcome import judge_answer, judge_failure, refuse_invocation
 
 _log = logging.getLogger(__name__)
@@ -45,3 +47,37 @@ class FunctionCarrier:
         return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
 
     def find_server(self, _delivery: Delivery) -> None: ...
+
+
+_RENAMED: Final = {"SigningCertURL": "SigningCertUrl", "UnsubscribeURL": "UnsubscribeUrl"}
+_envelope = msgspec.json.Decoder(dict[str, object])
+
+
+def build_event(delivery: Delivery) -> bytes:
+    """Returns the event, in JSON. A schedule's event is its unchanged Input.
+
+    Other events have the members of the envelope that queues and URLs get. Two members have other names. Source: the
+    example in "Invoking Lambda functions with Amazon SNS notifications",
+    https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html. A missing subject is null and missing attributes are an
+    empty object, so a function finds every member (our choice).
+    """
+    if delivery.kind == SCHEDULE:
+        return delivery.body.encode()
+    return msgspec.json.encode(
+        {
+            "Records": [
+                {
+                    "EventSource": "aws:sns",
+                    "EventVersion": "1.0",
+                    "EventSubscriptionArn": delivery.subscription_arn,
+                    "Sns": build_sns_member(delivery.body),
+                }
+            ]
+        }
+    )
+
+
+def build_sns_member(text: str) -> dict[str, object]:
+    """Returns the envelope as a member of the event."""
+    envelope = {_RENAMED.get(name, name): value for name, value in _envelope.decode(text).items()}
+    return {"Subject": None, "MessageAttributes": {}, **envelope}
