@@ -27,7 +27,8 @@ LEASE_MS: Final = 30_000
 """Twice the time limit of an attempt (15 s). An attempt starts as soon as its delivery is claimed."""
 MOST_EXPIRED: Final = 1_000
 MOST_HANDED_OVER: Final = 200
-SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name != "paused")
+_ENDPOINTS: Final = {"paused", "failing", "recovered"}
+SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name not in _ENDPOINTS)
 """The outcomes that the worker counts."""
 
 
