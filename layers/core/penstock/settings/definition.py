@@ -32,15 +32,15 @@ class Settings:
     database_url = Setting("", unit="address", secret=True, help="The address of PostgreSQL 15 or newer, directly or "
         "through PgBouncer. If it is empty, `penstock up` starts its own PostgreSQL. Every other process needs it.")
     database_direct_url = Setting("", unit="address", secret=True, help="The address of the same database without a "
-        "pooler. The service uses it for LISTEN, which a pooler does not deliver, for migrations, and for a few busy "
-        "connections. If it is empty, the service uses `DATABASE_URL`.")
+        "pooler. The service uses it for LISTEN, which does not work through a pooler, for migrations, and for a few "
+        "busy connections. If it is empty, the service uses `DATABASE_URL`.")
     queue_secret = Setting("", unit="name or ARN", help="The secret of AWS Secrets Manager that functions read at the "
         "start, and again when they cannot connect. It is a JSON object of settings, such as `DATABASE_URL` and "
-        "`QUEUE_ENCRYPTION_KEY`, which win over the function's variables. A function with the variable `DATABASE_URL` "
-        "ignores it.")
-    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS log in. "
-        "`password`: with the password of the address. `iam`: with a token from the AWS credentials of the process; "
-        "the addresses then need `sslmode=verify-full`. See "
+        "`QUEUE_ENCRYPTION_KEY`, which take precedence over the function's variables. A function with the variable "
+        "`DATABASE_URL` ignores it.")
+    queue_database_auth = Setting("password", choices=("password", "iam"), help="How connections to RDS authenticate. "
+        "`password`: with the password of the address. `iam`: with a token from the process's AWS credentials. "
+        "The addresses then need `sslmode=verify-full`. See "
         "[Connect to PostgreSQL](../operate/database.md#iam-database-authentication).")
     queue_max_connections = Setting(10, unit="connections", minimum=1, help="The maximum number of database "
         "connections of a process, besides the one that listens. Half of them, up to four, go to "
@@ -49,13 +49,13 @@ class Settings:
         "connection before it gets 503.")
     queue_database_call_timeout_ms = Setting(8000, unit="ms", minimum=100, help="The maximum duration of a database "
         "call; calls that clean, measure or move may take three times as long. For a longer call the service closes "
-        "the connection and answers 503; the call may or may not have taken effect.")
+        "the connection and returns 503; the call may have taken effect.")
     queue_database_driver = Setting("psycopg", choices=DRIVERS, help="The PostgreSQL driver of Lambda functions. "
         "`pg8000` takes less time to import, but more time for each call.")
 
     _addresses = Subject("Addresses, accounts and regions")
     queue_address = Setting("0.0.0.0:9324", unit="host:port", format=formats.ADDRESS, help="The address on which the "
-        "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` says otherwise.")
+        "service listens. `penstock up` listens on 127.0.0.1 unless this variable or `--host` is set.")
     queue_base_url = Setting("", unit="address", format=formats.BASE_URL, help="The start of queue URLs, "
         "`{QUEUE_BASE_URL}/{account}/{queue}`, and of links in SNS messages. A region other than `QUEUE_REGION` "
         "precedes the account. If it is empty, the service uses the address that the client used; see "
@@ -69,8 +69,7 @@ class Settings:
         "headers.")
     queue_account_id = Setting("000000000000", unit="12 digits", format=formats.ACCOUNT, help="The account of callers "
         "whose access key id is not a 12-digit account id.")
-    queue_region = Setting("us-east-1", format=formats.REGION, help="The region of callers whose request names no "
-        "region.")
+    queue_region = Setting("us-east-1", format=formats.REGION, help="The region of requests that name no region.")
     queue_regions = Setting("", unit="regions", format=formats.REGIONS, help="The regions that this installation "
         "serves, separated by commas, including `QUEUE_REGION`. The service refuses requests for other regions, and "
         "schedules with a target in another region; see [Beyond one database server](../operate/scaling.md). If it is "
@@ -79,24 +78,24 @@ class Settings:
     _access = Subject("Access")
     queue_access = Setting("off", choices=("off", "presence", "sigv4"), help="Which clients may call. `off`: all, with "
         "any credentials. `presence`: all that send credentials, whatever they are. `sigv4`: those that sign with a "
-        "key of `penstock keys`. See [Access](../operate/access.md).")
+        "key from `penstock keys`. See [Access](../operate/access.md).")
     queue_encryption_key = Setting("", unit="32 bytes, base64", secret=True, format=formats.ENCRYPTION_KEY, help="The "
         "key that encrypts the secrets of access keys in the database. `QUEUE_ACCESS=sigv4` and `penstock keys create` "
         "need it.")
     queue_access_cache_seconds = Setting(30, unit="seconds", minimum=0, help="How long a process caches an access "
-        "key, so when a revocation takes effect. With 0 every request looks the key up.")
+        "key. A revocation takes effect after this time. With 0 every request looks the key up.")
     queue_refuse_kms = Setting(False, help="Refuses queues, topics and schedules that name a KMS key. Penstock "
-        "encrypts nothing with such a key; see [Security](../operate/security.md).")
+        "does not use KMS keys; see [Security](../operate/security.md).")
 
     _console = Subject("Console, assistants and test suites")
     queue_console = Setting("", choices=("off", "read", "full"), help="What people may do in the console at "
         "`/console`; see [Console](../guides/console.md). `off`: the service has no console. `read`: see data. `full`: "
-        "do what their user may do. If it is empty: `full` with `QUEUE_ACCESS=sigv4`, and for `penstock up` on an "
-        "address of this machine alone; otherwise `off`. With `QUEUE_ACCESS=presence` it is always off.")
+        "do everything that their user may do. If it is empty: `full` with `QUEUE_ACCESS=sigv4`, and for `penstock "
+        "up` on an address of this machine alone; otherwise `off`. With `QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
         "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install "
         "'penstock[mcp]'`.")
-    queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites look at messages "
+    queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites read messages "
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "
         "needs no credentials.")
@@ -105,7 +104,7 @@ class Settings:
     queue_default_visibility_timeout = Setting(30, unit="seconds", minimum=0, maximum=43_200, help="The "
         "VisibilityTimeout of a queue that is created without one.")
     queue_in_flight_limit = Setting(120_000, unit="messages", minimum=0, help="About how many messages of a queue may "
-        "be in flight, as on AWS. Beyond the limit, a standard queue answers short polls with `OverLimit`, and a FIFO "
+        "be in flight, as on AWS. Beyond the limit, short polls of a standard queue fail with `OverLimit`, and a FIFO "
         "queue returns no messages. If the limit is below 100,000, every receive counts the messages. 0 means no "
         "limit.")
     queue_purge_interval_seconds = Setting(60, unit="seconds", minimum=0, help="The minimum time between two "
@@ -119,9 +118,9 @@ class Settings:
     queue_request_timeout_seconds = Setting(30, unit="seconds", minimum=1, help="The maximum duration of a request, "
         "without the wait of a long poll. A longer request gets 408.")
     queue_linger_ms = Setting(0, unit="ms", minimum=0, help="How long a send waits for others to share its database "
-        "call. With 0 only sends that arrive during an earlier call share one.")
+        "call. With 0 only sends that arrive during an earlier call share a call.")
     queue_batch_limit = Setting(16_384, unit="entries", minimum=1, help="The maximum number of entries that wait for a "
-        "shared database call. A request beyond it gets 503.")
+        "shared database call. Further requests get 503.")
     queue_drain_seconds = Setting(4, unit="seconds", minimum=0, help="How long the service waits for requests under "
         "way after SIGTERM or Ctrl-C.")
 
@@ -131,38 +130,38 @@ class Settings:
         "request. Further requests get `RequestThrottled`; see [Quotas](../operate/quotas.md). 0 means "
         "no limit.")
     quota_queues = Setting(100_000, unit="queues", minimum=0, help="The maximum number of queues in an account. "
-        "Another one gets `OverLimit`. 0 means no limit.")
+        "The next request fails with `OverLimit`. 0 means no limit.")
     quota_topics = Setting(100_000, unit="topics", minimum=0, help="The maximum number of topics in an account, as on "
-        "AWS. Another one gets `TopicLimitExceeded`. 0 means no limit.")
+        "AWS. The next request fails with `TopicLimitExceeded`. 0 means no limit.")
     quota_subscriptions = Setting(12_500_000, unit="subscriptions", minimum=0, help="The maximum number of "
-        "subscriptions in an account (on AWS: of a topic). Another one gets `SubscriptionLimitExceeded`. 0 means no "
-        "limit.")
+        "subscriptions in an account (on AWS: of a topic). The next request fails with `SubscriptionLimitExceeded`. "
+        "0 means no limit.")
     quota_schedules = Setting(10_000_000, unit="schedules", minimum=0, help="The maximum number of schedules in an "
-        "account (on AWS: in a region). Another one gets `ServiceQuotaExceededException`. 0 means no limit.")
+        "account (on AWS: in a region). The next request fails with `ServiceQuotaExceededException`. 0 means no limit.")
     quota_firings_per_second = Setting(1000, unit="firings", minimum=0, help="About how many times a second the "
         "schedules of an account fire, retries included, as on AWS. Further schedules fire later. 0 means no limit.")
     quota_mappings = Setting(10_000, unit="mappings", minimum=0, help="The maximum number of event source mappings in "
-        "an account. Another one gets `InvalidParameterValueException`. 0 means no limit.")
+        "an account. The next request fails with `InvalidParameterValueException`. 0 means no limit.")
     quota_deliveries = Setting(1_000_000, unit="deliveries", minimum=0, help="About how many deliveries of an account "
-        "may wait, and how many messages of each protocol for the gateway or the mail server. A publish that adds "
-        "another one gets `Throttled`. 0 means no limit.")
+        "may wait, and how many messages of each protocol for the gateway or the mail server. Further "
+        "publishes fail with `Throttled`. 0 means no limit.")
     quota_platform_applications = Setting(10_000, unit="applications", minimum=0, help="The maximum number of "
-        "platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
+        "platform applications in an account. The next request fails with `InvalidParameter`. 0 means no limit.")
     quota_platform_endpoints = Setting(10_000_000, unit="endpoints", minimum=0, help="The maximum number of endpoints "
-        "of platform applications in an account. Another one gets `InvalidParameter`. 0 means no limit.")
+        "of platform applications in an account. The next request fails with `InvalidParameter`. 0 means no limit.")
     quota_opted_out_numbers = Setting(1_000_000, unit="phone numbers", minimum=0, help="The maximum number of phone "
-        "numbers that an account may record as opted out, including those that opted in again. For another one the "
-        "REST API answers 429. 0 means no limit.")
+        "numbers that an account may record as opted out, including those that opted in again. Beyond it the REST "
+        "API returns 429. 0 means no limit.")
 
     _topics = Subject("Topics")
     sns_topic_filter_policies = Setting(200, unit="subscriptions", minimum=0, help="The maximum number of "
-        "subscriptions of a topic that have a filter policy, as on AWS. Another one gets `FilterPolicyLimitExceeded`. "
-        "0 means no limit.")
+        "subscriptions of a topic that have a filter policy, as on AWS. The next request fails with "
+        "`FilterPolicyLimitExceeded`. 0 means no limit.")
     sns_account_filter_policies = Setting(10_000, unit="subscriptions", minimum=0, help="The maximum number of "
         "subscriptions of an account, in a region, that have a filter policy, as on AWS. 0 means no limit.")
     sns_cert_host = Setting("", unit="host", format=formats.HOST, help="The host of `SigningCertURL` in SNS messages. "
-        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS lead such a name to the "
-        "service. If it is empty, the URL has the host of the message's other links.")
+        "Some validators accept only AWS's names, `sns.<region>.amazonaws.com`; let your DNS resolve such a name to "
+        "the service. If it is empty, the URL has the host of the message's other links.")
 
     _webhooks = Subject("Webhooks")
     queue_http_delivery_enabled = Setting(True, help="Delivers messages to subscribed HTTP(S) endpoints "
@@ -170,7 +169,7 @@ class Settings:
     queue_http_delivery_poll_ms = Setting(1000, unit="ms", minimum=10, help="The longest pause between two queries "
         "for due deliveries. A publish, where LISTEN works, or the next retry ends it.")
     queue_http_delivery_timeout_secs = Setting(5, unit="seconds", minimum=1, maximum=15, help="How long the endpoint "
-        "of an event may take to answer, including the time to connect. Subscriptions of SNS topics have 15 seconds, "
+        "of an event may take to respond, including the time to connect. Subscriptions of SNS topics have 15 seconds, "
         "as on AWS.")
     queue_http_delivery_batch_size = Setting(50, unit="deliveries", minimum=1, maximum=1000, help="The maximum number "
         "of deliveries that a process claims at once, and of its concurrent requests.")
@@ -179,8 +178,8 @@ class Settings:
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
         "as Standard Webhooks do: `whsec_` and the base64 text of 24 to 64 bytes. To change it, set the new and the "
         "old secret, separated by a blank: the service signs with both.")
-    webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each endpoint's answer in the log of "
-        "attempts, for administrators; never answers from networks of `WEBHOOK_ALLOW_CIDRS`.")
+    webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each endpoint's response in the log of "
+        "attempts, for administrators, except responses from networks of `WEBHOOK_ALLOW_CIDRS`.")
 
     _mails = Subject("E-mail, text messages and push")
     sns_smtp_url = Setting("", unit="address", secret=True, format=formats.MAIL_SERVER, help="The mail server for "
@@ -189,18 +188,18 @@ class Settings:
         "it. If it is empty, the service keeps the mails.")
     sns_mail_from = Setting("", unit="address", format=formats.MAIL_SENDER, help="The sender of e-mail, such as "
         "`Notifications <no-reply@example.com>`. `SNS_SMTP_URL` needs it.")
-    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway that "
-        "carries text messages and mobile push; it may be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
+    sns_gateway_url = Setting("", unit="address", hidden=True, format=formats.GATEWAY_URL, help="The gateway for "
+        "text messages and mobile push. It can be in a private network. `WEBHOOK_SIGNING_SECRET` signs each "
         "POST; see [Gateway](text_messages.md#gateway). The workers `deliver` and `maintain` need it. If it is empty, "
         "the service keeps the messages.")
     sns_outbox_days = Setting(7, unit="days", minimum=1, maximum=3650, help="How long the service keeps outgoing "
-        "messages that nothing carries; see [Outbox](text_messages.md#outbox).")
+        "messages without a carrier; see [Outbox](text_messages.md#outbox).")
     quota_confirmation_mails = Setting(10, unit="mails", minimum=0, help="How many mails an hour ask addresses to "
         "confirm subscriptions of an account; further mails wait. An address gets one an hour. 0 means no limit.")
     quota_text_messages = Setting(1_000, unit="messages", minimum=0, help="How many text messages of an account the "
         "gateway gets on a day (UTC). Further ones fail with `TextMessageQuotaExceeded`. 0 means no limit.")
     quota_outbox = Setting(100_000, unit="messages", minimum=0, help="About how many outgoing messages of an account "
-        "the service keeps. It keeps the newest ones, and those that a gateway has not taken yet. 0 means no limit.")
+        "the service keeps. It keeps the newest ones, and those that a gateway has not accepted yet. 0 means no limit.")
 
     _schedules = Subject("Schedules")
     queue_schedule_enabled = Setting(True, help="Fires schedules. A process without it stores schedules, and other "
@@ -211,13 +210,13 @@ class Settings:
     queue_schedule_batch_size = Setting(32, unit="schedules", minimum=1, maximum=1000, help="The maximum number of "
         "schedules that a process fires in one transaction.")
     queue_schedule_misfire_grace_seconds = Setting(60, unit="seconds", minimum=0, help="How late a schedule without "
-        "catch-up may fire. The service skips times that it missed by more.")
+        "catch-up may fire. The service skips firings that would be later.")
     queue_schedule_history_seconds = Setting(604_800, unit="seconds", minimum=60, help="How long the service lists the "
         "runs of schedules.")
     queue_schedule_preview_count = Setting(5, unit="times", minimum=1, maximum=100, help="How many future times the "
-        "answers of `/v1/schedules` and `/v1/previews` show.")
-    queue_schedule_list_max = Setting(1000, unit="schedules", minimum=1, help="The maximum number of schedules in an "
-        "answer of `GET /v1/schedules`.")
+        "responses of `/v1/schedules` and `/v1/previews` show.")
+    queue_schedule_list_max = Setting(1000, unit="schedules", minimum=1, help="The maximum number of schedules in a "
+        "response of `GET /v1/schedules`.")
 
     _functions = Subject("Functions that Penstock invokes")
     queue_lambda_endpoint = Setting("", unit="address", help="Where event source mappings, subscriptions and "
