@@ -35,12 +35,11 @@ def _tables(every: list[dict[str, Any]]) -> Iterator[str]:
     yield "| run | commit | seed | kind | seconds | acknowledged | findings |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for run in every:
-        found = ", ".join(
-            [*(f"{what} {number}" for what, number in run["violations"].items()), *run["errors"]]
-        )
+        found = [f"{what} {number}" for what, number in run["violations"].items()]
+        found += [error.partition(": ends of the first calls")[0] for error in run["errors"]]
         yield (
             f"| {run['at'][:16]} | {run['commit']} | {run['seed']} | {run['mode']} | {run['seconds']} |"
-            f" {run['acknowledged']:,} | {found or 'none'} |"
+            f" {run['acknowledged']:,} | {', '.join(found) or 'none'} |"
         )
 
 
