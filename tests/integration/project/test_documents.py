@@ -57,9 +57,9 @@ def is_known(page: str, named_in: str) -> bool:
     alone.
     """
     folders = [(ROOT / named_in).parent, ROOT, ROOT / "docs", ROOT / "docs" / "reference"]
-    return any((folder / page).is_file() for folder in folders) or page in {
-        Path(name).name for name in (*page_texts(), *map(str, generated_pages()))
-    }
+    found = [(folder / page).resolve() for folder in folders]
+    names = {Path(name).name for name in (*page_texts(), *map(str, generated_pages()))}
+    return page in names or any(path.is_file() or path in generated_pages() for path in found)
 
 
 @cache
