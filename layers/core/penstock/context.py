@@ -128,9 +128,10 @@ class Context:
         """Returns the base URL of links in SNS messages. Other users open these links, so the caller must not choose
         the host.
 
-        The base is QUEUE_BASE_URL. Without QUEUE_BASE_URL the base is the request's host if the settings or API
-        Gateway name the host, or if the host needs no entry and QUEUE_ACCESS has admitted the caller (everybody can
-        send an unsigned Unsubscribe). Otherwise the base is the address on which the process listens.
+        The base is QUEUE_BASE_URL, if it is set. Otherwise the base is the request's host if the settings or API
+        Gateway name the host. A host that needs no entry also counts, if QUEUE_ACCESS has admitted the caller:
+        everybody can send an unsigned Unsubscribe. In all other cases the base is the address on which the process
+        listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
         if settings.queue_base_url:

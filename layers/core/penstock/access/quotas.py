@@ -14,8 +14,8 @@ from penstock.postgres.statements.access import QUOTA_REACHED
 from penstock.settings import Settings
 
 TOO_MANY_DELIVERIES = "RequestThrottled"
-"""The error that SQL functions raise when an account publishes too much. queue.find_delivery_excess counts the
-account's deliveries and the messages for the gateway or the mail server."""
+"""The error that SQL functions raise when an account publishes too much. The limit applies to the account's
+deliveries and the messages for the gateway or the mail server (queue.find_delivery_excess)."""
 
 
 class QuotaEnvironment(Protocol):

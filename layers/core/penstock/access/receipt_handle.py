@@ -1,11 +1,11 @@
 """Creates and verifies receipt handles, which are opaque, new on every receive, and impossible to forge.
 
-A handle is the base64url text of 66 bytes: 47 bytes of fields (version, queue, shard, lease, id, receive count, the
-lease's nonce, message id) and 19 bytes of HMAC-SHA256 over the queue's ARN and the fields. The receive count makes
-the handle new on every receive. The ARN makes the handle invalid for another queue. The nonce and message id make the
-handle invalid for another message that gets the same id after a failover or a restore. 66 bytes encode to exactly 88
-characters without spare bits, so two texts never mean the same handle. The HMAC key is in the database, so all
-processes and functions of an installation accept each other's handles.
+A handle is the base64url text of 66 bytes. The first 47 bytes are fields: version, queue, shard, lease, id, receive
+count, the lease's nonce, and message id. The other 19 bytes are HMAC-SHA256 over the queue's ARN and the fields. The
+receive count makes the handle new on every receive. The ARN makes the handle invalid for another queue. A message can
+get the id of an earlier message after a failover or a restore. The nonce and message id make the handle invalid for
+this message. The text has exactly 88 characters without spare bits, so two texts never mean the same handle. The HMAC
+key is in the database, so all processes and functions of an installation accept each other's handles.
 """
 
 import hmac

@@ -1,8 +1,8 @@
 """Limits the requests per second of each caller to this process (QUOTA_REQUESTS_PER_SECOND).
 
 The caller is the account if requests are signed. Otherwise the caller is the client's address, because a client can
-claim any account. A request counts once for each started 64 KiB of its body, and once more for each further 64 KiB of
-the response, like AWS's bills ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
+claim any account. A request counts once for each started 64 KiB of its body. A response counts for each further 64
+KiB. AWS's bills count requests in the same way ("Amazon SQS pricing", https://aws.amazon.com/sqs/pricing/).
 """
 
 from threading import Lock

@@ -81,8 +81,8 @@ class SignatureClaim(NamedTuple):
 def parse(http: HttpRequest) -> SignatureClaim:
     """Returns the signature that a request claims.
 
-    Raises MissingAuthenticationToken for a request without a signature, IncompleteSignature for an incomplete
-    signature or two signatures, InvalidClientTokenId for a session token (Penstock issues none), and
+    Raises MissingAuthenticationToken for a request without a signature, and IncompleteSignature for an incomplete
+    signature or two signatures. Raises InvalidClientTokenId for a session token, because Penstock issues none, and
     SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")

@@ -1,10 +1,10 @@
 r"""Decodes JSON from clients, including all that RFC 8259 allows.
 
-msgspec refuses three kinds of valid JSON: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text
-inside an emoji), a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then handles the
-first two. A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or
--10^400. Deep nesting raises RecursionError: "An implementation may set limits on the maximum depth of nesting" (RFC
-8259, section 9).
+Some valid JSON is refused by msgspec: a lone escaped surrogate (`"\ud83d"`, from a program that cuts a text inside an
+emoji), a number beyond the range of doubles (`1e400`), and deep nesting. Python's decoder then handles the first two.
+A surrogate becomes U+FFFD, because UTF-8 cannot encode it. A number beyond the range becomes 10^400 or -10^400. Deep
+nesting raises RecursionError, because "an implementation may set limits on the maximum depth of nesting" (RFC 8259,
+section 9).
 """
 
 import json

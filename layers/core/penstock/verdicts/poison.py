@@ -19,8 +19,8 @@ DEAD_LETTER_MINUTES: Final = 2
 STUCK_SHARE: Final = 0.01
 """The fraction of redeliveries while a message is stuck. Handlers that fail occasionally stay below it."""
 STUCK: Final = timedelta(minutes=5)
-"""The oldest message is stuck if it is older than this and one of two conditions is true. Either it has been the
-oldest for this time while other messages were deleted, or a new message would be handled in a fifth of the time."""
+"""The oldest message is stuck if it is older than this. In addition, it must have been the oldest message for this
+time, or be five times as old as the backlog explains."""
 STUCK_FACTOR: Final = 5
 DONE_SHARE: Final = 0.2
 """If fewer than this fraction of first receives end in a delete, the handlers are the cause, not some messages."""

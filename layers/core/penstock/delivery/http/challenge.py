@@ -1,8 +1,8 @@
 """Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
 
 SNS sends the first request without user and password, and repeats the request after a 401 with a challenge ("Fanout
-Amazon SNS notifications to HTTPS endpoints"). httpx computes Digest. The first Digest challenge imports httpx, because
-the import takes 0.1 s.
+Amazon SNS notifications to HTTPS endpoints"). Digest is computed by httpx. The first Digest challenge imports httpx,
+because the import takes 0.1 s.
 """
 
 import base64

@@ -1,8 +1,8 @@
 """Resolves names to addresses without blocking the event loop or the exit of the process.
 
 The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
-which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time, at most `MOST_OF_A_DOMAIN` of
-them for one domain, so slow name servers of one domain do not delay other domains. An account can use only as many
+which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time. At most `MOST_OF_A_DOMAIN` of
+them are for one domain, so slow name servers of one domain do not delay other domains. An account can use only as many
 look-ups as are still free, so an account's slow domains do not delay other accounts. A postponed look-up uses up no
 attempt.
 """

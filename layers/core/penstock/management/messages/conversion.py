@@ -66,10 +66,10 @@ def is_for_later(message: NewMessage) -> bool:
 
 
 def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
-    """Returns the message as an SQS request without a queue. A longer delay becomes SQS's longest delay, but not for a
-    FIFO queue, which refuses every delay of a message and names the delay that the client gave.
+    """Returns the message as an SQS request without a queue.
 
-    Raises InvalidParameterValue, RequestEntityTooLarge.
+    A longer delay becomes SQS's longest delay. A FIFO queue refuses every delay, so its request keeps the client's
+    delay for the error. Raises InvalidParameterValue, RequestEntityTooLarge.
     """
     validation.check_number_of_attributes(len(message.headers))
     return SendMessageRequest(

@@ -233,7 +233,7 @@ class QueueLag(Struct):
     `verdict` uses the queue's last minutes. It is null if the queue was created or deleted just now. Rates are
     messages a second over 15 minutes. `drain_seconds` is the time until the backlog is empty at these rates, or null
     for never. If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` describe
-    the time `computed_at`, which is null if the metrics job found no activity for an hour or has not run yet.
+    the time `computed_at`. This time is null if the metrics job has not run yet or found no activity for an hour.
     """
 
     name: str

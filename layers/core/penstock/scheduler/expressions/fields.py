@@ -1,7 +1,7 @@
 """Parses one field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, into its values.
 
 Values, names and wildcards follow crontab(5) (POSIX) and AWS ("Cron-based schedules", EventBridge Scheduler User
-Guide). croniter's own parser is not used, because its errors have no positions and it reads `30-30` as the whole
+Guide). The parser of croniter is not used, because its errors have no positions and it reads `30-30` as the whole
 field. The SQL counterpart is queue.cron_values.sql.
 """
 

@@ -1,10 +1,10 @@
 """Computes the next time of a cron expression.
 
-croniter finds local times, days.py finds the days beyond croniter's syntax, and zones.py converts local times to
-instants. croniter gets plain lists of numbers, and local times without a zone, because its time zones are wrong for
-schedules. It fires `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0).
-The SQL counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares
-the results.
+The local times come from croniter, the days beyond croniter's syntax from days.py, and the instants from zones.py.
+Croniter gets plain lists of numbers, and local times without a zone, because its time zones are wrong for schedules.
+It fires `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0). The SQL
+counterparts are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions compares the
+results.
 """
 
 from collections.abc import Iterator

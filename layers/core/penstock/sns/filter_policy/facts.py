@@ -42,9 +42,9 @@ class UnreadableBody(Exception):  # noqa: N818 - no error of the client
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """Returns the facts of message attributes, without binary attributes.
 
-    If an attribute's value does not fit its type, the message has no facts, so no policy matches it. (AWS counts these
-    messages in the metric NumberOfNotificationsFilteredOut-InvalidAttributes.) Values are compared in JSON form:
-    policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
+    If an attribute's value does not fit its type, the message has no facts, so no policy matches it. AWS counts these
+    messages in the metric NumberOfNotificationsFilteredOut-InvalidAttributes. Values are compared in JSON form,
+    because policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
     try:
         found = {
