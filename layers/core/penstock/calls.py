@@ -53,10 +53,10 @@ def receive_call(
 
     Each lease has up to `most` messages, at least SMALLEST_LEASE. All messages of a lease expire together. On a FIFO
     queue, each merged receive gets a lease, because two receives must not get messages of one group. All merged
-    receives ask for the same number. `own_transaction` means that the receive is the only statement of a transaction,
-    which does not wait for the disk. A crash can then lose the receive, and the messages are received again. With
-    `assume_short` the receive fails with LONG_MESSAGE if `most` messages of the greatest length may not fit
-    (`message_lengths`). Otherwise the receive measures messages that may be too long.
+    receives ask for the same number. `own_transaction` means that the receive is the only statement of its
+    transaction. The transaction does not wait for the disk. A crash can then lose the receive, and the messages are
+    received again. With `assume_short` the receive fails with LONG_MESSAGE if `most` messages of the greatest length
+    may not fit (`message_lengths`). Otherwise the receive measures messages that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [

@@ -64,7 +64,7 @@ def is_subscription_id(text: str) -> bool:
 
 # --- mobile apps -----------------------------------------------------------------------------------------------------
 class PlatformArn(NamedTuple):
-    """The parts of an application's ARN, or of an endpoint's ARN, which also has an id."""
+    """The parts of an application's or endpoint's ARN. An endpoint's ARN also has an id."""
 
     region: str
     account_id: str

@@ -144,7 +144,7 @@ class DeliveryRun:
             return await carrier.carry(claimed.delivery)
         server = carrier.find_server(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery, server)
-        # Only this task, which makes one attempt, sees the value.
+        # Each attempt is a task, so only this attempt sees the value.
         CURRENT_TRACE.set(claimed.trace if span is None else span.context)
         outcome = await carrier.carry(claimed.delivery)
         if span is not None:

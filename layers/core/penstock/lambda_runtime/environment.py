@@ -101,7 +101,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """Returns the logger. The first call imports powertools, which delays cold starts otherwise."""
+        """Returns the logger. The first call imports powertools, so that other cold starts are faster."""
         try:
             return make_lambda_logger(self._known_settings.log_level)
         except SettingError:  # the caller logs this error

@@ -1,4 +1,4 @@
-"""Writes metrics of functions as log lines in CloudWatch's Embedded Metric Format, which need no API call.
+"""Writes metrics of functions as log lines in CloudWatch's Embedded Metric Format, without API calls.
 
 The namespace is POWERTOOLS_METRICS_NAMESPACE, or Penstock by default. The first metric imports powertools. Successful
 requests write no metrics, because Lambda itself counts invocations, durations and errors. Sources: CloudWatch User

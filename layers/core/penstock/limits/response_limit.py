@@ -35,8 +35,8 @@ MESSAGE_HEAD_BYTES = 2_000
 class ReceiveLimit(NamedTuple):
     """The limit for the messages of one response: `max_bytes` in a `format` of queue.answer_bytes.
 
-    `growth` is the largest factor by which escapes lengthen a text. `way` is the request's entry point in error texts;
-    empty for the container, which refuses no message.
+    `growth` is the largest factor by which escapes lengthen a text. `way` is the request's entry point in error texts.
+    It is empty for the container, which refuses no message.
     """
 
     max_bytes: int

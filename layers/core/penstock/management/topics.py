@@ -76,7 +76,7 @@ class PublishedMessage(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A subscription to create for a `queue` (a name of the account or an ARN) or a `url`, which must confirm the
+    """A subscription to create for a `queue` (a name of the account or an ARN) or a `url`. A URL must confirm the
     subscription.
 
     `filter` is a filter policy for the message's attributes or body. `raw` omits the envelope. The queue

@@ -2,9 +2,9 @@
 
     yield Sent(arn, 1, (len(body),))
 
-A report is an effect without a result. Drivers pass reports to the container's metrics, to CloudWatch and to traces,
-which therefore do not inspect database calls. A failed operation, or one whose client has disconnected, reports the
-changes that happened.
+A report is an effect without a result. Drivers pass reports to the container's metrics, to CloudWatch and to traces.
+None of these inspects database calls. A failed operation, or one whose client has disconnected, reports the changes
+that happened.
 """
 
 from collections.abc import Sequence

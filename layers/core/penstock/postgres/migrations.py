@@ -7,10 +7,10 @@
     sql/grants.sql                 Grants are applied at each run. Roles are created first, if permitted (roles.py).
 
 Any number of runners can start at once. All take the same advisory lock: the first one works, and the others wait and
-then find the database up to date. A migration inserts its number in the transaction of its changes, so it is either
-applied and recorded, or neither. A migration waits only briefly for a table lock and then tries again, so that the
-service's statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does
-not keep the advisory lock.
+then find the database up to date. A migration inserts its number in the transaction of its changes, so it is never
+applied without its record. A migration waits only briefly for a table lock and then tries again, so that the service's
+statements do not queue behind it. The connection must be direct, because a pooler in transaction mode does not keep
+the advisory lock.
 
 The record of the functions names their release. An older release keeps a newer release's functions and reports this,
 for example when a task of the old image starts during a rollout. The older code can call the newer functions.

@@ -119,7 +119,7 @@ def _check_dead_letters(target: Target) -> None:
 
 
 def _check_regions(target: Target, settings: Settings) -> None:
-    """Raises ValidationException for a region outside QUEUE_REGIONS, which belongs to another installation."""
+    """Raises ValidationException for a region outside QUEUE_REGIONS. Such a region belongs to another installation."""
     dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
     for path, arn in (("target.arn", target.arn), ("target.deadLetterConfig.arn", dead_letters)):
         if arn is not None and not settings.serves(read_region(arn)):

@@ -18,8 +18,10 @@ class MailSender(NamedTuple):
 
 
 class MailServer(NamedTuple):
-    """A mail server. `secure` means TLS from the start. Otherwise the connection uses STARTTLS, which a login
-    requires."""
+    """A mail server. `secure` means TLS from the start. Otherwise the connection uses STARTTLS.
+
+    A login requires TLS.
+    """
 
     host: str
     port: int

@@ -98,7 +98,7 @@ def show_policy(text: str) -> str:
 
 
 def show_topic_policy(text: str) -> str:
-    """Returns a topic's policy in the form for clients, which also has `disableSubscriptionOverrides`."""
+    """Returns a topic's policy in the form for clients, with `disableSubscriptionOverrides`."""
     first = {"defaultHealthyRetryPolicy": None, "disableSubscriptionOverrides": False}  # in AWS's order
     http = _read(text).get("http") or {}
     return msgspec.json.encode({"http": _remove_nulls({**first, **http})}).decode()

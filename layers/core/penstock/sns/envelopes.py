@@ -44,7 +44,7 @@ def unsubscribe_confirmation(
 
 
 def find_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
-    """Returns the signing context for the topic's signature version, which is read from the database.
+    """Reads the topic's signature version from the database. Returns the version's signing context.
 
     These messages are rare, and no later call checks the version.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
-"""The most rows of queue.activity that a run adds to the minutes, which takes 0.3 s."""
+"""The most rows of queue.activity that a run adds to the minutes. Adding them takes 0.3 s."""
 QUEUES_A_MINUTE = 10_000
 """The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"

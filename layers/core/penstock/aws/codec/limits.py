@@ -99,5 +99,5 @@ def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:
 
 
 def build_display_name(member: Member) -> str:
-    """Returns the member's name in AWS's error texts, which starts with a lower-case letter."""
+    """Returns the member's name in AWS's error texts. It starts with a lower-case letter."""
     return member.name[:1].lower() + member.name[1:]

@@ -46,7 +46,7 @@ def send(
     wait for the disk.
 
     The SQL function that stores messages can refuse some of them. Therefore a first call checks the messages if there
-    are several, which costs a second round trip.
+    are several. This costs a second round trip.
     """
     queue = find_queue(name, context)
     trace = context.trace_header

@@ -90,7 +90,7 @@ def read_search(body: bytes) -> SearchRequest:
 
 @needs("queue", "sqs:ReceiveMessage")
 def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
-    """Returns one page of a search, which fits into the response."""
+    """Returns one page of a search. The page fits into the response."""
     wanted = Search(
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
     )

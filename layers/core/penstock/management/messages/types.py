@@ -39,7 +39,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
-    A peek also shows `receive_count`, which for a dead letter includes the receives in earlier queues. It also shows
+    A peek also shows `receive_count`. A dead letter's count includes the receives in earlier queues. It also shows
     when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter was sent
     (`enqueued_at`) before it entered this queue.
     """

@@ -232,7 +232,7 @@ NOTE_REFUSALS = Statement(
 
 
 class AuditRow(NamedTuple):
-    """A user action, a minute's refusals, which have an `error`, or a minute's message reads.
+    """A user action, the refusals of a minute (with an `error`), or the message reads of a minute.
 
     `details` and `changes` are JSON. `actor` is None if the service required no key. `affected` is None if the number
     is unknown.

@@ -25,7 +25,7 @@ from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 MOST_TOPICS = 4096
 
 NO_ENVELOPE = "none"
-"""Replaces the signature version if every subscription is a queue with raw delivery, which needs no envelope."""
+"""Replaces the signature version if every subscription is a queue with raw delivery. Raw delivery needs no envelope."""
 
 MOST_RAW_ATTRIBUTES = 10  # raw delivery fails with more attributes, and a dead-letter queue gets the envelope
 
@@ -82,7 +82,7 @@ class Publication(msgspec.Struct, omit_defaults=True):
     `contents` has an entry for each protocol (`*` for the others). An entry has the plain text as `raw`, and the parts
     of its envelope as `head`, `tail` and `opening` (`notification.EnvelopeParts`). `facts` maps each filter policy
     scope (MessageAttributes, MessageBody) to the values that filter policies compare. `trace` is the request's trace
-    header. `request_bytes` is the size of all messages and attributes of the request, which the topic limits.
+    header. `request_bytes` is the size of all messages and attributes of the request. The topic limits this size.
     """
 
     message_id: str

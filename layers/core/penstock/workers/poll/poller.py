@@ -81,7 +81,7 @@ class Poller:
                 pause = await self._follow()
                 await self._store_counts()
             except AwsError:
-                pass  # the database cannot be reached, which the pool's callers report
+                pass  # the pool's callers report that the database cannot be reached
             except Exception:  # noqa: BLE001 - logged; the next round tries again
                 _log.exception("mappings could not be read")
             with suppress(TimeoutError):
