@@ -138,7 +138,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 
 generate: .venv/test.stamp ## write generated files: entry points and templates of actions, documents and infra of settings
 	@$(BIN)/python -m infra.generate
-	@$(BIN)/python -m tests.support.chaos.page
+	@$(BIN)/python -m tests.support.chaos.summary
 
 site: .venv/test.stamp ## build the documentation, check its links, and pack it into build/site.zip, which the service shows at /docs
 	@$(BIN)/python -m infra.site
@@ -147,7 +147,7 @@ recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a 
 	@$(BIN)/python -m infra.site.recording
 
 cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
-	@$(BIN)/python -m tests.support.cases.page
+	@$(BIN)/python -m tests.support.cases.table
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
 	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)

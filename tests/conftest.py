@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 import uvloop
 
-from tests.support import botocore_endpoints
+from tests.support import client_setup
 from tests.support.database import Database, TestServer, running_test_server
 from tests.support.schedules.rows import Hour
 from tests.support.web.virtual_clock import VirtualLoop
@@ -20,7 +20,7 @@ from tests.support.web.virtual_clock import VirtualLoop
 hypothesis.settings.register_profile("penstock", deadline=None)
 hypothesis.settings.load_profile("penstock")
 
-botocore_endpoints.read_once()
+client_setup.read_once()
 
 
 def shares_a_fixture(item: pytest.Function) -> bool:

@@ -26,11 +26,11 @@ from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
 from tests.support.functions.secrets_manager import secrets_manager
 from tests.support.local_lambda.__main__ import PARAMETERS, serving
+from tests.support.local_lambda.environment import RuntimeApi
 from tests.support.local_lambda.events import EventForm, Request, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.idle_network import HOST
 from tests.support.local_lambda.limits import InvocationError
-from tests.support.local_lambda.runtime_api import RuntimeApi
 from tests.support.local_lambda.template import Stack, read_stack
 
 from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, request_of, scheduler_request

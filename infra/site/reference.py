@@ -14,7 +14,7 @@ from penstock.actions import ACTIONS
 from penstock.environment import Environment
 from penstock_web.cli import application
 from penstock_web.rest.application import RestApplication
-from tests.support.cases.page import page as render_cases
+from tests.support.cases.table import page as render_cases
 
 _SERVICES = {
     "sqs": "Amazon SQS",

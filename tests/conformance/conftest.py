@@ -17,7 +17,7 @@ from penstock_web.cli.key_ring import KeyRing
 from tests.support.conformance.access_keys import OWNER, PARTNER, new_key
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
-from tests.support.conformance.raw_requests import Raw
+from tests.support.conformance.requests import Raw
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow, new_key, revoke
-from tests.support.conformance.raw_requests import Raw, error, refused
+from tests.support.conformance.requests import Raw, error, refused
 from tests.support.conformance.sqs import Sqs
 from tests.support.database import Database
 
@@ -82,10 +82,12 @@ def test_a_presigned_address(owner: Sqs) -> None:
     changed = urlunsplit(
         urlsplit(address)._replace(query=urlsplit(address).query.replace("address", "nobody"))
     )
-    assert error(plain_http.get(changed)) == refused("SignatureDoesNotMatch", 403)
-    assert error(plain_http.post(address)) == refused("SignatureDoesNotMatch", 403)
-    assert error(plain_http.post(by_post, content=b"DelaySeconds=9")) == refused("SignatureDoesNotMatch", 403)
-    assert [plain_http.get(address).status_code, plain_http.post(by_post).status_code] == [200, 200]
+    assert error(client_setup.get(changed)) == refused("SignatureDoesNotMatch", 403)
+    assert error(client_setup.post(address)) == refused("SignatureDoesNotMatch", 403)
+    assert error(client_setup.post(by_post, content=b"DelaySeconds=9")) == refused(
+        "SignatureDoesNotMatch", 403
+    )
+    assert [client_setup.get(address).status_code, client_setup.post(by_post).status_code] == [200, 200]
     assert [message["Body"] for message in owner.receive(url, 2)] == ["by address ü+ &"] * 2
 
 

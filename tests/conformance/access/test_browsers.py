@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4
-from tests.support.conformance.raw_requests import FORM, Raw
+from tests.support.conformance.requests import FORM, Raw
 from tests.support.conformance.sns import Sns, confirmation, endpoint
 
 CROSS_SITE = {"sec-fetch-site": "cross-site"}

@@ -19,7 +19,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4
-from tests.support.conformance.raw_requests import FORM, Raw
+from tests.support.conformance.requests import FORM, Raw
 from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns

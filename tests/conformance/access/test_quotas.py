@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from tests.support.conformance.access_keys import OWNER, PRESENCE, SIGV4, new_key
 from tests.support.conformance.database_clock import Clock
-from tests.support.conformance.raw_requests import FORM, Raw
+from tests.support.conformance.requests import FORM, Raw
 from tests.support.conformance.scheduler import ROLE, Scheduler
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns

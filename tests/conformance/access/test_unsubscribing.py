@@ -16,9 +16,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4
-from tests.support.conformance.raw_requests import FORM
+from tests.support.conformance.requests import FORM
 from tests.support.conformance.sdk_clients import REGION
 from tests.support.conformance.sns import Sns, confirmation, endpoint
 
@@ -41,8 +41,8 @@ def unsigned(sns: Sns, way: str, **parameters: str) -> httpx.Response:
     """Sends an unsigned GET or POST with all parameters in the URL, or a POST with a form."""
     text, url = urlencode({**VERSION, **parameters}), f"{sns.sqs.endpoint_url}/"
     if way == "form":
-        return plain_http.post(url, content=text.encode(), headers={"content-type": FORM})
-    return plain_http.request(way, f"{url}?{text}", headers={"content-type": FORM})
+        return client_setup.post(url, content=text.encode(), headers={"content-type": FORM})
+    return client_setup.request(way, f"{url}?{text}", headers={"content-type": FORM})
 
 
 WAYS = ("GET", "POST", "form")
@@ -108,7 +108,7 @@ def test_unless_it_was_confirmed_with_authenticate_on_unsubscribe(
 )
 def test_nothing_else_passes_as_such_a_link(owner: Sns, query: str, form: str) -> None:
     url = f"{owner.sqs.endpoint_url}/?{query}"
-    answer = plain_http.post(url, content=form.encode(), headers={"content-type": FORM})
+    answer = client_setup.post(url, content=form.encode(), headers={"content-type": FORM})
     assert (answer.status_code, "MissingAuthenticationToken" in answer.text) == (403, True)
 
 
@@ -145,7 +145,7 @@ def test_a_reader_of_a_link_does_not_choose_the_next_one(
     signed.client.confirm_subscription(TopicArn=topic, Token=confirmation(signed, to)["Token"])
     headers = {"host": host, "x-forwarded-host": host if host == "q.example.com" else "evil.example"}
     query = f"Action=Unsubscribe&SubscriptionArn={arn}"
-    answer = plain_http.get(f"{signed.sqs.endpoint_url}/?{query}", headers=headers)
+    answer = client_setup.get(f"{signed.sqs.endpoint_url}/?{query}", headers=headers)
     assert answer.status_code == 200, answer.text
     message = confirmation(signed, to, "UnsubscribeConfirmation")
     assert roots(message, *LINKS) == {root}
@@ -162,7 +162,7 @@ def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
     body = f"Action=Publish&Version=2010-03-31&Message=m&TopicArn={topic}".encode()
     asked = AWSRequest("POST", f"http://{EVIL['host']}/", headers={"content-type": FORM}, data=body)
     SigV4Auth(Credentials(*keys[OWNER]), "sns", REGION).add_auth(asked)
-    answer = plain_http.post(
+    answer = client_setup.post(
         owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL}
     )
     assert answer.status_code == 200, answer.text
@@ -179,6 +179,6 @@ def test_a_forwarded_host_must_be_allowed(sns: Sns, settings: Mapping[str, str],
     url, _ = there.queue(topic)
     body = f"Action=Publish&Version=2010-03-31&Message=m&TopicArn={topic}".encode()
     headers = {"content-type": FORM, "x-forwarded-host": "evil.example"}
-    assert plain_http.post(there.sqs.endpoint_url, content=body, headers=headers).status_code == 200
+    assert client_setup.post(there.sqs.endpoint_url, content=body, headers=headers).status_code == 200
     message = there.notification(url)
     assert roots(message, "SigningCertURL", "UnsubscribeURL") == {root or there.sqs.endpoint_url}

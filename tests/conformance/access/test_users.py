@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, allow, key_ring, new_key
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
@@ -215,7 +215,7 @@ def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Da
             if policy is not None and name is not None:
                 list(ring.set_user(name, [policy], account, new=True))
             key = ring.create(account, "", bearer=True, user=name).token
-        answer = plain_http.get(
+        answer = client_setup.get(
             f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444",
             headers={"authorization": f"Bearer {key}"},
         )

@@ -10,7 +10,7 @@ import botocore.session
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.support.conformance.raw_requests import MIB, Raw, error, is_lambdas_refusal, largest_batch, refused
+from tests.support.conformance.requests import MIB, Raw, error, is_lambdas_refusal, largest_batch, refused
 
 NOT_JSON = refused("SerializationException")
 NO_QUEUE = refused("AWS.SimpleQueueService.NonExistentQueue")

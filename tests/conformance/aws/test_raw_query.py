@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.support.conformance.raw_requests import MIB, Raw, error, is_lambdas_refusal, largest_batch, refused
+from tests.support.conformance.requests import MIB, Raw, error, is_lambdas_refusal, largest_batch, refused
 from tests.support.conformance.sqs import ACCOUNT
 
 VERSION = "Version=2012-11-05"

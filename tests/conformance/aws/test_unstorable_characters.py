@@ -18,11 +18,10 @@ import pytest
 
 from penstock.sns import attributes as sns_attributes
 from penstock.sqs import attributes as sqs_attributes
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
-from tests.support.conformance.raw_requests import FORM
-from tests.support.conformance.requests import TARGETS, Members
+from tests.support.conformance.requests import FORM, TARGETS, Members
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sns import Sns
@@ -172,7 +171,7 @@ class Caller:
     def send(self, asked: Request) -> Response:
         url = f"{self._sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
         headers = [*asked.headers, ("Host", "queues.example")]
-        answer = plain_http.request(asked.method, url, headers=headers, content=asked.body)
+        answer = client_setup.request(asked.method, url, headers=headers, content=asked.body)
         return Response(answer.status_code, list(answer.headers.items()), answer.content)
 
 

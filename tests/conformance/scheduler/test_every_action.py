@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.answer_model import checked
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
@@ -55,7 +55,7 @@ def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
 def send(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functions) -> Send:
     def container(_action: str, asked: Request) -> Response:
         url = scheduler.sqs.endpoint_url + asked.path + (f"?{asked.query}" if asked.query else "")
-        answer = plain_http.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
+        answer = client_setup.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
         return Response(answer.status_code, list(answer.headers.items()), answer.content)
 
     def function(action: str, asked: Request) -> Response:

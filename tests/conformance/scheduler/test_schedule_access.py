@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
 from tests.support.conformance.scheduler import ROLE, Scheduler
 
@@ -66,7 +66,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
     """The answer tells a caller without credentials nothing about other errors in the request."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
-    answer = plain_http.request(method, url + path, content=b"not json")
+    answer = client_setup.request(method, url + path, content=b"not json")
     assert answer.status_code == 403
     assert answer.headers["x-amzn-errortype"] == "MissingAuthenticationTokenException"
 
@@ -83,7 +83,7 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
         "get_queue_url", Params={"QueueName": url.rpartition("/")[2]}
     )
     query = signed.partition("?")[2]
-    answer = plain_http.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
+    answer = client_setup.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
     assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"
 
 

@@ -14,7 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from penstock.sns.errors import SNS_ERRORS
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Refusal, read_refusal
 
@@ -162,7 +162,7 @@ def test_sdks_raise_typed_exceptions(sns: Sns, row: Row) -> None:
 
 def test_a_missing_member(sns: Sns) -> None:
     """The code is ValidationError ("Common Errors"). The text is that of other services of AWS."""
-    answer = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
+    answer = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
     assert answer.status_code == 400
     told = read_refusal("query", answer.status_code, answer.headers, answer.content)
     assert (told.code, told.message) == (

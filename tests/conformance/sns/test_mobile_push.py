@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.conformance.outbox import outbox
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, outbox
 
 SECRET = {"PlatformCredential": "secret", "PlatformPrincipal": "principal"}
 TOKEN = "c0FFEE"

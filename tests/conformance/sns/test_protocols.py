@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import plain_http
-from tests.support.conformance.outbox import outbox
-from tests.support.conformance.sns import Sns
+from tests.support import client_setup
+from tests.support.conformance.sns import Sns, outbox
 
 ACCOUNT = "000000000000"
 ROLE = {"SubscriptionRoleArn": "arn:aws:iam::000000000000:role/stream"}
@@ -65,7 +64,7 @@ def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
         "kept",
     )
     link = json.loads(asked["text"])["SubscribeURL"]
-    assert plain_http.get(link).status_code == 200
+    assert client_setup.get(link).status_code == 200
     sns.publish(topic, "now", Subject="s")
     _, sent = outbox(sns, destination=to)
     assert (sent["kind"], sent["subject"], sent["topic_arn"]) == ("Notification", "s", topic)

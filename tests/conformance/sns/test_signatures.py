@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.access_keys import PRESENCE, SIGV4
 from tests.support.conformance.sns import Sns, read_certificate, verify_signature
 from tests.support.sns_signatures import SIGNED
@@ -85,7 +85,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
     other = sns.sqs.deployments.endpoint_url("lambda" if sns.sqs.deployment == "container" else "container")
     for base in (sns.sqs.endpoint_url, other):
         for path in ("/SimpleNotificationService.pem", "/v1/cert", urlsplit(at).path):
-            answer = plain_http.get(base + path)
+            answer = client_setup.get(base + path)
             assert (answer.status_code, answer.text) == (200, named)
             assert answer.headers["content-type"].partition(";")[0] == "application/x-pem-file"
 
@@ -93,7 +93,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
 def test_an_unknown_certificate_is_404(sns: Sns) -> None:
     sns.publish(sns.create())  # creates the certificate
     for name in ("0" * 32, "", "x", "F" * 32, "0" * 31, "0" * 33, "%00", "a" * 5000):
-        answer = plain_http.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
+        answer = client_setup.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
         assert (answer.status_code, "BEGIN" in answer.text) == (404, False), name
 
 

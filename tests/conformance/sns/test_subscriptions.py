@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.sns import Sns, confirmation, endpoint, verify_signature
 
 URL = "https://example.com/hook?a=1"
@@ -124,11 +124,11 @@ def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
-    visit = plain_http.get(confirmation(sns, to)["SubscribeURL"])
+    visit = client_setup.get(confirmation(sns, to)["SubscribeURL"])
     assert (visit.status_code, arn in visit.text) == (200, True)
     assert sns.subscription(arn)["PendingConfirmation"] == "false"
     base = sns.sqs.endpoint_url
-    assert plain_http.get(f"{base}/?Action=Unsubscribe&SubscriptionArn={arn}").status_code == 200
+    assert client_setup.get(f"{base}/?Action=Unsubscribe&SubscriptionArn={arn}").status_code == 200
     assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
     verify_end = confirmation(sns, to, "UnsubscribeConfirmation")
     assert parse_qs(urlsplit(verify_end["SubscribeURL"]).query)["Token"] == [verify_end["Token"]]
@@ -140,7 +140,7 @@ def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
     arn = sns.subscribe(topic, to, "https")
     token = confirmation(sns, to)["Token"]
     sns.client.confirm_subscription(TopicArn=topic, Token=token, AuthenticateOnUnsubscribe="true")
-    anonymous = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
+    anonymous = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert (anonymous.status_code, "AuthorizationError" in anonymous.text) == (403, True)
     sns.client.unsubscribe(SubscriptionArn=arn)
     assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
@@ -150,7 +150,7 @@ def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
     """The text about a TopicArn that cannot be one, as recorded at AWS."""
     for arn in ("x", "arn:aws:sns:eu-west-1:000000000000:news"):
         query = f"Action=ConfirmSubscription&TopicArn={arn}&Token={'0a' * 150}"
-        answer = plain_http.get(f"{sns.sqs.endpoint_url}/?{query}")
+        answer = client_setup.get(f"{sns.sqs.endpoint_url}/?{query}")
         assert answer.status_code == 400
         assert "<Message>Invalid parameter: Topic</Message>" in answer.text
 

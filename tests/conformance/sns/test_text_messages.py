@@ -12,8 +12,7 @@ from itertools import count
 
 import pytest
 
-from tests.support.conformance.outbox import opt_out, outbox
-from tests.support.conformance.sns import Sns
+from tests.support.conformance.sns import Sns, opt_out, outbox
 
 _numbers = count(15_550_900_000)
 

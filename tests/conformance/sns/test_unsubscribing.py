@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.conformance.sns import Sns, confirmation, endpoint, verify_signature
 
 BAD_TOKEN = ("InvalidParameter", 400, "Invalid parameter: Token")
@@ -44,7 +44,7 @@ def test_the_endpoint_takes_it_back(sns: Sns) -> None:
     sns.publish(topic, '{"b": 1}')
     assert notifications(sns, to) == 0
     for _ in range(2):
-        visit = plain_http.get(message["SubscribeURL"])
+        visit = client_setup.get(message["SubscribeURL"])
         assert (visit.status_code, arn in visit.text) == (200, True)
     assert sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"] == arn
     found = sns.subscription(arn)
@@ -61,7 +61,7 @@ def test_subscribed_anew_meanwhile(sns: Sns) -> None:
     message = ended(sns, confirmed(sns, topic, to), to)
     new = sns.subscribe(topic, to, "https")
     assert sns.subscription(new)["PendingConfirmation"] == "true"
-    assert plain_http.get(message["SubscribeURL"]).status_code == 200
+    assert client_setup.get(message["SubscribeURL"]).status_code == 200
     assert sns.subscription(new)["PendingConfirmation"] == "false"
     assert len(sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]) == 1
 
@@ -168,14 +168,14 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     message = confirmation(sns, to)
-    visit = plain_http.get(message["SubscribeURL"] + "&AuthenticateOnUnsubscribe=true")
+    visit = client_setup.get(message["SubscribeURL"] + "&AuthenticateOnUnsubscribe=true")
     assert (visit.status_code, "AuthorizationError" in visit.text) == (403, True)
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
     sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"], AuthenticateOnUnsubscribe="true")
     assert sns.subscription(arn)["ConfirmationWasAuthenticated"] == "true"
     # A later visit without a signature does not cancel the setting.
-    assert plain_http.get(message["SubscribeURL"]).status_code == 200
-    anonymous = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
+    assert client_setup.get(message["SubscribeURL"]).status_code == 200
+    anonymous = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert anonymous.status_code == 403
 
 

@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 from penstock.errors import ERRORS
 from tests.support.conformance.access_keys import OWNER, SIGV4
-from tests.support.conformance.raw_requests import FORM, Raw, is_lambdas_refusal
+from tests.support.conformance.requests import FORM, Raw, is_lambdas_refusal
 from tests.support.conformance.sqs import Sqs
 
 LEGACY = "AWS.SimpleQueueService."

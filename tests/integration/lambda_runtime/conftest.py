@@ -9,7 +9,7 @@ import pytest
 from botocore.config import Config
 
 from penstock.settings import DRIVERS
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database
 from tests.support.functions.server import Functions, FunctionServer
 from tests.support.local_lambda.events import EventForm
@@ -36,7 +36,7 @@ def deployment(
 @pytest.fixture
 def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
     """Yields a plain HTTP client of the deployment."""
-    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+    with client_setup.Client(base_url=deployment.endpoint_url) as http:
         yield http
 
 

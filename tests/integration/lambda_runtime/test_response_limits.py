@@ -24,7 +24,7 @@ from botocore.exceptions import ClientError
 import penstock_web.rest.application  # noqa: F401
 from penstock import drivers
 from penstock.lambda_runtime import events
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database
 from tests.support.functions import server
 from tests.support.functions.invocations import QUEUE_URL, call, error_of, invoke, json_request, query_request
@@ -292,7 +292,7 @@ def test_any_other_answer_that_is_too_long_is_refused_too(
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
     assert "an Application Load Balancer (1 MB)" in caught.value.response["Error"]["Message"]
     scheduler.close()
-    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+    with client_setup.Client(base_url=deployment.endpoint_url) as http:
         answer = http.get("/v1/schedules")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "response_too_large")
 

@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from infra.site.reference import render_reference
-from tests.support.chaos import page as reliability_page
+from tests.support.chaos import summary as reliability_page
 from tests.support.chaos.faults import QUICK
 from tests.support.database import Database
-from tests.support.pages.blocks import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
+from tests.support.pages.script import PARSED, REASONS, ROOT, RUN, Block, blocks, pages, unfenced
 
 # --- citations -------------------------------------------------------------------------------------------------------
 # The pages, links and paths that documents name exist in the repository.

@@ -14,7 +14,7 @@ import pytest
 
 from penstock.postgres.migrations import find_sql_directory
 from tests.support.database import Database
-from tests.support.pages.blocks import blocks
+from tests.support.pages.script import blocks
 from tests.support.sql.function_check import check_files, check_server
 
 ROOT = Path(__file__).parents[3]

@@ -27,13 +27,12 @@ from penstock.sns import signing_keys
 from penstock.sns.signatures import SigningKeyCache, make_key
 from penstock.sns.signing_keys import KEEP_SECONDS, find_signer
 from penstock_web.cli import main
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database, end_sessions
 from tests.support.functions.server import FunctionServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.sns_signatures import verify
-from tests.support.sql.background_call import BackgroundCall
-from tests.support.sql.calls import call
+from tests.support.sql.calls import BackgroundCall, call
 
 KEY, OTHER_KEY = (b64encode(bytes([n]) * 32).decode() for n in (1, 2))
 PUBLISHERS = 4
@@ -85,7 +84,7 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def served(url: str, path: str = "/SimpleNotificationService.pem") -> str:
-    answer = plain_http.get(url + path)
+    answer = client_setup.get(url + path)
     assert answer.status_code == 200
     return answer.text
 
@@ -103,7 +102,7 @@ def test_first_publishers_at_the_same_time_make_one_key(
         deployments = [one.url, two.url, function()]
         topic = Topic(one.url)
         assert [
-            plain_http.get(f"{url}/SimpleNotificationService.pem").status_code for url in deployments
+            client_setup.get(f"{url}/SimpleNotificationService.pem").status_code for url in deployments
         ] == [404] * 3
         start = Barrier(PUBLISHERS * len(deployments))
 
@@ -294,7 +293,7 @@ def test_certificates_are_served_for_thirty_days(
                 (days,),
             )
             call(connection, MAINTAIN_INSTALLATION, 1000, 30, None)
-        found = [plain_http.get(url + path).status_code for path in paths]
+        found = [client_setup.get(url + path).status_code for path in paths]
         assert found == [404] * (3 - left) + [200] * left
 
 
@@ -315,6 +314,6 @@ def test_without_a_database_certificates_are_503(database: Database, rotate: Cal
         administrator.execute(f"alter database {database.name} allow_connections false".encode())
         end_sessions(administrator, database.name)
         for url in (service.url, warm.endpoint_url, cold.endpoint_url):
-            answer = plain_http.get(url + path)
+            answer = client_setup.get(url + path)
             assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
         administrator.execute(f"alter database {database.name} allow_connections true".encode())

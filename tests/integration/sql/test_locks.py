@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     Entry,

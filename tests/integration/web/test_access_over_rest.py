@@ -14,8 +14,8 @@ from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
+from tests.support.web.console import ConsoleClient
 from tests.support.web.http_connection import error_code
-from tests.support.web.report_page import ConsoleClient
 
 pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4)]
 

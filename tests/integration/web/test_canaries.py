@@ -17,8 +17,7 @@ import pytest
 
 from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, SIGV4, key_ring, new_key
 from tests.support.database import TestServer
-from tests.support.hostile.signatures.signer import JSON, Signer
-from tests.support.hostile.signatures.signing import Recipe, Request, sign_address, sign_header
+from tests.support.hostile.signatures.signing import JSON, Recipe, Request, Signer, sign_address, sign_header
 from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
 

@@ -16,7 +16,7 @@ from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_rin
 from tests.support.database import TestServer
 from tests.support.hostile.signatures.altered import unknown_keys
 from tests.support.hostile.signatures.bearer_keys import Attempt, allowed, forgeries
-from tests.support.hostile.signatures.signer import Signer
+from tests.support.hostile.signatures.signing import Signer
 from tests.support.programs.penstock_service import running_service
 
 ALLOWED, REFUSED = {200}, {401, 429}

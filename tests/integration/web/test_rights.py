@@ -24,8 +24,7 @@ from penstock_web.rest.application import RestApplication
 from tests.support.conformance.access_keys import SIGV4, key_ring
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service
-from tests.support.web.console import build_form
-from tests.support.web.report_page import ConsoleClient
+from tests.support.web.console import ConsoleClient, build_form
 
 pytestmark = [pytest.mark.shared, pytest.mark.settings(**SIGV4, QUEUE_MCP="true")]
 

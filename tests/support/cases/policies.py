@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import OK, Answer, Source
+from tests.support.cases.case import DOCS, OK, Answer, Source, report
 from tests.support.cases.sns.rows import refused
-from tests.support.cases.sources import DOCS, report
 from tests.support.cases.sqs.rows import Row
 
 _USER_GUIDE = f"{DOCS}/IAM/latest/UserGuide"

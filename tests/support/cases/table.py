@@ -1,11 +1,16 @@
-"""Combines the cases of all services, by action."""
+"""Combines the cases of all services, by action.
+
+Writes the table of cases as build/compatibility_cases.md: python -m tests.support.cases.table (`make cases`).
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
+from typing import Final
 
 from tests.support.cases import policies
-from tests.support.cases.case import OK, Answer, Case, Members
+from tests.support.cases.case import OK, Answer, Case, Members, Source
 from tests.support.cases.scheduler import members as scheduler_members
 from tests.support.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
 from tests.support.cases.sns import members as sns_members
@@ -105,3 +110,119 @@ def _status(code: str) -> int:
 def status_of(case: Case) -> int:
     """Returns the status of a case's answer."""
     return _status(case.expected.code)
+
+
+PAGE: Final = Path(__file__).parents[3] / "build/compatibility_cases.md"
+TITLES: Final = {"sqs": "Amazon SQS", "sns": "Amazon SNS", "scheduler": "EventBridge Scheduler"}
+LONGEST: Final = 110
+
+HEAD = """# Requests that are not quite as usual
+
+What Penstock answers to a request of AWS's APIs in which one thing is not as usual, by action: a parameter that is
+absent, null, empty, too long, of a wrong type or in another letter case, a value that is out of range, two that exclude
+each other. `make test` sends each of them, and compares code, status, and the text where AWS's is known. The source
+says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of
+AWS quote them.
+
+`make cases` writes this page from `tests/support/cases`. An answer of 200 is a success.
+"""
+
+
+def page(cases: Iterable[Case] = ALL) -> str:
+    """Returns the whole page."""
+    every = list(cases)
+    return "\n".join((HEAD, *_totals(every), *_sources(every), *_services(every)))
+
+
+def _totals(cases: list[Case]) -> Iterator[str]:
+    yield "| service | actions | cases | with a source | our choice | where Penstock differs |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for service, title in TITLES.items():
+        own = [case for case in cases if case.service == service]
+        ours = sum(case.source.is_ours for case in own)
+        numbers = (
+            len({case.action for case in own}),
+            len(own),
+            len(own) - ours,
+            ours,
+            sum(case.ours is not None for case in own),
+        )
+        yield f"| {title} | {' | '.join(map(str, numbers))} |"
+    yield ""
+
+
+def _sources(cases: list[Case]) -> Iterator[str]:
+    """Yields each source once with its number. The tables use the numbers."""
+    yield "## Sources"
+    yield ""
+    for number, source in enumerate(_numbered(cases), 1):
+        yield (
+            f"{number}. [{source.title}]({source.address})" if source.address else f"{number}. {source.title}"
+        )
+    yield ""
+
+
+def _numbered(cases: list[Case]) -> list[Source]:
+    return list(dict.fromkeys(case.source for case in cases))
+
+
+def _services(cases: list[Case]) -> Iterator[str]:
+    numbers = {source: number for number, source in enumerate(_numbered(cases), 1)}
+    for service, title in TITLES.items():
+        yield f"## {title}"
+        yield ""
+        actions: dict[str, list[Case]] = defaultdict(list)
+        for case in cases:
+            if case.service == service:
+                actions[case.action].append(case)
+        for action in sorted(actions):
+            yield f"### {action}"
+            yield ""
+            yield "| parameter | case | answer | source |"
+            yield "| --- | --- | --- | --- |"
+            yield from _rows(actions[action], numbers)
+            yield ""
+
+
+def _rows(cases: list[Case], numbers: dict[Source, int]) -> Iterator[str]:
+    """Yields a row for each parameter, answer and source, with its cases side by side."""
+    grouped: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+    for case in cases:
+        grouped[_text(case.parameter), _answer(case), numbers[case.source]].append(_case(case))
+    for (parameter, answer, number), names in grouped.items():
+        yield f"| {parameter} | {'; '.join(dict.fromkeys(names))} | {answer} | {number} |"
+
+
+def _case(case: Case) -> str:
+    protocol = {"json": " (JSON)", "query": " (Query)"}.get(case.only, "")
+    return _text(case.case) + protocol
+
+
+def _answer(case: Case) -> str:
+    answer = case.expected
+    told = f"{status_of(case)} {answer.code}".strip()
+    if answer.text is not None and len(answer.text) < LONGEST * 3:
+        told += f": {_text(answer.text)}"
+    return told if case.ours is None else f"{told} (AWS: {case.answer}; {case.why})"
+
+
+def _text(text: str) -> str:
+    """Returns a text as a cell, with control characters and Markdown's special characters escaped."""
+    shown = "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+    shown = shown if len(shown) <= LONGEST * 3 else f"{shown[:LONGEST]}…"
+    for sign in "\\`*_|<>[]":
+        shown = shown.replace(sign, f"\\{sign}")
+    return shown
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -17,9 +17,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from tests.support.chaos.connection import Connection, NoAnswerError, RefusedError
-from tests.support.chaos.traffic import QUEUE_URL, VISIBILITY_SECONDS, Traffic, scheduled_for
-from tests.support.chaos.webhooks import NEVER
+from tests.support.chaos.traffic import (
+    NEVER,
+    QUEUE_URL,
+    VISIBILITY_SECONDS,
+    Connection,
+    NoAnswerError,
+    RefusedError,
+    Traffic,
+    scheduled_for,
+)
 
 _LARGEST_BACKLOG: Final = 2000
 

@@ -13,8 +13,7 @@ import psycopg
 from tests.support.chaos.actors import run_actors
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.servers import ChaosInstallation
-from tests.support.chaos.traffic import Traffic, scheduled_for
-from tests.support.chaos.webhooks import Endpoint, Target, running
+from tests.support.chaos.traffic import Endpoint, Target, Traffic, running, scheduled_for
 from tests.support.ledger import Ledger
 
 # Limits a recovery, and the time at the end until consumers have received everything. A worker repeats the webhooks

@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from tests.support.chaos.faults import Fault, Scene
-from tests.support.chaos.webhooks import Endpoint
+from tests.support.chaos.traffic import Endpoint
 
 
 def lose_messages(scene: Scene) -> float:

@@ -24,9 +24,8 @@ from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.chaos.campaign import play
 from tests.support.chaos.faults import Fault, Scene
-from tests.support.chaos.page import write_page
 from tests.support.chaos.servers import ChaosInstallation, ServiceProcess, with_signal
-from tests.support.chaos.summary import RUNS, add_to_summary, say, show
+from tests.support.chaos.summary import RUNS, add_to_summary, say, show, write_page
 from tests.support.database import memory_directory
 from tests.support.ha.cluster import Cluster, Member, running_cluster
 

@@ -1,17 +1,192 @@
-"""Holds what the actors of a chaos run share: queues, ledgers, counts and errors. `actors` has the actors."""
+"""Implements the smallest client of both interfaces. The client keeps one connection, does not retry, and distinguishes
+a refusal from a missing answer.
 
+The client calls the services in turn. If one service does not answer, the client uses the other service, as a load
+balancer does.
+
+Runs endpoints that note in a ledger the messages that they get. Each message has to arrive at least once.
+
+An event of a webhook is one message. An event of a mapping has several messages, and its target does not handle some of
+them.
+
+Holds what the actors of a chaos run share: queues, ledgers, counts and errors. `actors` has the actors.
+"""
+
+import http.client
 import json
+import random
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Final
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
+from typing import Any, Final, TypeVar
 
-from tests.support.chaos.connection import Connection, NoAnswerError
-from tests.support.chaos.webhooks import Endpoint, Target
 from tests.support.ledger import Ledger
+
+# No request of the service may take this long, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py,
+# the wait of a long poll, and a process that is stopped during it.
+TIMEOUT_SECONDS = 60
+SQS = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=x/20250101/us-east-1/sqs/aws4_request",
+}
+NATIVE = {"Content-Type": "application/json"}
+
+
+class NoAnswerError(Exception):
+    """The connection broke or the service answered 5xx. The call may or may not have had an effect."""
+
+    def __init__(self, status: int | None, retry_after: str | None = None) -> None:
+        super().__init__(status, retry_after)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class RefusedError(Exception):
+    """The service answered 4xx. The call had no effect."""
+
+
+class HungError(Exception):
+    """Neither the client nor the server sent anything for a minute, which must not happen."""
+
+
+class Connection:
+    """Must not be used by several threads at once. `begun` is the time when the last answered call began."""
+
+    def __init__(self, ports: list[int], first: int = 0) -> None:
+        self._ports = cycle(ports[first % len(ports) :] + ports[: first % len(ports)])
+        self._http = self._next()
+        self.begun = 0.0
+
+    def _next(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", next(self._ports), timeout=TIMEOUT_SECONDS)
+
+    def sqs(self, action: str, **request: Any) -> Any:
+        """Calls an action of SQS. Raises NoAnswerError and RefusedError."""
+        return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
+
+    def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
+        """Sends one request and returns its answer. Raises NoAnswerError, RefusedError and HungError."""
+        begun = time.time()
+        try:
+            self._http.request(method, path, json.dumps(body), headers)
+            response = self._http.getresponse()
+            answer = response.read()
+        except TimeoutError:
+            raise HungError(path, body) from None
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            self._http = self._next()
+            raise NoAnswerError(None) from error
+        if response.status >= 500 or response.status == http.client.REQUEST_TIMEOUT:
+            self._http.close()
+            self._http = self._next()
+            raise NoAnswerError(response.status, response.headers["Retry-After"])
+        if response.status >= 400:
+            raise RefusedError(answer.decode())
+        self.begun = begun
+        return json.loads(answer or b"{}")
+
+    def close(self) -> None:
+        self._http.close()
+
+
+NEVER: Final = "never-"
+"""The target of a mapping does not handle messages that begin with this text."""
+FAILING_SHARE: Final = 0.02
+"""Set the share of invocations that fail as a whole, and the share of messages that fail at times."""
+
+
+class Endpoint:
+    """`came` counts how often each message came. `loses` says whether it answers and forgets, as a negative control.
+    `lost` counts the forgotten messages.
+
+    The endpoint calls `first` when a message arrives for the first time.
+    """
+
+    def __init__(self, ledger: Ledger, port: int) -> None:
+        self.came: Counter[str] = Counter()
+        self.lost = 0
+        self.ledger = ledger
+        self.loses: Callable[[], bool] = lambda: False
+        self.first: Callable[[], object] = lambda: None
+        self._lock = threading.Lock()
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                status, body = endpoint.answer(text)
+                self.send_response(status)
+                if body:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{port}/"
+
+    def answer(self, text: str) -> tuple[int, bytes]:
+        """Notes the messages, and then returns status and body."""
+        self.note(json.dumps(json.loads(text)))
+        return 204, b""
+
+    def note(self, body: str) -> None:
+        if self.loses():
+            self.lost += 1
+            return
+        with self._lock:
+            self.came[body] += 1
+            if self.came[body] == 1:
+                self.ledger.delivered([body], time.time(), 0)
+                self.ledger.deleting([body])
+                self.ledger.deleted([body])
+                self.first()
+
+
+class Target(Endpoint):
+    """Receives the batches of a mapping."""
+
+    def answer(self, text: str) -> tuple[int, bytes]:
+        """Fails some invocations, some messages at times, and always the messages that begin with NEVER."""
+        if random.random() < FAILING_SHARE:
+            return 500, b"fails\n"
+        failed = []
+        for record in json.loads(text)["Records"]:
+            if record["body"].startswith(NEVER) or random.random() < FAILING_SHARE:
+                failed.append({"itemIdentifier": record["messageId"]})
+            else:
+                self.note(record["body"])
+        return 200, json.dumps({"batchItemFailures": failed}).encode()
+
+
+EndpointT = TypeVar("EndpointT", bound=Endpoint)
+
+
+@contextmanager
+def running(endpoint: EndpointT) -> Iterator[EndpointT]:
+    """Serves until the end of the block."""
+    thread = threading.Thread(target=endpoint.server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield endpoint
+    finally:
+        endpoint.server.shutdown()
+        thread.join()
+        endpoint.server.server_close()
+
 
 VISIBILITY_SECONDS: Final = 5
 QUEUE_URL: Final = "http://127.0.0.1/000000000000/"

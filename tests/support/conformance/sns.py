@@ -1,4 +1,7 @@
-"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. The module makes no assertions."""
+"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. The module makes no assertions.
+
+Reads /v1/outbox of a scenario's deployment. The module makes no assertions.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support import plain_http, sns_signatures
+from tests.support import client_setup, sns_signatures
 from tests.support.conformance.sdk_clients import Answer, make_client
 from tests.support.conformance.sqs import Sqs, read_refusal
 
@@ -103,7 +107,7 @@ def endpoint(sns: Sns) -> str:
 
 
 def read_certificate(url: str) -> str:
-    answer = plain_http.get(url)
+    answer = client_setup.get(url)
     assert answer.status_code == 200
     return answer.text
 
@@ -113,3 +117,19 @@ def verify_signature(message: dict[str, str]) -> None:
     InvalidSignature.
     """
     sns_signatures.verify(message, read_certificate(message["SigningCertURL"]))
+
+
+def outbox(sns: Sns, **query: Any) -> list[dict[str, Any]]:
+    """Returns the outgoing messages in the order of their age, the oldest first. `destination` selects those of a
+    test.
+    """
+    answer = client_setup.get(f"{sns.sqs.endpoint_url}/v1/outbox?{urlencode(query)}")
+    assert answer.status_code == 200, answer.text
+    return list(json.loads(answer.text))
+
+
+def opt_out(sns: Sns, number: str) -> None:
+    """Notes that the owner of a phone number wants no more text messages."""
+    path = f"/v1/outbox/opted-out/{number.replace('+', '%2B')}"
+    answer = client_setup.request("PUT", f"{sns.sqs.endpoint_url}{path}")
+    assert (answer.status_code, json.loads(answer.text)) == (200, {"phone_number": number})

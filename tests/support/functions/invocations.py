@@ -12,10 +12,10 @@ from urllib.parse import urlencode
 
 from tests.support.functions.server import ROOT, Functions, function_for
 from tests.support.local_lambda.__main__ import serving
+from tests.support.local_lambda.environment import RuntimeApi
 from tests.support.local_lambda.events import Request, Response, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.idle_network import HOST
-from tests.support.local_lambda.runtime_api import RuntimeApi
 from tests.support.local_lambda.template import Function, read_stack
 from tests.support.programs.local_lambda import from_sources
 

@@ -13,10 +13,10 @@ import botocore.serialize
 
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.hostile import values
-from tests.support.hostile.attack import Attack, by_form, by_json, request
+from tests.support.hostile.connection import Attack, by_form, by_json, request
 from tests.support.hostile.invalid_members import ON_A_QUEUE, POISONS, REST, Members, Target
 from tests.support.hostile.invalid_topic_members import TOPIC_POISONS
-from tests.support.hostile.scheduler_requests import scheduler
+from tests.support.hostile.service_requests import scheduler
 from tests.support.hostile.transport import elsewhere, headers, http, large, rest_api
 
 ALL_POISONS = (*POISONS, *TOPIC_POISONS)

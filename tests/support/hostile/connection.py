@@ -1,4 +1,7 @@
-"""Sends attacks one after the other on one connection, and measures the time until each is answered."""
+"""Defines a hostile request and how to write one.
+
+Sends attacks one after the other on one connection, and measures the time until each is answered.
+"""
 
 import re
 import socket
@@ -7,7 +10,46 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tests.support.hostile.attack import Attack
+FORM = b"application/x-www-form-urlencoded"
+JSON = b"application/x-amz-json-1.0"
+
+
+class Attack(NamedTuple):
+    """`data` is a whole request. `http` says that it is well-formed HTTP. `silent` says that the service may close
+    without an answer."""
+
+    kind: str
+    data: bytes
+    http: bool = True
+    silent: bool = False
+
+
+def request(
+    body: bytes = b"",
+    *headers: bytes,
+    method: bytes = b"POST",
+    path: bytes = b"/",
+    length: bytes | None = None,
+) -> bytes:
+    """Returns an HTTP/1.1 request with a Host and a Content-Length."""
+    size = b"%d" % len(body) if length is None else length
+    lines = (
+        method + b" " + path + b" HTTP/1.1",
+        b"Host: queues.internal",
+        *headers,
+        b"Content-Length: " + size,
+    )
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def by_json(action: str, body: bytes, *headers: bytes, service: str = "sqs") -> bytes:
+    target = f"X-Amz-Target: Amazon{service.upper()}.{action}".encode()
+    return request(body, target, b"Content-Type: " + JSON, *headers)
+
+
+def by_form(body: bytes, path: bytes = b"/") -> bytes:
+    return request(body, b"Content-Type: " + FORM, path=path)
+
 
 # Every answer takes less than this time. A hang fails the test.
 PATIENCE_SECONDS = 20

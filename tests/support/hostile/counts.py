@@ -20,7 +20,7 @@ from tests.support.hostile.invalid_members import Target
 from tests.support.hostile.signatures import bearer_keys
 from tests.support.hostile.signatures.altered import unknown_keys
 from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
-from tests.support.hostile.signatures.signer import Signer
+from tests.support.hostile.signatures.signing import Signer
 
 ACCOUNT = "000000000000"
 URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"

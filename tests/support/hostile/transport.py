@@ -5,9 +5,9 @@ from random import Random
 from urllib.parse import quote, quote_from_bytes
 
 from tests.support.hostile import values
-from tests.support.hostile.attack import FORM, Attack, by_form, by_json, request
+from tests.support.hostile.connection import FORM, Attack, by_form, by_json, request
 from tests.support.hostile.invalid_members import Target
-from tests.support.hostile.rest_requests import rest_request
+from tests.support.hostile.service_requests import rest_request
 
 # --- where it goes ---------------------------------------------------------------------------------------------------
 METHODS = (b"PUT", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"PROPFIND", b"LOCK", b"PURGE")

@@ -23,15 +23,12 @@ from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_conso
 from penstock_web.server import listening_socket
 from penstock_web.system_account import LocalError
 
-from .balancer import read_balancer
-from .fleet import Fleet
+from .environment import RuntimeApi
+from .fleet import Fleet, run_schedules
 from .front import BALANCER, HTTP_API, FrontEnd, route_chooser, rule_chooser
 from .idle_network import HOST, IdleNetwork, address_of, through
 from .limits import IDLE_CONNECTION_SECONDS
-from .runtime_api import RuntimeApi
-from .schedules import run_schedules
-from .template import Stack, read_stack
-from .values import TemplateError
+from .template import Stack, TemplateError, read_balancer, read_stack
 
 # The value in samconfig.toml. QUEUE_ACCESS of the environment overrides it, as all variables of functions do.
 PARAMETERS = {"Access": "off"}

@@ -1,23 +1,73 @@
-"""Runs an execution environment: one process of awslambdaric, which answers one invocation at a time.
+"""Lets functions write only to /tmp, as on Lambda, where /var/task and /opt are read-only.
+
+A function's process gets a separate mount namespace, in which every file system is read-only and /tmp is a new, empty
+one of 512 MB. The isolation needs Linux 5.12, and root or a machine where users may create namespaces. On other
+machines functions can write everywhere, but they write no bytecode, and a warning is logged.
+
+Source: Lambda Developer Guide, "Understanding the Lambda execution environment lifecycle",
+https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html
+
+Runs an execution environment: one process of awslambdaric, which answers one invocation at a time.
 
 The process starts as on Lambda: its working folder is the code, layers are on its path, it can write only to /tmp, and
 it has the environment variables in the Lambda Developer Guide ("Using Lambda environment variables", "Defined
 runtime"). Between invocations it is frozen: neither threads nor timers run ("Understanding the Lambda execution
 environment lifecycle", https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html).
+
+Implements the Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the
+results.
+
+The source is the Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a
+separate path prefix, its number.
 """
 
 import asyncio
+import logging
 import os
 import signal
+import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from time import time
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
-from .limits import FunctionError, ResultTooLargeError
-from .read_only import command_prefix, is_possible
-from .template import Function
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tests.support.local_lambda.limits import INVOCATION_BYTES, FunctionError, ResultTooLargeError
+from tests.support.local_lambda.template import Function
+
+_SCRIPT: Final = Path(__file__).with_name("mount_read_only.py")
+
+_log = logging.getLogger(__name__)
+
+
+@cache
+def is_possible(python: Path) -> bool:
+    """Returns whether this user can start such processes on this machine."""
+    command = [*_command(python, []), "/bin/sh", "-c", ":"]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = done.stderr.strip().rpartition("\n")[2]
+        _log.warning("functions can write everywhere here, not to /tmp alone: %s", reason)
+    return done.returncode == 0
+
+
+def command_prefix(python: Path, keep: Sequence[Path]) -> list[str | Path]:
+    """Returns the prefix of a command for such a process. `keep` lists the folders below /tmp that the
+    process needs.
+    """
+    return _command(python, keep) if is_possible(python) else []
+
+
+def _command(python: Path, keep: Sequence[Path]) -> list[str | Path]:
+    return [python, "-I", "-S", _SCRIPT, ":".join(map(str, keep))]
+
 
 ROOT = Path(__file__).parents[3]
 REGION = "us-east-1"
@@ -153,3 +203,81 @@ def process_variables(function: Function, api: str) -> dict[str, str]:
         **({"AWS_LAMBDA_LOG_LEVEL": function.log_level} if function.log_level else {}),
         **function.variables,
     }
+
+
+VERSION = "2018-06-01"
+ACCEPTED, TOO_LARGE = 202, 413
+
+
+class RuntimeApi:
+    """The Runtime API of all environments. `environments` maps numbers to the environments whose processes may
+    request work.
+    """
+
+    def __init__(self) -> None:
+        self.environments: dict[int, ExecutionEnvironment] = {}
+        prefix = f"/{{number:int}}/{VERSION}/runtime"
+        self.app = Starlette(
+            routes=[
+                Route(f"{prefix}/invocation/next", self.next),
+                Route(f"{prefix}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
+                Route(f"{prefix}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
+                Route(f"{prefix}/init/error", self.init_error, methods=["POST"]),
+            ]
+        )
+
+    async def next(self, request: Request) -> Response:
+        """Waits for an invocation and returns it to the process."""
+        environment = self._environment(request)
+        invocation = await environment.next()
+        name = environment.function.name
+        headers = {
+            "Lambda-Runtime-Aws-Request-Id": invocation.request_id,
+            "Lambda-Runtime-Deadline-Ms": str(invocation.deadline_ms),
+            "Lambda-Runtime-Invoked-Function-Arn": f"arn:aws:lambda:{REGION}:000000000000:function:{name}",
+        }
+        return Response(invocation.event, media_type="application/json", headers=headers)
+
+    async def response(self, request: Request) -> Response:
+        """Takes the result of an invocation. The Runtime API ignores a late result, and refuses a result that is too
+        large.
+        """
+        invocation = self._invocation(request)
+        body = await request.body()
+        if len(body) > INVOCATION_BYTES:
+            text = f"the result has {len(body)} bytes, more than {INVOCATION_BYTES}"
+            if invocation is not None:
+                invocation.answer.set_exception(ResultTooLargeError(f"Function.ResponseSizeTooLarge: {text}"))
+            return Response(text, status_code=TOO_LARGE)
+        if invocation is not None:
+            invocation.answer.set_result(body)
+        return Response(status_code=ACCEPTED)
+
+    async def error(self, request: Request) -> Response:
+        """Takes the error that the handler raised."""
+        invocation = self._invocation(request)
+        body = await request.body()
+        if invocation is not None:
+            invocation.answer.set_exception(FunctionError(body.decode()))
+        return Response(status_code=ACCEPTED)
+
+    async def init_error(self, request: Request) -> Response:
+        """Takes the error of a handler that could not be loaded. The function's process ends by itself."""
+        environment = self._environment(request)
+        body = await request.body()
+        if environment.current is not None and not environment.current.answer.done():
+            environment.current.answer.set_exception(FunctionError(body.decode()))
+        return Response(status_code=ACCEPTED)
+
+    def _environment(self, request: Request) -> ExecutionEnvironment:
+        return self.environments[request.path_params["number"]]
+
+    def _invocation(self, request: Request) -> Invocation | None:
+        current = self._environment(request).current
+        if (
+            current is None
+            or current.request_id != request.path_params["request_id"]
+            or current.answer.done()
+        ):
+            return None
+        return current

@@ -28,7 +28,6 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response as HttpResponse
 from starlette.routing import Route as HttpRoute
 
-from .balancer import Rule
 from .events import EventForm, Request, Response, event_of, response_of
 from .limits import (
     BALANCER_ANSWER_BYTES,
@@ -39,7 +38,7 @@ from .limits import (
     InvocationError,
     RequestTooLargeError,
 )
-from .template import DEFAULT_ROUTE, Route
+from .template import DEFAULT_ROUTE, Route, Rule
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 

@@ -1,17 +1,213 @@
-"""Reads a template that `sam build` wrote: functions, their routes and their schedules."""
+"""Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
+
+The module supports Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a
+name, not an ARN) and Fn::ForEach. The source is the CloudFormation User Guide, "Intrinsic function reference". Any
+other function raises TemplateError.
+
+Reads the load balancer's rules in infra/alb/template.yaml, which choose the function for a request.
+
+Reads a template that `sam build` wrote: functions, their routes and their schedules.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from .balancer import CloudFormationLoader
-from .limits import PACKAGE_BYTES
-from .values import TemplateError, Values
+from tests.support.local_lambda.events import Request
+from tests.support.local_lambda.limits import PACKAGE_BYTES
+
+PSEUDO = {
+    "AWS::Region": "us-east-1",
+    "AWS::AccountId": "000000000000",
+    "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
+    "AWS::StackName": "penstock",
+    "AWS::NoValue": None,
+}
+
+_NAMED = re.compile(r"\$\{([A-Za-z0-9:]+)\}")
+
+
+class TemplateError(ValueError):
+    """The template uses a feature that this module does not implement."""
+
+
+class Values:
+    """Resolves values of one template. `parameters` replace its defaults."""
+
+    def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
+        declared = template.get("Parameters", {})
+        self._known = {
+            **PSEUDO,
+            **{name: each.get("Default") for name, each in declared.items()},
+            **parameters,
+        }
+        self._conditions = template.get("Conditions", {})
+        self._mappings = template.get("Mappings", {})
+
+    def resolve(self, value: Any) -> Any:
+        """Returns the value without intrinsic functions."""
+        if isinstance(value, list):
+            return [self.resolve(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            ((name, argument),) = value.items()
+            if name == "Ref" or name.startswith("Fn::"):
+                return self._call(name, argument)
+        return {key: self.resolve(item) for key, item in value.items()}
+
+    def _call(self, name: str, argument: Any) -> Any:
+        match name:
+            case "Ref":
+                return self._known.get(argument, argument)
+            case "Fn::Sub" if isinstance(argument, str):
+                return _NAMED.sub(lambda found: str(self._known.get(found[1], found[0])), argument)
+            case "Fn::GetAtt":
+                return ".".join(argument) if isinstance(argument, list) else argument
+            case "Fn::If":
+                condition, then, otherwise = argument
+                return self.resolve(then if self._holds(condition) else otherwise)
+            case "Fn::FindInMap":
+                mapping, first, second = (self.resolve(each) for each in argument)
+                return self._mappings[mapping][first][second]
+        raise TemplateError(f"{name} is not understood here")
+
+    def _holds(self, condition: str) -> bool:
+        ((name, operands),) = self._conditions[condition].items()
+        if name != "Fn::Equals":
+            raise TemplateError(f"{name} is not understood in a condition")
+        left, right = (self.resolve(operand) for operand in operands)
+        return str(left) == str(right)
+
+
+def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns resources with each Fn::ForEach expanded."""
+    found: dict[str, Any] = {}
+    for name, resource in resources.items():
+        if not name.startswith("Fn::ForEach::"):
+            found[name] = resource
+            continue
+        variable, items, outputs = resource
+        for item in items:
+            found |= expand_for_each(_substitute(outputs, variable, item))
+    return found
+
+
+def _substitute(value: Any, variable: str, item: str) -> Any:
+    """Returns the value with `${variable}` and `Ref` of the variable replaced."""
+    if isinstance(value, str):
+        return value.replace(f"${{{variable}}}", item)
+    if isinstance(value, list):
+        return [_substitute(each, variable, item) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value == {"Ref": variable}:
+        return item
+    return {
+        _substitute(key, variable, item): _substitute(each, variable, item) for key, each in value.items()
+    }
+
+
+RULE, GROUP, LISTENER = (
+    f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
+)
+
+
+class Rule(NamedTuple):
+    """Conditions that must all match: patterns of a header's value, patterns of the path, and methods.
+
+    An empty condition always matches.
+    """
+
+    priority: int
+    function: str
+    header: str
+    values: tuple[str, ...]
+    paths: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def matches(self, request: Request) -> bool:
+        """Returns whether all conditions match. As in AWS, header values are compared without regard to case, and paths
+        with it."""
+        header_value = request.header(self.header.lower()).lower()
+        return (
+            (not self.values or any(fnmatchcase(header_value, value.lower()) for value in self.values))
+            and (not self.paths or any(fnmatchcase(request.path, path) for path in self.paths))
+            and (not self.methods or request.method in self.methods)
+        )
+
+
+def read_balancer(template: Path) -> tuple[list[Rule], str]:
+    """Returns the rules by priority, and the function for requests that match none. Raises TemplateError."""
+    read = yaml.load(template.read_text(), Loader=CloudFormationLoader)
+    values = Values(read, {})
+    resources = expand_for_each(read["Resources"])
+    targets = {
+        name: function_of(values, resource["Properties"])
+        for name, resource in resources.items()
+        if resource["Type"] == GROUP
+    }
+    rules = [
+        rule_of(values, resource["Properties"], targets)
+        for resource in resources.values()
+        if resource["Type"] == RULE
+    ]
+    (default,) = (r["Properties"]["DefaultActions"] for r in resources.values() if r["Type"] == LISTENER)
+    return sorted(rules), targets[target_group(values, default)]
+
+
+def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str, str]) -> Rule:
+    header, header_values, paths, methods = "", (), (), ()
+    for condition in values.resolve(properties["Conditions"]):
+        match condition["Field"]:
+            case "http-header":
+                header = condition["HttpHeaderConfig"]["HttpHeaderName"]
+                header_values = tuple(condition["HttpHeaderConfig"]["Values"])
+            case "path-pattern":
+                paths = tuple(condition["PathPatternConfig"]["Values"])
+            case "http-request-method":
+                methods = tuple(condition["HttpRequestMethodConfig"]["Values"])
+            case field:
+                raise TemplateError(f"conditions of {field} are not understood here")
+    function = targets[target_group(values, properties["Actions"])]
+    return Rule(int(values.resolve(properties["Priority"])), function, header, header_values, paths, methods)
+
+
+def target_group(values: Values, actions: Any) -> str:
+    """Returns the name of the target group to which the only action forwards."""
+    (action,) = actions
+    return str(values.resolve(action["TargetGroupArn"]["Ref"]))
+
+
+def function_of(values: Values, properties: Mapping[str, Any]) -> str:
+    """Returns the function's name, which follows the stack's name in the ARN of the only target."""
+    (target,) = properties["Targets"]
+    return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
+
+
+class CloudFormationLoader(yaml.SafeLoader):
+    """Loads YAML with CloudFormation's short forms: `!Ref x` becomes {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
+
+
+def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+        return {name: value.split(".") if suffix == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    raise TemplateError(f"!{suffix} is not understood here")
+
+
+CloudFormationLoader.add_multi_constructor("!", _short_form)
+
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}

@@ -1,16 +1,178 @@
-"""Runs a service, its clients and the functions that its mappings invoke."""
+"""Imitates AWS Lambda's Invoke as a separate server. Functions are Python callables, and the server keeps each
+invocation.
 
-from collections.abc import Iterator
+Runs a service, its clients and the functions that its mappings invoke.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
 from tests.support.database import TestServer
-from tests.support.mappings.functions import Function, Functions, running_functions
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
+
+Event = dict[str, Any]
+Function = Callable[[Event], Any]
+
+
+class Throttle(Exception):  # noqa: N818 - named for the event
+    """The function has no capacity, so the answer is 429."""
+
+
+class Refusal(Exception):  # noqa: N818 - named for the event
+    """Lambda's answer to a refused invocation: status and name of the error."""
+
+    def __init__(self, status: int, name: str) -> None:
+        super().__init__(name)
+        self.status = status
+
+
+@dataclass
+class Invocation:
+    """A call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes
+    sent."""
+
+    name: str
+    headers: dict[str, str]
+    event: Event
+    target: str
+    body: bytes
+
+    @property
+    def is_event(self) -> bool:
+        """Returns whether Lambda answers before the function runs. The server runs the function all the same, and
+        does not report its result.
+        """
+        return self.headers.get("x-amz-invocation-type") == "Event"
+
+    @property
+    def bodies(self) -> list[str]:
+        """Returns the bodies of the invocation's messages."""
+        return [record["body"] for record in self.event["Records"]]
+
+
+@dataclass
+class Functions:
+    """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
+
+    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to the answer of
+    GetFunctionConfiguration. The answer is empty for other names. `missing` lists the names of functions that Lambda
+    reports as missing.
+    """
+
+    url: str = ""
+    functions: dict[str, Function] = field(default_factory=dict)
+    invocations: list[Invocation] = field(default_factory=list)
+    authorize: Callable[[Invocation], None] = lambda _: None
+    timeouts: dict[str, int] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+    most_at_once: int = 0
+    under_way: int = 0
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Waits until a condition holds, which an invocation may change."""
+        with self._changed:
+            assert self._changed.wait_for(is_done, 30), [invocation.event for invocation in self.invocations]
+
+    def seen(self) -> list[str]:
+        """Returns the bodies of all messages in the order of invocations."""
+        return [body for invocation in self.invocations for body in invocation.bodies]
+
+    def answer(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
+        """Returns status, headers and body."""
+        with self._changed:
+            self.invocations.append(invocation)
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
+            self._changed.notify_all()
+        try:
+            self.authorize(invocation)
+            answer = self.functions[invocation.name](invocation.event)
+        except Throttle:
+            return 429, {}, b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}'
+        except Refusal as refusal:
+            return refusal.status, {"x-amzn-ErrorType": str(refusal)}, b"{}"
+        except Exception as error:  # noqa: BLE001 - as Lambda answers for a function that raises
+            if invocation.is_event:
+                return 202, {}, b""
+            return (
+                200,
+                {"X-Amz-Function-Error": "Unhandled"},
+                json.dumps({"errorMessage": str(error)}).encode(),
+            )
+        finally:
+            with self._changed:
+                self.under_way -= 1
+                self._changed.notify_all()
+        if invocation.is_event:
+            return 202, {}, b""
+        return 200, {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+
+@contextmanager
+def running_functions(**functions: Function) -> Iterator[Functions]:
+    """Serves until the end of the block."""
+    state = Functions(functions=dict(functions))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            name = unquote(urlsplit(self.path).path).removeprefix("/2015-03-31/functions/")
+            seconds = state.timeouts.get(name.removesuffix("/configuration"))
+            body = json.dumps({} if seconds is None else {"FunctionName": name, "Timeout": seconds}).encode()
+            self.send_response(404 if seconds is None else 200)
+            if name.removesuffix("/configuration") in state.missing:
+                self.send_header("X-Amzn-ErrorType", "ResourceNotFoundException:http://internal.amazon.com/")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            path = unquote(urlsplit(self.path).path)
+            name = path.removeprefix("/2015-03-31/functions/").removesuffix("/invocations")
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            headers = {key.lower(): value for key, value in self.headers.items()}
+            status, more, body = state.answer(Invocation(name, headers, json.loads(sent), self.path, sent))
+            try:
+                self.send_response(status)
+                for key, value in more.items():
+                    self.send_header(key, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True  # The caller was killed.
+
+        def log_message(self, *_: object) -> None:
+            """Writes nothing."""
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
 
 _numbers = count(1)
 

@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.support.conformance.sqs import ACCOUNT
 from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED
-from tests.support.model.service import MINUTE, ServiceUnderTest
-from tests.support.model.side_by_side import SideBySide
+from tests.support.model.side_by_side import MINUTE, ServiceUnderTest, SideBySide
 
 
 class SqsMachine(SideBySide, RuleBasedStateMachine):

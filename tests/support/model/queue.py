@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
 from typing import Any, NamedTuple
 
-from tests.support.conformance.raw_requests import md5_of_attributes, md5_of_body
+from tests.support.conformance.requests import md5_of_attributes, md5_of_body
 
 HALF_A_DAY = 43_200
 FIVE_MINUTES = 300

@@ -22,8 +22,7 @@ from penstock_web.local.pgbouncer import find_pgbouncer
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port
 from penstock_web.system_account import SystemAccount
 from tests.support.database import TestServer, new_cluster
-from tests.support.pages.blocks import ROOT, Block
-from tests.support.pages.script import printed, starts_a_service, write_script
+from tests.support.pages.script import ROOT, Block, printed, starts_a_service, write_script
 from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.

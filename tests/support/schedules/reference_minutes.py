@@ -5,12 +5,21 @@ The sources are crontab (POSIX): five fields of `*`, numbers, ranges, lists, and
 counts; steps as in Vixie cron; and L, W and # in AWS's description ("Cron expressions", EventBridge User Guide). The
 reference is slow and simple: it converts every minute of UTC to the zone's local time. A local time that does not
 exist therefore never occurs. The second occurrence of a repeated time has fold=1 (PEP 495) and is skipped.
+
+Lists edges of calendars and clocks: an expression, an instant, and the first instants that must follow.
+
+The instants were worked out by hand from the zones' rules. Fewer than two instants mean that no more instants follow.
+
+The module also makes expressions with Hypothesis: well-formed ones, and texts of the same words that are mostly not
+well-formed.
 """
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from zoneinfo import ZoneInfo
+
+from hypothesis import strategies as st
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
@@ -124,3 +133,157 @@ def changes(zone: ZoneInfo) -> Iterator[datetime]:
             offset = new
             yield instant
         instant = following
+
+
+NEW_YORK, LORD_HOWE, BEIRUT = "America/New_York", "Australia/Lord_Howe", "Asia/Beirut"
+
+# cron, zone, after, expected
+CLOCKS: list[tuple[str, str, str, list[str]]] = [
+    # 8 March 2026: 2:00 EST becomes 3:00 EDT.
+    ("30 2 * * *", NEW_YORK, "2026-03-07 12:00", ["2026-03-09 06:30:00", "2026-03-10 06:30:00"]),
+    ("0 2 * * *", NEW_YORK, "2026-03-07 12:00", ["2026-03-09 06:00:00", "2026-03-10 06:00:00"]),
+    ("0 3 * * *", NEW_YORK, "2026-03-07 12:00", ["2026-03-08 07:00:00", "2026-03-09 07:00:00"]),
+    ("*/30 * * * *", NEW_YORK, "2026-03-08 06:00", ["2026-03-08 06:30:00", "2026-03-08 07:00:00"]),
+    ("*/20 2-3 8 3 *", NEW_YORK, "2026-03-08 06:59", ["2026-03-08 07:00:00", "2026-03-08 07:20:00"]),
+    # 1 November 2026: 2:00 EDT becomes 1:00 EST.
+    ("30 1 * * *", NEW_YORK, "2026-10-31 12:00", ["2026-11-01 05:30:00", "2026-11-02 06:30:00"]),
+    ("0 2 * * *", NEW_YORK, "2026-10-31 12:00", ["2026-11-01 07:00:00", "2026-11-02 07:00:00"]),
+    ("*/30 * * * *", NEW_YORK, "2026-11-01 05:00", ["2026-11-01 05:30:00", "2026-11-01 07:00:00"]),
+    ("*/30 * * * *", NEW_YORK, "2026-11-01 06:10", ["2026-11-01 07:00:00", "2026-11-01 07:30:00"]),
+    ("* * * * * *", NEW_YORK, "2026-11-01 05:59:58", ["2026-11-01 05:59:59", "2026-11-01 07:00:00"]),
+    ("* * * * * *", NEW_YORK, "2026-11-01 06:00:00", ["2026-11-01 07:00:00", "2026-11-01 07:00:01"]),
+    ("* * * * * *", NEW_YORK, "2026-03-08 06:59:58", ["2026-03-08 06:59:59", "2026-03-08 07:00:00"]),
+    # The clock moves by half an hour: 2:00 becomes 2:30 on 4 October 2026, and 1:30 on 5 April 2026.
+    ("15 2 * * *", LORD_HOWE, "2026-10-02 16:00", ["2026-10-04 15:15:00", "2026-10-05 15:15:00"]),
+    ("45 1 * * *", LORD_HOWE, "2026-04-04 12:00", ["2026-04-04 14:45:00", "2026-04-05 15:15:00"]),
+    ("*/15 * * * *", LORD_HOWE, "2026-04-04 14:45", ["2026-04-04 15:30:00", "2026-04-04 15:45:00"]),
+    ("*/15 * * * *", LORD_HOWE, "2026-10-03 15:15", ["2026-10-03 15:30:00", "2026-10-03 15:45:00"]),
+    # These days have no midnight: 29 March in Beirut, 6 September in Santiago, and 8 March 2026 in Havana.
+    ("0 0 * * *", BEIRUT, "2026-03-28 12:00", ["2026-03-29 21:00:00", "2026-03-30 21:00:00"]),
+    ("0 0 * * *", "America/Santiago", "2026-09-05 12:00", ["2026-09-07 03:00:00", "2026-09-08 03:00:00"]),
+    ("0 0 8 3 *", "America/Havana", "2026-01-01 00:00", ["2027-03-08 05:00:00", "2028-03-08 05:00:00"]),
+    # The Azores have two midnights on 25 October 2026.
+    ("0 0 * * *", "Atlantic/Azores", "2026-10-24 12:00", ["2026-10-25 00:00:00", "2026-10-26 01:00:00"]),
+    # The clock moves by two hours: 1:00 becomes 3:00 on 29 March 2026 at Troll.
+    ("30 1,2,3 * * *", "Antarctica/Troll", "2026-03-29 00:00", ["2026-03-29 01:30:00", "2026-03-29 23:30:00"]),
+    # The clock moves by a whole day: Samoa had no 30 December 2011.
+    ("0 12 * * *", "Pacific/Apia", "2011-12-29 23:00", ["2011-12-30 22:00:00", "2011-12-31 22:00:00"]),
+    # These zones have offsets of a quarter of an hour.
+    ("0 9 * * *", "Asia/Kathmandu", "2026-01-01 00:00", ["2026-01-01 03:15:00", "2026-01-02 03:15:00"]),
+]  # fmt: skip
+
+# cron, after, expected
+CALENDAR: list[tuple[str, str, list[str]]] = [
+    ("0 0 29 2 *", "2026-01-01", ["2028-02-29 00:00:00", "2032-02-29 00:00:00"]),
+    ("0 0 29 2 *", "2096-03-01", ["2104-02-29 00:00:00", "2108-02-29 00:00:00"]),
+    ("0 0 28 2 *", "2028-02-28", ["2029-02-28 00:00:00", "2030-02-28 00:00:00"]),
+    ("59 23 28-29 2 *", "2028-02-28 23:59", ["2028-02-29 23:59:00", "2029-02-28 23:59:00"]),
+    ("0 0 31 * *", "2026-01-31", ["2026-03-31 00:00:00", "2026-05-31 00:00:00"]),
+    ("0 0 30 * *", "2026-01-30", ["2026-03-30 00:00:00", "2026-04-30 00:00:00"]),
+    ("0 0 L * *", "2028-01-31", ["2028-02-29 00:00:00", "2028-03-31 00:00:00"]),
+    ("0 0 1 * *", "2026-12-01", ["2027-01-01 00:00:00", "2027-02-01 00:00:00"]),
+    ("59 23 31 12 *", "2026-12-31 23:59", ["2027-12-31 23:59:00", "2028-12-31 23:59:00"]),
+    ("* * * * *", "2026-12-31 23:59:30", ["2027-01-01 00:00:00", "2027-01-01 00:01:00"]),
+    ("59 59 23 31 12 *", "2026-12-31 23:59:58", ["2026-12-31 23:59:59", "2027-12-31 23:59:59"]),
+    ("0 0 30 2 *", "2026-01-01", []),
+    ("0 0 31 4,6,9,11 *", "2026-01-01", []),
+    ("0 0 30W 2 *", "2026-01-01", []),
+    ("0 0 30 2 1", "2026-01-01", ["2026-02-02 00:00:00", "2026-02-09 00:00:00"]),
+    ("0 0 1 1 *", "2198-12-31", ["2199-01-01 00:00:00"]),
+    ("* * * * *", "2199-12-31 23:59:00", []),
+    # crontab: if both fields of days are restricted, either may match. A field that names all days counts as
+    # restricted.
+    ("0 0 13 * 5", "2026-01-03", ["2026-01-09 00:00:00", "2026-01-13 00:00:00"]),
+    ("0 0 1-31 * 1", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
+    ("0 0 13 * 0-7", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
+    ("0 0 15W * 5", "2026-01-08", ["2026-01-09 00:00:00", "2026-01-15 00:00:00"]),
+    # Both 0 and 7 mean Sunday.
+    ("0 0 * * 7", "2026-01-01", ["2026-01-04 00:00:00", "2026-01-11 00:00:00"]),
+    ("0 0 * * 5-7", "2026-01-01", ["2026-01-02 00:00:00", "2026-01-03 00:00:00"]),
+    ("0 0 * * SAT-SUN", "2026-01-01", ["2026-01-03 00:00:00", "2026-01-04 00:00:00"]),
+    # croniter treats a range of one value as all values.
+    ("30-30 5-5 * * *", "2026-01-01", ["2026-01-01 05:30:00", "2026-01-02 05:30:00"]),
+    ("59/15 * * * *", "2026-01-01", ["2026-01-01 00:59:00", "2026-01-01 01:59:00"]),
+]  # fmt: skip
+
+# expression, after, expected
+AWS_DAYS: list[tuple[str, str, list[str]]] = [
+    # W: 15 August 2026 and 1 August 2026 are Saturdays, and 15 November 2026 and 31 May 2026 are Sundays.
+    ("cron(0 9 15W 8 ? *)", "2026-01-01", ["2026-08-14 09:00:00", "2027-08-16 09:00:00"]),
+    ("cron(0 9 15W 11 ? *)", "2026-01-01", ["2026-11-16 09:00:00", "2027-11-15 09:00:00"]),
+    ("cron(0 9 1W 8 ? *)", "2026-01-01", ["2026-08-03 09:00:00", "2027-08-02 09:00:00"]),
+    ("cron(0 9 31W 5 ? *)", "2026-01-01", ["2026-05-29 09:00:00", "2027-05-31 09:00:00"]),
+    ("cron(0 9 31W * ? *)", "2026-01-31", ["2026-03-31 09:00:00", "2026-05-29 09:00:00"]),
+    ("cron(0 9 LW 5 ? *)", "2026-01-01", ["2026-05-29 09:00:00", "2027-05-31 09:00:00"]),
+    ("cron(0 9 L 2 ? *)", "2026-03-01", ["2027-02-28 09:00:00", "2028-02-29 09:00:00"]),
+    ("cron(0 9 L-1 2 ? *)", "2027-01-01", ["2027-02-27 09:00:00", "2028-02-28 09:00:00"]),
+    ("cron(0 9 L-29 2 ? *)", "2026-01-01", []),
+    ("cron(0 9 1,L * ? *)", "2026-01-01 09:00", ["2026-01-31 09:00:00", "2026-02-01 09:00:00"]),
+    # L and # in day-of-week: 6 is Friday, 3 is Tuesday, and 7 is Saturday.
+    ("cron(15 10 ? * 6L *)", "2026-01-01", ["2026-01-30 10:15:00", "2026-02-27 10:15:00"]),
+    ("cron(15 10 ? * FRIL *)", "2026-01-01", ["2026-01-30 10:15:00", "2026-02-27 10:15:00"]),
+    ("cron(0 0 ? * 3#2 *)", "2026-01-01", ["2026-01-13 00:00:00", "2026-02-10 00:00:00"]),
+    ("cron(0 0 ? * TUE#2 *)", "2026-01-01", ["2026-01-13 00:00:00", "2026-02-10 00:00:00"]),
+    ("cron(0 0 ? * L *)", "2026-01-01", ["2026-01-03 00:00:00", "2026-01-10 00:00:00"]),
+    ("cron(0 0 ? * 1 *)", "2026-01-01", ["2026-01-04 00:00:00", "2026-01-11 00:00:00"]),
+    ("cron(0 0 ? 2 2#5 *)", "2044-03-01", ["2072-02-29 00:00:00", "2112-02-29 00:00:00"]),
+    ("cron(0 0 ? * SAT-MON *)", "2026-01-01", ["2026-01-03 00:00:00", "2026-01-04 00:00:00"]),
+    # Years.
+    ("cron(0 0 1 1 ? 2030,2199)", "2026-01-01", ["2030-01-01 00:00:00", "2199-01-01 00:00:00"]),
+    ("cron(59 23 31 12 ? 2026)", "2026-01-01", ["2026-12-31 23:59:00"]),
+    ("cron(59 23 31 12 ? 2025)", "2026-01-01", []),
+    ("cron(0 0 29 2 ? 2027/2)", "2026-01-01", []),
+    ("cron(0 0 1 1 ? 2027/50)", "2026-01-01", ["2027-01-01 00:00:00", "2077-01-01 00:00:00", "2127-01-01 00:00:00",
+                                               "2177-01-01 00:00:00"]),
+]  # fmt: skip
+
+# expression, after, anchor, expected
+RATES: list[tuple[str, str, str, list[str]]] = [
+    ("rate(5 minutes)", "2026-01-01 00:07", "2026-01-01 00:01", ["2026-01-01 00:11:00", "2026-01-01 00:16:00"]),
+    ("rate(5 minutes)", "2026-01-01 00:11", "2026-01-01 00:01", ["2026-01-01 00:16:00", "2026-01-01 00:21:00"]),
+    # The first time is the anchor itself: StartDate "to set the first occurrence of the schedule".
+    ("rate(1 hour)", "2026-01-01 00:00", "2026-05-05 05:05:05", ["2026-05-05 05:05:05", "2026-05-05 06:05:05"]),
+    # A day has 24 hours, even when New York changes to summer time.
+    ("rate(1 day)", "2026-03-07 14:00", "2026-03-06 14:00", ["2026-03-08 14:00:00", "2026-03-09 14:00:00"]),
+    ("rate(100 days)", "2026-12-31", "2026-01-01", ["2027-02-05 00:00:00", "2027-05-16 00:00:00"]),
+]  # fmt: skip
+
+
+instants = st.integers(315_532_800, 4_733_510_400).map(lambda second: datetime.fromtimestamp(second, UTC))
+"""1980 to 2119."""
+
+
+@st.composite
+def fields(draw: st.DrawFn, low: int, high: int) -> str:
+    """Returns numeric fields of a cron expression: `*`, `*/n`, `a`, `a/n`, `a-b`, `a-b/n`, and lists of these forms."""
+    steps = st.integers(1, high)
+    items = []
+    for _ in range(draw(st.integers(1, 3))):
+        first = draw(st.integers(low, high))
+        last = draw(st.integers(first, high))
+        step = draw(steps)
+        forms = (f"{first}", f"{first}-{last}", f"{first}/{step}", f"{first}-{last}/{step}")
+        items.append(draw(st.sampled_from(forms)))
+    return draw(st.sampled_from(["*", f"*/{draw(steps)}", ",".join(items)]))
+
+
+crons = st.tuples(fields(0, 59), fields(0, 23), fields(1, 31), fields(1, 12), fields(0, 6)).map(" ".join)
+month_days = st.one_of(
+    fields(1, 31),
+    st.sampled_from(["L", "LW", "1W", "15W", "31W", "L-1", "L-3", "L-30", "1,L", "15W,LW", "5,L-2"]),
+)
+week_days = st.one_of(
+    fields(1, 7), st.sampled_from(["L", "1L", "6L", "7L", "1#1", "2#5", "6#3", "7#4", "2,6L"])
+)
+days = month_days.map(lambda day: (day, "?")) | week_days.map(lambda day: ("?", day))
+years = st.sampled_from(["*", "2026", "2024-2030", "2000/7", "1999,2050,2100"])
+instants_of_years = st.integers(1_640_995_200, 1_861_920_000).map(
+    lambda second: datetime.fromtimestamp(second, UTC)
+)
+
+WORDS = (
+    "every daily hourly at day weekday weekdays monday 5 60 0 minutes hours 9am 9 am 13pm :15 noon * */5 ? L W # 1-5 "
+    "5-1 MON JAN cron( rate( at( ) , / - 2026-01-31 T09:00:00 Z s m h d 30s"
+)
+words = st.lists(st.sampled_from(WORDS.split(" ")), max_size=8)
+texts = st.text(max_size=300) | words.map(" ".join) | words.map("".join)

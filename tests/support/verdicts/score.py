@@ -13,8 +13,7 @@ from itertools import groupby
 
 from penstock.verdicts import Facts, Kind, Minute, Verdict, is_asking_for_more, judge
 
-from .days import SCENARIOS, Scenario
-from .simulation import MINUTE, START, Day, simulate
+from .simulation import MINUTE, SCENARIOS, START, Day, Scenario, simulate
 
 LONGEST_DRAIN = 300
 TOLERANCE = 0.2

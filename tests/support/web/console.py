@@ -1,13 +1,164 @@
-"""A console in front of a service, and the requests of its tests."""
+"""Reads the HTML of a report: its pictures, its tables, and barriers for readers.
 
-from dataclasses import dataclass
+The module also provides a browser without a screen: cookies and forms with their origin, and nothing else.
+
+The module also provides texts that do harm if a page does not escape them, or a script reads them.
+
+A console in front of a service, and the requests of its tests.
+"""
+
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import islice, product
 from typing import Any
+from xml.etree import ElementTree as ET
 
+import httpx
 import psycopg
 
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service
-from tests.support.web.report_page import ConsoleClient
+
+
+def pictures(page: str) -> dict[str, ET.Element]:
+    """Returns the described pictures by their descriptions. Raises if one is not XML."""
+    found = [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    return {picture.get("aria-label", ""): picture for picture in found if picture.get("role") == "img"}
+
+
+def of_class(picture: ET.Element, name: str) -> list[ET.Element]:
+    """Returns the elements of a picture that have this CSS class."""
+    return [element for element in picture.iter() if name in element.get("class", "").split()]
+
+
+def table(page: str, kind: str) -> list[dict[str, str]]:
+    """Returns the rows of the first table of this CSS class by their columns' heads. Pictures are `(picture)`."""
+    match = re.search(rf'<table class="{kind}".*?</table>', page, re.DOTALL)
+    if match is None:
+        return []
+    text = re.sub(r"<svg.*?</svg>", "(picture)", match[0], flags=re.DOTALL)
+    heads, *rows = [
+        [_text(cell) for cell in re.findall(r"<(?:th|td)[ >].*?</(?:th|td)>", row, re.DOTALL)]
+        for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL)
+    ]
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def _text(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", markup).split())
+
+
+@dataclass
+class Barriers(HTMLParser):
+    """Finds what an accessibility checker would report (rules of WCAG 2.2 that can be checked in the markup)."""
+
+    found: list[str] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        if re.fullmatch(r"h[1-6]", tag):
+            self._heading(int(tag[1]))
+        if tag == "html" and not known.get("lang"):
+            self.found.append("html without lang")
+        if tag == "th" and known.get("scope") not in ("col", "row"):
+            self.found.append("th without scope")
+        if tag == "svg" and known.get("aria-hidden") != "true" and not known.get("aria-label"):
+            self.found.append("svg without a name")
+        if int(known.get("tabindex") or 0) > 0:
+            self.found.append("tabindex above 0")
+        if "id" in known:
+            self.found += ["an id twice"] * (known["id"] in self.ids)
+            self.ids.append(known["id"] or "")
+
+    def _heading(self, level: int) -> None:
+        if level > (self.levels[-1] if self.levels else 0) + 1:
+            self.found.append(f"h{level} follows h{self.levels[-1] if self.levels else 0}")
+        self.levels.append(level)
+
+
+def barriers(page: str) -> list[str]:
+    """Returns the barriers of the page, empty if it has none."""
+    reader = Barriers()
+    reader.feed(page)
+    if reader.levels.count(1) != 1:
+        reader.found.append("not one h1")
+    if page.count("<main>") != 1:
+        reader.found.append("not one main")
+    return reader.found
+
+
+class ConsoleClient:
+    """A client of one service, as one browser would be."""
+
+    def __init__(self, service: Service) -> None:
+        self.url = service.url
+        # No connection is kept, so a test need not close any.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self.http = httpx.Client(base_url=service.url, timeout=60, verify=False, limits=limits)
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """Returns a page unchanged. Redirects are not followed."""
+        return self.http.get(path, headers={"accept": "text/html", **headers})
+
+    def post(self, path: str, origin: str | None = None, **form: object) -> httpx.Response:
+        """Sends a form from a page of this origin. None means the service's origin."""
+        return self.http.post(path, data=form, headers={"origin": self.url if origin is None else origin})
+
+    def sign_in(self, key: str, secret: str = "") -> httpx.Response:
+        """Signs in and keeps the cookie."""
+        return self.post("/console/sign-in", key=key, secret=secret)
+
+
+SINKS = ("window.pwned=1", "alert(1)", "fetch('//example.com')")
+FORMS = (
+    "<script>{0}</script>",
+    '"><script>{0}</script>',
+    "'><img src=x onerror={0}>",
+    "<svg/onload={0}>",
+    "javascript:{0}",
+    "</title><script>{0}</script>",
+    "</textarea><script>{0}</script>",
+    "</pre><script>{0}</script>",
+    '<a href="javascript:{0}">x</a>',
+    '<iframe srcdoc="<script>{0}</script>">',
+    "[[constructor.constructor('{0}')()]]",
+    "$[{0}]",
+    "[% raw %][[7*7]]{0}",
+    '<img src=x style="x:expression({0})">',
+    "<style>*[background:url(//x)]</style>{0}",
+    "<link rel=stylesheet href=//example.com/x.css>{0}",
+    "<base href=//example.com/>{0}",
+    "<meta http-equiv=refresh content=0>{0}",
+    "<form action=//example.com><button>{0}</form>",
+    "<div hx-get=/console hx-trigger=load>{0}</div>",
+    '<div hx-on:click={0} hx-vals="js:[x:{0}]">',
+    "<template shadowrootmode=open>{0}</template>",
+    "\u202e{0}\u202c",
+    "&lt;{0}&#x3c;",
+    "]]><!--{0}-->",
+    "`{0}`",
+    '\\"{0}\\"',
+    "%3Cscript%3E{0}",
+)
+"""Brackets stand for braces."""
+AROUND = ("{0}", '["a": "{0}"]', "a\n{0}", "x" * 300 + "{0}", "{0}{0}{0}", "\t {0} ", '("{0}",1)', "\u00e9{0}\u6f22",
+          "{0}\r\n", "'{0}", '"{0}', "<{0}")  # fmt: skip
+
+
+def hostile_texts(number: int) -> list[str]:
+    """Returns `number` different texts without forbidden characters."""
+    texts = [
+        around.replace("{0}", form.replace("{0}", sink)).replace("[", "{").replace("]", "}")
+        for around, form, sink in islice(product(AROUND, FORMS, SINKS), number)
+    ]
+    assert len(set(texts)) == number
+    return texts
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.support import plain_http
+from tests.support import client_setup
 
 SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -49,7 +49,7 @@ class Scrape:
 
 def scrape(url: str, **headers: str) -> Scrape:
     """Returns the content of /metrics."""
-    answer = plain_http.get(url + "/metrics", headers=headers, timeout=60)
+    answer = client_setup.get(url + "/metrics", headers=headers, timeout=60)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return Scrape(answer.text)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.web.report_page import hostile_texts
+from tests.support.web.console import hostile_texts
 
 MAPPING = "00000000-0000-4000-8000-000000000000"
 HOSTILE = hostile_texts(1_000)

@@ -19,7 +19,7 @@ from penstock_web.cli import main
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
-from tests.support.web.report_page import hostile_texts
+from tests.support.web.console import hostile_texts
 
 from .test_console_in_a_browser import opened
 

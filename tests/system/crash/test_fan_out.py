@@ -25,7 +25,7 @@ import pytest
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import Postgres, start
 from penstock_web.system_account import SystemAccount
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.crash.installation import CrashInstallation
 from tests.support.ledger import Ledger
 from tests.support.sql.calls import Counts, counts, create, maintain
@@ -71,7 +71,7 @@ class Newspaper:
         self.published.add(text)
         given = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": TOPIC, "Message": text}
         try:
-            answer = plain_http.post(f"http://127.0.0.1:{self.installation.port}/", data=given, timeout=30)
+            answer = client_setup.post(f"http://127.0.0.1:{self.installation.port}/", data=given, timeout=30)
         except httpx.HTTPError:
             return
         if answer.status_code == 200:

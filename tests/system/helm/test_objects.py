@@ -25,8 +25,16 @@ from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgr
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
-from tests.support.helm.chart import VALUES, Object, Rendered, container, environment, lint, render
-from tests.support.helm.schemas import complaints
+from tests.support.helm.chart import (
+    VALUES,
+    Object,
+    Rendered,
+    complaints,
+    container,
+    environment,
+    lint,
+    render,
+)
 from tests.support.programs.container_pooler import running_pooler
 from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until

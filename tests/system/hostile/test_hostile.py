@@ -21,9 +21,8 @@ from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
 from tests.support.database import TestServer
-from tests.support.hostile.attack import Attack
 from tests.support.hostile.attacks import attacks
-from tests.support.hostile.connection import Connection, Outcome
+from tests.support.hostile.connection import Attack, Connection, Outcome
 from tests.support.hostile.invalid_members import Target
 from tests.support.programs.penstock_service import running_service
 

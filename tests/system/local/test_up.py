@@ -21,7 +21,7 @@ from penstock import __version__
 from penstock.postgres.migrations import find_sql_directory, read_migrations
 from penstock_web.doctor.service import check_service
 from penstock_web.local.postgres import ROLE, free_port
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database
 from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.sql.server_crash import kill_server
@@ -105,7 +105,7 @@ def test_a_database_and_a_pooler_that_die_are_started_again(state: Path) -> None
         kill_server(state / "postgres/data")
         os.kill(int((state / "pgbouncer/pid").read_text()), signal.SIGKILL)
         wait_until(lambda: "PgBouncer has ended; starting it again" in up.log())
-        wait_until(lambda: plain_http.get(f"{up.address}/readyz").status_code == 200)
+        wait_until(lambda: client_setup.get(f"{up.address}/readyz").status_code == 200)
         assert answers(up.dsn)
         assert (up.end(signal.SIGTERM), answers(up.dsn)) == (0, False)
 

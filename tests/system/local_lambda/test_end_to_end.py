@@ -14,7 +14,7 @@ import boto3
 import psycopg
 import pytest
 
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.clients.boto3_client import call
 from tests.support.clients.scenario import FIFO, STANDARD, fifo, run_scenario, standard
 from tests.support.database import Database
@@ -59,7 +59,7 @@ def test_topics_and_rest(address: str) -> None:
     sns.publish(TopicArn=topic, Message="hello")
     (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5)["Messages"]
     assert message["Body"] == "hello"
-    queues = plain_http.get(f"{address}/v1/queues", timeout=60).json()
+    queues = client_setup.get(f"{address}/v1/queues", timeout=60).json()
     assert name in str(queues)
 
 
@@ -70,8 +70,8 @@ def test_paths_of_queues(address: str) -> None:
     queue = f"/000000000000/{name}"
     send, none = {"Action": "SendMessage", "MessageBody": "m"}, {"Action": "None"}
     for path in (queue, f"{queue}/", f"/us-east-1{queue}", f"/{name}"):
-        assert plain_http.post(f"{address}{path}", data=send).status_code == 200, path
-    unknown = plain_http.post(f"{address}/a/b/c/d", data=none)
+        assert client_setup.post(f"{address}{path}", data=send).status_code == 200, path
+    unknown = client_setup.post(f"{address}/a/b/c/d", data=none)
     assert (unknown.status_code, "<Code>InvalidAction</Code>" in unknown.text) == (400, True)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.functions.invocations import function, running
-from tests.support.local_lambda.fleet import Fleet
+from tests.support.local_lambda.fleet import Fleet, run_schedules
 from tests.support.local_lambda.limits import FunctionError
-from tests.support.local_lambda.schedules import run_schedules
 from tests.support.local_lambda.template import Schedule
 
 CODE = """

@@ -26,9 +26,9 @@ from uuid import uuid4
 import pytest
 
 from tests.support.functions.invocations import PYTHON, function, running
+from tests.support.local_lambda.environment import is_possible
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.limits import FunctionError, RequestTooLargeError, TooManyRequestsError
-from tests.support.local_lambda.read_only import is_possible
 from tests.support.wait import wait_until
 
 MB = 1024 * 1024

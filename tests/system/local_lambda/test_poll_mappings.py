@@ -21,7 +21,7 @@ from tests.support.functions.invocations import json_request, query_request, run
 from tests.support.local_lambda.events import Request, event_of, response_of
 from tests.support.local_lambda.fleet import Fleet
 from tests.support.local_lambda.limits import FunctionError
-from tests.support.mappings.functions import Functions, running_functions
+from tests.support.mappings.harness import Functions, running_functions
 from tests.support.sql.move_tasks import dead_queue, poison, tasks
 from tests.support.wait import wait_until
 

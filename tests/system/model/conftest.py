@@ -10,7 +10,7 @@ from tests.conformance.conftest import _clean_log, clock, deployments, installat
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.sqs import Sqs
-from tests.support.model.service import ServiceUnderTest
+from tests.support.model.side_by_side import ServiceUnderTest
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.support.conformance.sdk_clients import make_client
 from tests.support.model.differential import Pair, Side
 from tests.support.model.machine import SqsMachine
 from tests.support.model.requests import Act, acts
-from tests.support.model.service import ServiceUnderTest
+from tests.support.model.side_by_side import ServiceUnderTest
 
 SLOW_REQUESTS = int(os.environ.get("MODEL_REQUESTS", "5000"))
 # Each queue has one writer. A standard queue then has an order, and both sides receive the same messages.

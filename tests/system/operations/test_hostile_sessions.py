@@ -24,7 +24,7 @@ from penstock.postgres.psycopg_connection import connect
 from penstock.postgres.schema_dump import dump_schema
 from penstock.settings import DRIVERS
 from penstock_web.local.postgres import ROLE
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
 from tests.support.programs.penstock_service import free_port, running_service
@@ -112,7 +112,7 @@ def ask(url: str) -> str:
             FlexibleTimeWindow={"Mode": "OFF"},
         )  # fmt: skip
         answers.append(scheduler.get_schedule(Name=name))
-    with plain_http.Client(base_url=url) as http:
+    with client_setup.Client(base_url=url) as http:
         answers += [
             http.get(path).text
             for path in ("/v1/schedules", "/v1/queues/q", "/v1/queues/q/messages?state=all")

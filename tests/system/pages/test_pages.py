@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.database import TestServer
-from tests.support.pages.blocks import Block, blocks, pages
 from tests.support.pages.installation import installation, run
-from tests.support.pages.script import missing_lines, printed
+from tests.support.pages.script import Block, blocks, missing_lines, pages, printed
 
 ALL = {page: blocks(page) for page in pages()}
 RUN = [page for page, found in ALL.items() if any(block.is_run for block in found)]

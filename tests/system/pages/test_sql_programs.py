@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.clients.service_client import ROOT
 from tests.support.database import Database
-from tests.support.pages.blocks import blocks
+from tests.support.pages.script import blocks
 
 pytestmark = pytest.mark.clients
 

@@ -18,7 +18,7 @@ from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import memory_directory
 from tests.support.functions.server import FunctionServer
 from tests.support.programs.penstock_service import running_service
@@ -61,7 +61,7 @@ def test_callers_are_told_to_come_again(server: Postgres, pooler: PgBouncer, dep
             url = service.url
         else:
             url = stack.enter_context(FunctionServer(pooler.dsn())).endpoint_url
-        http = stack.enter_context(plain_http.Client(base_url=url, timeout=60, headers=HEADERS))
+        http = stack.enter_context(client_setup.Client(base_url=url, timeout=60, headers=HEADERS))
         assert http.post("/", content=b"{}").status_code == 200
         with ExitStack() as holding:
             taken(pooler, holding)

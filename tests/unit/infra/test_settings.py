@@ -24,8 +24,7 @@ from penstock.lambda_runtime import environment as environment_module
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.secret import Secret, check_members
 from penstock.settings import SETTINGS, Setting, SettingError, Settings
-from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
-from tests.support.local_lambda.values import expand_for_each
+from tests.support.local_lambda.template import CloudFormationLoader, expand_for_each, read_balancer
 from tests.support.setting_values import ACCEPTED, REFUSED
 
 COMPOSE = (Path(__file__).parents[3] / "infra/container/compose.yaml").read_text()

@@ -19,7 +19,6 @@ from benchmarks.costs.function_calls import request_of
 from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
 from tests.support.local_lambda.__main__ import parse_arguments
-from tests.support.local_lambda.balancer import Rule, read_balancer
 from tests.support.local_lambda.environment import process_variables
 from tests.support.local_lambda.events import Request, event_of
 from tests.support.local_lambda.front import (
@@ -36,8 +35,15 @@ from tests.support.local_lambda.limits import (
     RequestTooLargeError,
     TooManyRequestsError,
 )
-from tests.support.local_lambda.template import Route, read_stack
-from tests.support.local_lambda.values import TemplateError, Values, expand_for_each
+from tests.support.local_lambda.template import (
+    Route,
+    Rule,
+    TemplateError,
+    Values,
+    expand_for_each,
+    read_balancer,
+    read_stack,
+)
 
 TEMPLATE = {
     "Parameters": {"Name": {"Default": "orders"}, "Size": {"Type": "Number"}},

@@ -23,8 +23,7 @@ from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
 from penstock.settings import Settings
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
-from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
-from tests.support.local_lambda.values import Values, expand_for_each
+from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
 
 # --- actions ---------------------------------------------------------------------------------------------------------
 # ACTIONS, functions/, the templates and the documentation must agree. Functions contain no logic.

@@ -17,8 +17,7 @@ import yaml
 from penstock.actions import ACTIONS
 from penstock.settings import SETTINGS, Settings
 from tests.support.local_lambda.__main__ import PARAMETERS
-from tests.support.local_lambda.balancer import CloudFormationLoader
-from tests.support.local_lambda.values import expand_for_each
+from tests.support.local_lambda.template import CloudFormationLoader, expand_for_each
 
 ROOT = Path(__file__).parents[3]
 

@@ -28,8 +28,7 @@ from penstock.access.resources import use_account, use_queue
 from penstock.actions import ACTIONS, Action
 from penstock.scheduler.types import GetScheduleRequest
 from penstock.sqs.types import PurgeQueueRequest
-from tests.support.local_lambda.balancer import CloudFormationLoader, read_balancer
-from tests.support.local_lambda.values import Values, expand_for_each
+from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
 
 PAUSE = Action("sqs", "PauseQueue", PurgeQueueRequest, None, ACTIONS[0].operation, use_queue)
 RUN = Action(

@@ -13,11 +13,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.cases.page import page
-from tests.support.cases.table import ALL
+from tests.support.cases.table import ALL, page
 from tests.support.chaos.actors import Actor, produce_poison
-from tests.support.chaos.connection import NoAnswerError, RefusedError
-from tests.support.chaos.traffic import Traffic
+from tests.support.chaos.traffic import NoAnswerError, RefusedError, Traffic
 from tests.support.ledger import Ledger
 from tests.support.model.storage import Rules, ViolationError, explore
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from penstock.verdicts import Cause, Facts, Gauges, Kind, Minute, Verdict, is_asking_for_more, judge
-from tests.support.verdicts.days import SCENARIOS
 from tests.support.verdicts.recorded import scores
 from tests.support.verdicts.score import Score, is_close, score
-from tests.support.verdicts.simulation import simulate
+from tests.support.verdicts.simulation import SCENARIOS, simulate
 
 NOW = datetime(2026, 11, 2, 12, 0, 20, tzinfo=UTC)
 NOON = NOW.replace(second=0)

@@ -19,8 +19,17 @@ from penstock.sqs.receive import receive_messages
 from penstock_web.long_poll.dispatcher import EMPTY_RECEIVE_VALID_SECONDS
 from penstock_web.runtime.driver import run_operation
 from penstock_web.runtime.receive_run import EMPTY_RECEIVE
-from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, make_resources
-from tests.support.web.fake_queue import HEADER, ORDERS, FakeQueue, bodies, message
+from tests.support.web.fakes import (
+    ECHO,
+    HEADER,
+    ORDERS,
+    EchoEntry,
+    FakeDatabase,
+    FakeQueue,
+    bodies,
+    make_resources,
+    message,
+)
 from tests.support.web.virtual_clock import settle
 
 Steps = Operation[Any]

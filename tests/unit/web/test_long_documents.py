@@ -28,7 +28,7 @@ from penstock.management.transactions import read_transaction
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http import asgi_request
-from tests.support.web.fake_database import FakeDatabase, make_resources
+from tests.support.web.fakes import FakeDatabase, make_resources
 
 FEW, MANY = ("{" + ",".join(f'"a{n}":1' for n in range(number)) + "}" for number in (1_000, 100_000))
 LONG = '"' + "x" * 300_000 + '"'

@@ -17,7 +17,7 @@ from botocore.credentials import Credentials
 
 from penstock_web.rest.errors import HTTP_CODES
 from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
-from tests.support.conformance.raw_requests import Raw, error, refused
+from tests.support.conformance.requests import Raw, error, refused
 from tests.support.conformance.sqs import ACCOUNT, REGION
 
 PATH = "/_aws/sqs/messages"

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.conformance.raw_requests import md5_of_attributes
+from tests.support.conformance.requests import md5_of_attributes
 from tests.support.conformance.sqs import Sqs, other_deployment
 
 ATTRIBUTES = {

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.conformance.raw_requests import md5_of_attributes, md5_of_body
+from tests.support.conformance.requests import md5_of_attributes, md5_of_body
 from tests.support.conformance.sqs import Sqs
 
 MIB = 1_048_576

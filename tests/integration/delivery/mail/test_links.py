@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from tests.integration.delivery.mail.conftest import SENDER, Deliver
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database
 from tests.support.delivery.rows import number
 from tests.support.functions.server import FunctionServer
@@ -70,7 +70,7 @@ def test_from_the_first_mail_to_the_last(
         asked = next_mail()
         assert asked.message["Subject"] == "AWS Notification - Subscription Confirmation"
         assert topic in asked.text
-        assert plain_http.get(link_in(asked)).status_code == 200
+        assert client_setup.get(link_in(asked)).status_code == 200
         (found,) = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
         assert found["SubscriptionArn"].startswith(topic)
 
@@ -80,17 +80,17 @@ def test_from_the_first_mail_to_the_last(
         assert str(read.message["From"]) == "The news <no-reply@example.com>"
         one_click = str(read.message["List-Unsubscribe"]).strip("<>")
         assert one_click == link_in(read)
-        clicked = plain_http.post(one_click, data={"List-Unsubscribe": "One-Click"})
+        clicked = client_setup.post(one_click, data={"List-Unsubscribe": "One-Click"})
         assert clicked.status_code == 200
         assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
 
         told = next_mail()
         assert told.message["Subject"] == "AWS Notification - Unsubscribe Confirmation"
-        assert plain_http.get(link_in(told)).status_code == 200
+        assert client_setup.get(link_in(told)).status_code == 200
         assert len(sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]) == 1
         sns.publish(TopicArn=topic, Message="again")
         assert next_mail().message["Subject"] == "AWS Notification Message"
-        states = plain_http.get(f"{url}/v1/outbox", params={"destination": READER})
+        states = client_setup.get(f"{url}/v1/outbox", params={"destination": READER})
         assert {each["state"] for each in json.loads(states.text)} == {"sent"}
 
 
@@ -116,7 +116,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
         envelope = json.loads(mail.text)
         assert (envelope["Type"], envelope["Message"]) == ("Notification", "for programs")
         assert mail.message["List-Unsubscribe"] == f"<{envelope['UnsubscribeURL']}>"
-        assert plain_http.get(envelope["UnsubscribeURL"]).status_code == 200
+        assert client_setup.get(envelope["UnsubscribeURL"]).status_code == 200
         assert sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
 
 
@@ -137,7 +137,7 @@ def test_a_message_for_an_address_that_is_refused(
         policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
         sns.subscribe(TopicArn=topic, Protocol=protocol, Endpoint="refused@example.com",
                       Attributes={"RedrivePolicy": policy})  # fmt: skip
-        (asked,) = json.loads(plain_http.get(f"{url}/v1/outbox").text)
+        (asked,) = json.loads(client_setup.get(f"{url}/v1/outbox").text)
         sns.confirm_subscription(TopicArn=topic, Token=json.loads(asked["text"])["Token"])
         texts = {"default": "d", "email-json": "for programs", "email": "for people"}
         sns.publish(TopicArn=topic, Message=json.dumps(texts), MessageStructure="json", Subject="s")

@@ -18,11 +18,12 @@ from penstock.scheduler.expressions.expression import (
     parse,
     parse_aws,
 )
-from tests.support.schedules.calendar_edges import (
+from tests.support.schedules.reference_minutes import (
     AWS_DAYS,
     CALENDAR,
     CLOCKS,
     RATES,
+    ZONES,
     crons,
     days,
     fields,
@@ -30,7 +31,6 @@ from tests.support.schedules.calendar_edges import (
     texts,
     years,
 )
-from tests.support.schedules.reference_minutes import ZONES
 from tests.support.sql.calls import Connection, value
 
 TOGETHER = settings(

@@ -14,8 +14,8 @@ from penstock.postgres.statements.long_polls import READY_QUEUES
 from penstock.postgres.statements.move_tasks import START_MOVE_TASK
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     Delivery,

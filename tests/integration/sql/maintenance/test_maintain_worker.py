@@ -11,8 +11,18 @@ from penstock.postgres.statements.installation import MAINTAIN_QUEUE, QUEUES_WIT
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
-from tests.support.sql.calls import Connection, call, create, delete, history, purge, receive, send, value
+from tests.support.sql.calls import (
+    BackgroundCall,
+    Connection,
+    call,
+    create,
+    delete,
+    history,
+    purge,
+    receive,
+    send,
+    value,
+)
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"

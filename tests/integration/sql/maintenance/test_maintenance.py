@@ -8,8 +8,8 @@ import pytest
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION, REFRESH_STATISTICS
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     Delivery,

@@ -10,8 +10,8 @@ from penstock.postgres.statements.long_polls import WATCH_QUEUES
 from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK
 from penstock.postgres.statements.queues import DROP_QUEUE, SET_QUEUE_ATTRIBUTES
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     bodies,

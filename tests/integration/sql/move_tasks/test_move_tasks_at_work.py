@@ -8,8 +8,8 @@ from penstock.postgres.statements.move_tasks import RUNNING_MOVE_TASKS
 from penstock.settings import Settings
 from penstock.workers import move
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     Entry,

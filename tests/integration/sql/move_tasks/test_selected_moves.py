@@ -15,8 +15,8 @@ from penstock.postgres.statements.move_tasks import (
 )
 from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
+    BackgroundCall,
     Connection,
     Counts,
     Entry,

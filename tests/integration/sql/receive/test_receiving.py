@@ -9,9 +9,9 @@ from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
-from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
     BOTH,
+    BackgroundCall,
     Connection,
     Counts,
     Delivery,

@@ -15,11 +15,10 @@ from penstock.effects import Transact
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock_web.batching.batcher import Batcher
-from tests.support import plain_http
-from tests.support.conformance.rest import receive
+from tests.support import client_setup
+from tests.support.conformance.requests import receive
 from tests.support.programs.penstock_service import Service
-from tests.support.web.fake_database import FakeDatabase
-from tests.support.web.fake_queue import ORDERS
+from tests.support.web.fakes import ORDERS, FakeDatabase
 from tests.support.web.virtual_clock import settle
 
 pytestmark = [pytest.mark.shared, pytest.mark.settings(QUEUE_PURGE_INTERVAL_SECONDS="0")]
@@ -105,7 +104,7 @@ def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
     """Requests all of these transactions before the first answer, and returns their statuses."""
 
     async def ask() -> list[int]:
-        async with plain_http.AsyncClient(base_url=service.url, timeout=30) as http:
+        async with client_setup.AsyncClient(base_url=service.url, timeout=30) as http:
             return [
                 answer.status_code
                 for answer in await asyncio.gather(*(http.post("/v1/transactions", json=b) for b in bodies))

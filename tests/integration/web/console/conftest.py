@@ -6,8 +6,7 @@ import pytest
 
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
-from tests.support.web.console import Console
-from tests.support.web.report_page import ConsoleClient
+from tests.support.web.console import Console, ConsoleClient
 
 
 @pytest.fixture(scope="package")

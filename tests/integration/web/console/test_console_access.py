@@ -11,8 +11,7 @@ from penstock_web.console.console import list_screens
 from tests.support.conformance.access_keys import SIGV4, key_ring, new_key
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.web.console import build_form
-from tests.support.web.report_page import ConsoleClient
+from tests.support.web.console import ConsoleClient, build_form
 
 pytestmark = pytest.mark.xdist_group("console")
 

@@ -17,7 +17,7 @@ from psycopg.sql import SQL, Identifier
 from tests.support.database import Database, TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
-from tests.support.web.report_page import ConsoleClient
+from tests.support.web.console import ConsoleClient
 
 pytestmark = pytest.mark.xdist_group("console")
 

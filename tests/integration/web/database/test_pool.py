@@ -20,8 +20,7 @@ from penstock_web.local.migrating import look_at_database
 from penstock_web.server import load_receipts
 from penstock_web.system_account import LocalError
 from tests.support.database import Database
-from tests.support.web.fake_database import FakeDatabase, RowT
-from tests.support.web.fake_queue import entries
+from tests.support.web.fakes import FakeDatabase, RowT, entries
 from tests.support.web.virtual_clock import settle
 
 

@@ -25,8 +25,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service, until_row
-from tests.support.web.fake_database import RowT
-from tests.support.web.fake_queue import HEADER, ORDERS, message, take
+from tests.support.web.fakes import HEADER, ORDERS, RowT, message, take
 from tests.support.web.http_connection import SlowClient
 from tests.support.web.virtual_clock import settle
 

@@ -22,8 +22,7 @@ from penstock_web.database.pipeline_pool import open_pipeline_connection
 from penstock_web.database.pool import OutcomeUnknown
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.support.database import Database
-from tests.support.web.fake_database import RowT
-from tests.support.web.fake_queue import ORDERS, take
+from tests.support.web.fakes import ORDERS, RowT, take
 
 
 class LossyPool:

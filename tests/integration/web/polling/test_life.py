@@ -16,8 +16,7 @@ from botocore.exceptions import ClientError
 from tests.support.conformance.access_keys import OWNER, PARTNER, SIGV4, key_ring, new_key
 from tests.support.database import Database
 from tests.support.functions.server import FunctionServer
-from tests.support.mappings.functions import Functions, running_functions
-from tests.support.mappings.harness import Harness
+from tests.support.mappings.harness import Functions, Harness, running_functions
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape

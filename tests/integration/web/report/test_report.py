@@ -12,7 +12,7 @@ import pytest
 from penstock_web.cli import main
 from tests.support.database import Database, TestServer
 from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, add_window, new_queue
-from tests.support.web.report_page import barriers, of_class, pictures, table
+from tests.support.web.console import barriers, of_class, pictures, table
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -17,7 +17,7 @@ from penstock_web.cli import main
 from tests.support.database import Database, TestServer
 from tests.support.sql.metric_rows import insert, new_queue
 from tests.support.sql.minute_rows import Connection, add_minutes, current_minute
-from tests.support.web.report_page import barriers, of_class, pictures, table
+from tests.support.web.console import barriers, of_class, pictures, table
 
 MINUTE = timedelta(minutes=1)
 OTHERS = QUEUES_A_PAGE

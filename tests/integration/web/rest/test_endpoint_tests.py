@@ -17,7 +17,7 @@ from tests.support.delivery.receiver import Receiver, Request
 from tests.support.programs.penstock_service import Service, running_service
 from tests.support.sns_signatures import verify
 from tests.support.wait import wait_until
-from tests.support.web.report_page import ConsoleClient
+from tests.support.web.console import ConsoleClient
 
 KEY = b"k" * 32
 SECRET = "whsec_" + base64.b64encode(KEY).decode()

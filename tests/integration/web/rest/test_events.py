@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.conformance.rest import error_of, receive, send
+from tests.support.conformance.requests import error_of, receive, send
 
 pytestmark = [
     pytest.mark.shared,

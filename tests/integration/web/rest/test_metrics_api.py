@@ -15,7 +15,7 @@ import pytest
 # cannot do in two threads.
 import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
 from tests.support.local_lambda.events import EVENT_FORMS
@@ -71,7 +71,7 @@ def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.C
     variables = {"QUEUE_DATABASE_DRIVER": request.param}
     with (
         FunctionServer(database.pooled_dsn, EVENT_FORMS[0], variables) as deployment,
-        plain_http.Client(base_url=deployment.endpoint_url) as http,
+        client_setup.Client(base_url=deployment.endpoint_url) as http,
     ):
         yield http
 

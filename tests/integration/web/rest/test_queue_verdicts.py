@@ -22,7 +22,7 @@ import penstock_web.rest.application  # noqa: F401
 from penstock.settings import DRIVERS
 from penstock.verdicts import Minute
 from penstock_web.cli import main
-from tests.support import plain_http
+from tests.support import client_setup
 from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
 from tests.support.local_lambda.events import EVENT_FORMS
@@ -154,7 +154,7 @@ def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Clien
     variables = {"QUEUE_DATABASE_DRIVER": request.param}
     with (
         FunctionServer(queues.database.pooled_dsn, EVENT_FORMS[0], variables) as deployment,
-        plain_http.Client(base_url=deployment.endpoint_url) as http,
+        client_setup.Client(base_url=deployment.endpoint_url) as http,
     ):
         yield http
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.conformance.rest import error_of, receive, send
+from tests.support.conformance.requests import error_of, receive, send
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
 

@@ -8,9 +8,21 @@ names are case-sensitive.
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, Answer, Case, Members, Source
+from tests.support.cases.case import (
+    ABSENT,
+    MALFORMED,
+    MODELS,
+    OK,
+    REST_JSON,
+    Answer,
+    Case,
+    Members,
+    Source,
+    common_errors,
+    reference,
+    report,
+)
 from tests.support.cases.members import Member, members_of, problem, problems_of, violations
-from tests.support.cases.sources import MALFORMED, MODELS, REST_JSON, common_errors, reference, report
 
 MODEL = MODELS["scheduler"]
 QUEUE = "arn:aws:sqs:us-east-1:710000000001:jobs"

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, guide, reference, report
 from tests.support.cases.members import problem
 from tests.support.cases.scheduler.members import BEGINNINGS, MODEL, NULL, QUEUE, SERIALIZATION, TAG, invalid
-from tests.support.cases.sources import RECORDED, guide, reference, report
 
 NAME_TAKEN = Answer("ConflictException", "Schedule <schedule> already exists.")
 GROUPS = guide("scheduler", "managing-schedule-group", "Managing a schedule group")

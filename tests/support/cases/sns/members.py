@@ -9,9 +9,21 @@ AWS JSON.
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer, Case, Members, Source
+from tests.support.cases.case import (
+    ABSENT,
+    MODELS,
+    OK,
+    OURS,
+    RECORDED,
+    Answer,
+    Case,
+    Members,
+    Source,
+    common_errors,
+    reference,
+    report,
+)
 from tests.support.cases.members import Member, members_of, problem, problems_of, violations
-from tests.support.cases.sources import MODELS, RECORDED, common_errors, reference, report
 
 MODEL = MODELS["sns"]
 COMMON = common_errors("sns")

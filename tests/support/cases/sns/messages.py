@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
 from tests.support.cases.members import problem, violations
 from tests.support.cases.sns.members import ENTRY, INVALID, NO_ARN, NUMBER
 from tests.support.cases.sns.rows import ARN, ID, Row, of, refused
-from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:

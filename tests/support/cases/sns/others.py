@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, report
 from tests.support.cases.sns.members import ACCOUNT, INVALID, TAG
 from tests.support.cases.sns.rows import ARN, ID, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused, spellings
-from tests.support.cases.sources import RECORDED, report
 
 
 def rows() -> Iterator[Row]:

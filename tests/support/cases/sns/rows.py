@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tests.support.cases.case import Answer, Source
+from tests.support.cases.case import Answer, Source, reference
 from tests.support.cases.sns.members import ACCOUNT, INVALID
-from tests.support.cases.sources import reference
 
 ARN = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 ID = "00000000-0000-4000-8000-000000000000"

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer, Source
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, report
 from tests.support.cases.sns.members import ENTRY, INVALID, TAG
 from tests.support.cases.sns.rows import NO_RESOURCE, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused
-from tests.support.cases.sources import RECORDED, report
 
 NO_APPLICATION = Answer("NotFound", "PlatformApplication does not exist")
 NO_ENDPOINT = Answer("NotFound", "Endpoint does not exist")

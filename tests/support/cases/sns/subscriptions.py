@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
 from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
 from tests.support.cases.sns.rows import ARN, ID, Row, of, refused, spellings
-from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from tests.support.cases.case import OK, OURS, Answer, Source
+from tests.support.cases.case import OK, OURS, RECORDED, Answer, Source, guide, report
 from tests.support.cases.sns.members import ACCOUNT, INVALID, NO_ARN, TOPIC_NAME
 from tests.support.cases.sns.rows import (
     ARN,
@@ -16,7 +16,6 @@ from tests.support.cases.sns.rows import (
     refused,
     spellings,
 )
-from tests.support.cases.sources import RECORDED, guide, report
 
 
 def rows() -> Iterator[Row]:

@@ -8,9 +8,20 @@ The models have no limits. This module has the limits of numbers, and sqs.py has
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer, Case, Members, Source
+from tests.support.cases.case import (
+    ABSENT,
+    AWS_JSON,
+    OK,
+    OURS,
+    Answer,
+    Case,
+    Members,
+    Source,
+    common_errors,
+    reference,
+    report,
+)
 from tests.support.cases.members import Member, members_of
-from tests.support.cases.sources import AWS_JSON, common_errors, reference, report
 
 COMMON = common_errors("sqs")
 LEGACY = "AWS.SimpleQueueService."

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, Answer
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
 from tests.support.cases.sns.rows import spellings
-from tests.support.cases.sources import RECORDED, guide, report
 from tests.support.cases.sqs.members import EMPTY_BATCH, ENTRY, HANDLED, INVALID, LEGACY
 from tests.support.cases.sqs.rows import Row, of, unknown
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tests.support.cases.case import Answer, Source
-from tests.support.cases.sources import reference, report
+from tests.support.cases.case import Answer, Source, reference, report
 
 ACCOUNT = "710000000001"
 UNKNOWN = report("CoorpAcademy/serverless-plugins", 225)

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from tests.support.cases.case import OK, OURS, Answer
-from tests.support.cases.sources import report
+from tests.support.cases.case import OK, OURS, Answer, report
 from tests.support.cases.sqs.members import INVALID, LEGACY, NO_QUEUE, USUAL
 from tests.support.cases.sqs.rows import Row, of
 

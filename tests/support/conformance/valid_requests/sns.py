@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.support.conformance.deployments import Deployments
-from tests.support.conformance.outbox import opt_out, outbox
 from tests.support.conformance.requests import Members
-from tests.support.conformance.sns import Sns, confirmation, endpoint
+from tests.support.conformance.sns import Sns, confirmation, endpoint, opt_out, outbox
 
 ATTRIBUTES = {
     "a": {"DataType": "String", "StringValue": "v"},

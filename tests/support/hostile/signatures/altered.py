@@ -7,8 +7,17 @@ requests" (IAM User Guide) and "Common Query parameters" (SQS API reference).
 from base64 import b64encode
 from hashlib import sha256
 
-from tests.support.hostile.signatures.signer import RIGHT, Forgeries, Signer, flips, in_header, in_target
-from tests.support.hostile.signatures.signing import Recipe, sign_address, sign_header
+from tests.support.hostile.signatures.signing import (
+    RIGHT,
+    Forgeries,
+    Recipe,
+    Signer,
+    flips,
+    in_header,
+    in_target,
+    sign_address,
+    sign_header,
+)
 
 
 def bits(signer: Signer) -> Forgeries:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import NamedTuple
 
-from tests.support.hostile.signatures.signer import flips
+from tests.support.hostile.signatures.signing import flips
 
 Header = tuple[str, str]
 

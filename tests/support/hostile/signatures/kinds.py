@@ -10,18 +10,18 @@ The module does not use Penstock's verification. The modules of the kinds name A
 
 from collections.abc import Callable
 
-from tests.support.hostile.signatures import altered, of_headers, of_requests
-from tests.support.hostile.signatures.signer import Forgeries, Signer
+from tests.support.hostile.signatures import altered, requests
+from tests.support.hostile.signatures.signing import Forgeries, Signer
 
 KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "bits": altered.bits, "signatures": altered.signatures, "dates": altered.dates, "scopes": altered.scopes,
-    "algorithms": altered.algorithms, "keys": altered.keys, "signed headers": of_headers.signed_headers,
-    "unsigned headers": of_headers.unsigned_headers, "duplicate headers": of_headers.duplicate_headers,
-    "session tokens": of_headers.session_tokens, "other schemes": of_headers.other_schemes, "hosts": of_headers.hosts,
-    "payload hashes": of_requests.payload_hashes, "queries": of_requests.queries, "paths": of_requests.paths,
+    "algorithms": altered.algorithms, "keys": altered.keys, "signed headers": requests.signed_headers,
+    "unsigned headers": requests.unsigned_headers, "duplicate headers": requests.duplicate_headers,
+    "session tokens": requests.session_tokens, "other schemes": requests.other_schemes, "hosts": requests.hosts,
+    "payload hashes": requests.payload_hashes, "queries": requests.queries, "paths": requests.paths,
 }  # fmt: skip
 # Only an HTTP server gets these requests unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
-    "folded headers": of_headers.folded_headers,
-    "methods": of_requests.methods,
+    "folded headers": requests.folded_headers,
+    "methods": requests.methods,
 }

@@ -24,8 +24,7 @@ from penstock_metrics.transforms.forecasts.outlook import (
     rates,
 )
 from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, make_forecaster
-from tests.support.jobs.forecast_scores import Score, judge, series_at
-from tests.support.jobs.processes import DAY, PROCESSES, Made
+from tests.support.jobs.processes import DAY, PROCESSES, Made, Score, judge, series_at
 
 DAY_SECONDS = 86_400.0
 LAST = 500_000 * HOUR + 7 * MINUTE

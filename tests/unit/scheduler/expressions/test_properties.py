@@ -20,29 +20,27 @@ from penstock.scheduler.expressions.expression import (
     parse_aws,
     read_stored,
 )
-from tests.support.schedules.calendar_edges import (
+from tests.support.schedules.reference_minutes import (
     AWS_DAYS,
     CALENDAR,
     CLOCKS,
+    DAY,
     RATES,
+    YEARS,
+    ZONES,
+    changes,
     crons,
     days,
     fields,
     instants,
     instants_of_years,
-    texts,
-    years,
-)
-from tests.support.schedules.reference_minutes import (
-    DAY,
-    YEARS,
-    ZONES,
-    changes,
     matcher,
     minutes_of,
     names_day,
     names_weekday,
+    texts,
     values,
+    years,
 )
 
 SECOND = timedelta(seconds=1)

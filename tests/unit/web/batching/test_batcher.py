@@ -27,12 +27,14 @@ from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
-from tests.support.web.fake_database import EchoRow, FakeDatabase, echo
-from tests.support.web.fake_queue import (
+from tests.support.web.fakes import (
     HEADER,
     ORDERS,
+    EchoRow,
+    FakeDatabase,
     FakeQueue,
     bodies,
+    echo,
     empty,
     entries,
     message,

@@ -31,8 +31,17 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from penstock_web.database.pool import Locked
-from tests.support.web.fake_database import FakeDatabase, RowT
-from tests.support.web.fake_queue import ORDERS, FakeQueue, bodies, empty, entries, stored, take
+from tests.support.web.fakes import (
+    ORDERS,
+    FakeDatabase,
+    FakeQueue,
+    RowT,
+    bodies,
+    empty,
+    entries,
+    stored,
+    take,
+)
 from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time

@@ -20,8 +20,7 @@ from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_S
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.limits import HttpLimits
 from penstock_web.runtime.deadlines import Deadlines
-from tests.support.web.fake_database import FakeDatabase, Reply, make_resources
-from tests.support.web.fake_queue import HEADER, ORDERS, message
+from tests.support.web.fakes import HEADER, ORDERS, FakeDatabase, Reply, make_resources, message
 from tests.support.web.http_connection import Client
 from tests.support.web.virtual_clock import settle
 

@@ -25,8 +25,7 @@ from penstock_web.http.request_memory import (
     MemoryBudget,
     bytes_to_reserve,
 )
-from tests.support.web.fake_database import FakeDatabase, make_resources
-from tests.support.web.fake_queue import HEADER, stored
+from tests.support.web.fakes import HEADER, FakeDatabase, make_resources, stored
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time

@@ -27,7 +27,7 @@ from penstock_web.report.now import now_section
 from penstock_web.report.page import STYLE
 from penstock_web.report.state import Named, QueueState, ReportState
 from penstock_web.report.svg import Scale, count_ticks, element, paths, picture, time_ticks
-from tests.support.web.report_page import of_class, pictures, table
+from tests.support.web.console import of_class, pictures, table
 
 NOW = datetime(2026, 11, 26, 17, 40, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

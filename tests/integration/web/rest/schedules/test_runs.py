@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.conformance.rest import receive
+from tests.support.conformance.requests import receive
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, until_row
 from tests.support.schedules.rows import MILLISECONDS, NEW, SECONDS, TARGET, create, moments, names, refused

@@ -1,0 +1,41 @@
+"""Provides httpx for the services of tests, which use plain HTTP. Without this module, httpx would read the machine's
+certificates for each client.
+
+An answer may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
+
+Reads botocore's list of endpoints once in a process. Otherwise each session reads the list again, which takes 60
+ms of CPU.
+
+Models of services are not shared, because moto changes the models that it has loaded.
+"""
+
+from functools import cache, partial
+from typing import Any
+
+import httpx
+from botocore.loaders import JSONFileLoader
+
+LONGEST_SECONDS = 60
+
+get = partial(httpx.get, verify=False, timeout=LONGEST_SECONDS)
+post = partial(httpx.post, verify=False, timeout=LONGEST_SECONDS)
+request = partial(httpx.request, verify=False, timeout=LONGEST_SECONDS)
+Client = partial(httpx.Client, verify=False, timeout=LONGEST_SECONDS)
+AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=LONGEST_SECONDS)
+
+
+_read = JSONFileLoader.load_file
+
+
+@cache
+def _once(path: str) -> Any:
+    return _read(JSONFileLoader(), path)
+
+
+def _load_file(loader: JSONFileLoader, path: str) -> Any:
+    return _once(path) if path.endswith("/endpoints") else _read(loader, path)
+
+
+def read_once() -> None:
+    """Shares the list for the rest of this process."""
+    JSONFileLoader.load_file = _load_file
