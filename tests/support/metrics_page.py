@@ -36,7 +36,6 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
 
 
 def table() -> list[str]:
-    """Returns a line for each metric."""
     return [line(family, labels) for family, labels in families()]
 
 

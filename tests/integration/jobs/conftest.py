@@ -31,5 +31,4 @@ def spark() -> Iterator[SparkSession]:
 
 
 def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
-    """Returns the sorted rows with only these columns."""
     return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)

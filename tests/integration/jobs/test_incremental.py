@@ -36,7 +36,7 @@ DAYS = 6
 Connection = psycopg.Connection[Any]
 
 
-class Installation:
+class JobInstallation:
     """An installation with queues, messages, and runs of the job."""
 
     def __init__(self, spark: SparkSession, database: Database, connection: Connection) -> None:
@@ -99,9 +99,9 @@ class Installation:
 
 
 @pytest.fixture
-def installation(spark: SparkSession, database: Database) -> Iterator[Installation]:
+def installation(spark: SparkSession, database: Database) -> Iterator[JobInstallation]:
     with psycopg.connect(database.dsn, autocommit=True) as connection:
-        yield Installation(spark, database, connection)
+        yield JobInstallation(spark, database, connection)
 
 
 def record(connection: Connection, queue_id: int, age: timedelta, group: str | None = None) -> None:
@@ -131,17 +131,17 @@ def acknowledge(connection: Connection, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(spark: SparkSession, postgres: TestServer) -> Iterator[Installation]:
+def ran(spark: SparkSession, postgres: TestServer) -> Iterator[JobInstallation]:
     """Yields the state after a first run. A transaction that was open during that run has committed since."""
     with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
-        installation = Installation(spark, database, connection)
+        installation = JobInstallation(spark, database, connection)
         for name in ("slowpoke", "busy", "gone", "silent"):
             installation.queue(name)
         first_run(installation)
         yield installation
 
 
-def first_run(installation: Installation) -> None:
+def first_run(installation: JobInstallation) -> None:
     connection, busy = installation.connection, installation.id_of("busy")
     history = (
         """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
@@ -163,7 +163,7 @@ def first_run(installation: Installation) -> None:
     acknowledge(connection, "silent")
 
 
-def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_writes_what_changed(ran: JobInstallation, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next run finds an ended message of three days, late records, a late commit, a re-created queue, and a run
     that died between the two tables.
     """
@@ -201,7 +201,7 @@ def test_the_next_run_writes_what_changed(ran: Installation, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
+def test_a_backfill_leaves_no_hole(ran: JobInstallation) -> None:
     """The backfill computes other days in another zone. The next normal run still begins at the end of the last
     normal run.
     """
@@ -225,7 +225,7 @@ def test_a_backfill_leaves_no_hole(ran: Installation) -> None:
 
 
 @pytest.mark.slow
-def test_each_zone_has_its_days(ran: Installation) -> None:
+def test_each_zone_has_its_days(ran: JobInstallation) -> None:
     """The first run in another zone computes all days of that zone. The days of the first zone stay unchanged."""
     ran.run(TOKYO)
     ran.check(TOKYO)
@@ -235,7 +235,7 @@ def test_each_zone_has_its_days(ran: Installation) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_runs_equal_a_full_run_after_random_news(
-    installation: Installation, monkeypatch: pytest.MonkeyPatch, seed: int
+    installation: JobInstallation, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Twelve runs in two zones follow random changes. Some runs compute other days, and some die between the tables."""
     news = News(installation, random.Random(seed))
@@ -262,7 +262,7 @@ def test_incremental_runs_equal_a_full_run_after_random_news(
 class News:
     """Adds random messages of random ages. The transaction of some messages commits some runs later."""
 
-    def __init__(self, installation: Installation, chance: random.Random) -> None:
+    def __init__(self, installation: JobInstallation, chance: random.Random) -> None:
         self.installation, self.chance = installation, chance
         self.slow: psycopg.Connection[Any] | None = None
         self.names = ["a", "b", "c"]

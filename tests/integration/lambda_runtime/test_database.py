@@ -25,8 +25,6 @@ from tests.support.database import Database, end_sessions, memory_directory
 
 
 class NumberRow(NamedTuple):
-    """The row of a function that returns a number."""
-
     number: int
 
 

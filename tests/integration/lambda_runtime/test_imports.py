@@ -48,7 +48,6 @@ def imported(name: str, driver: str = "") -> set[str]:
 
 @pytest.fixture(scope="module")
 def modules() -> dict[str, set[str]]:
-    """Returns the imported modules by function."""
     with ThreadPoolExecutor(2) as threads:
         return dict(zip(NAMES, threads.map(imported, NAMES), strict=True))
 

@@ -29,7 +29,6 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
-    """Returns dimensions and values of a line."""
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     ((*names,),) = directive["Dimensions"]
     values = {metric["Name"]: line[metric["Name"]] for metric in directive["Metrics"]}

@@ -157,7 +157,6 @@ SHAPES: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 @pytest.fixture(scope="module")
 def empty_database_connection(postgres: TestServer) -> Iterator[Connection]:
-    """Yields a connection to an empty database."""
     with (
         postgres.database(template="template0") as database,
         psycopg.connect(database.dsn) as empty_database_connection,

@@ -46,7 +46,6 @@ class Interpreter:
     schemes: tuple[str, ...] = ("posix_prefix", "venv")
 
     def install(self, path: Path) -> str:
-        """Writes the script and returns its path."""
         path.parent.mkdir(parents=True, exist_ok=True)
         facts = path.with_name(f"{path.name}-facts.py")
         prefix = str(path.parents[1]) if self.in_environment else "/usr"

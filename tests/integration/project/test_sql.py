@@ -275,7 +275,6 @@ class Scope:
             self.rows |= {part.id for part in starred if isinstance(part, ast.Name)}
 
     def are_rows(self, node: ast.expr) -> bool:
-        """Returns whether an expression is a list of rows."""
         match node:
             case ast.Name(id=name):
                 return name in self.rows
@@ -290,7 +289,6 @@ class Scope:
         return False
 
     def is_row(self, node: ast.expr) -> bool:
-        """Returns whether an expression is one row."""
         match node:
             case ast.Name(id=name):
                 return name in self.row

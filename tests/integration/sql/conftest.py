@@ -31,5 +31,4 @@ def connect(database: Database) -> Iterator[Connect]:
 
 @pytest.fixture
 def db(connect: Connect) -> Connection:
-    """Returns a connection in autocommit."""
     return connect()

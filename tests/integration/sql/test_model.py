@@ -35,8 +35,6 @@ _numbers = count()
 
 @dataclass
 class Message:
-    """A message in the model."""
-
     public_id: int
     group: str
     hidden: bool = False

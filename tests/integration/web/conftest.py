@@ -37,6 +37,5 @@ def service(request: pytest.FixtureRequest) -> Iterator[Service]:
 
 @pytest.fixture
 def http(service: Service) -> Iterator[httpx.Client]:
-    """A client of the service."""
     with service.http() as http:
         yield http

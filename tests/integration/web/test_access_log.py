@@ -216,7 +216,7 @@ ALL_OF_A_SEND = (109, 36)
 ALL_OF_A_RECEIVE = (152, 44)
 
 
-class Client(AbstractContextManager["Client"]):
+class WalkedClient(AbstractContextManager["WalkedClient"]):
     """A connection that sends each request in one piece, as SDKs send short requests."""
 
     def __init__(self, url: str) -> None:
@@ -262,7 +262,7 @@ def listing(found: tuple[int, int], functions: dict[Function, None]) -> str:
 
 
 def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    with recorded_service(database, monkeypatch) as (url, recorder), Client(url) as call:
+    with recorded_service(database, monkeypatch) as (url, recorder), WalkedClient(url) as call:
         call("CreateQueue", QueueName=QUEUE)
 
         def send() -> bool:
@@ -281,7 +281,7 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
     with (
         recorded_service(database, monkeypatch) as (url, recorder),
         psycopg.connect(database.dsn, autocommit=True) as sql,
-        Client(url) as call,
+        WalkedClient(url) as call,
         ThreadPoolExecutor(1) as thread,
     ):
         call("CreateQueue", QueueName=QUEUE)

@@ -33,7 +33,6 @@ ACCOUNTS = count(100_000_000_000)
 
 @pytest.fixture
 def account() -> str:
-    """Returns an account that only this test uses."""
     return str(next(ACCOUNTS))
 
 

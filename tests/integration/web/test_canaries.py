@@ -29,7 +29,7 @@ SETTINGS = {
 }
 
 
-class Installation(NamedTuple):
+class CanaryInstallation(NamedTuple):
     """A service with access control, its keys, and the further log lines of the service and of PostgreSQL."""
 
     http: httpx.Client
@@ -68,7 +68,9 @@ def read_from(log: Path, start: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def installation(
+    postgres: TestServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CanaryInstallation]:
     database_log = postgres.server.data.parent / "log"
     log = tmp_path_factory.mktemp("canaries") / "log"
     with postgres.database() as database, log.open("wb") as written:
@@ -78,10 +80,12 @@ def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory)
         start = database_log.stat().st_size
         with running_service(database.api_dsn, log=written, **SETTINGS) as service, service.http() as http:
             signer = Signer(service.url, f"{service.url}/{OWNER}/orders", f"/{OWNER}/bills", key, key)
-            yield Installation(http, signer, bearer, log.read_text, lambda: read_from(database_log, start))
+            yield CanaryInstallation(
+                http, signer, bearer, log.read_text, lambda: read_from(database_log, start)
+            )
 
 
-def messages(it: Installation, word: str) -> Iterator[int]:
+def messages(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Sends, refuses and receives bodies, attributes and headers."""
     url = {"QueueUrl": it.signer.queue_url}
     text = {"DataType": "String", "StringValue": f"{word}-attribute"}
@@ -109,7 +113,7 @@ def messages(it: Installation, word: str) -> Iterator[int]:
     yield it.ask("POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}]})
 
 
-def handles(it: Installation, word: str) -> Iterator[int]:
+def handles(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Sends receipt handles and tokens of subscriptions and pages."""
     url = {"QueueUrl": it.signer.queue_url}
     yield it.sign("DeleteMessage", {**url, "ReceiptHandle": f"{word}-handle"})
@@ -122,7 +126,7 @@ def handles(it: Installation, word: str) -> Iterator[int]:
     yield it.ask("DELETE", "/queues/orders/messages", {"receipts": [f"{word}-receipt"]})
 
 
-def credentials(it: Installation, word: str) -> Iterator[int]:
+def credentials(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Uses valid and invalid secrets and signs requests with them."""
     good = it.signer.json()
     yield it.send(good.with_header("authorization", good.header("authorization")[:-9] + "0badcafe0"))
@@ -140,7 +144,7 @@ def credentials(it: Installation, word: str) -> Iterator[int]:
     yield it.http.get("/v1/queues", headers={"cookie": f"session={word}", "x-api-key": word}).status_code
 
 
-def documents(it: Installation, word: str) -> Iterator[int]:
+def documents(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Sends policies, filter policies, tags, schedules and webhook URLs."""
     url = {"QueueUrl": it.signer.queue_url}
     yield it.sign(
@@ -163,7 +167,7 @@ def documents(it: Installation, word: str) -> Iterator[int]:
     yield it.ask("POST", "/schedules", {"name": "s", "fire_at": "2099-01-01T00:00:00Z", "target": target})
 
 
-def names(it: Installation, word: str) -> Iterator[int]:
+def names(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Names queues, actions, methods and paths that do not exist."""
     for number in range(60):
         yield it.sign(
@@ -177,7 +181,7 @@ def names(it: Installation, word: str) -> Iterator[int]:
         yield it.http.get(f"/?Action={word}{number}").status_code
 
 
-def faults(it: Installation, word: str) -> Iterator[int]:
+def faults(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Sends bytes that are not HTTP, which are logged as such, and truncated requests."""
     address = urlsplit(it.signer.endpoint_url)
     for data in (
@@ -200,8 +204,8 @@ KINDS = (messages, handles, credentials, documents, names, faults)
     "kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"]
 )
 def test_nothing_of_it_is_written_down(
-    installation: Installation,
-    kind: Callable[[Installation, str], Iterator[int]],
+    installation: CanaryInstallation,
+    kind: Callable[[CanaryInstallation, str], Iterator[int]],
     request: pytest.FixtureRequest,
 ) -> None:
     """The test reads the log after it has the line of a last request."""

@@ -22,7 +22,7 @@ from tests.support.programs.penstock_service import running_service
 ALLOWED, REFUSED = {200}, {401, 429}
 
 
-class Installation(NamedTuple):
+class SignedInstallation(NamedTuple):
     """Holds a connection to the service, a signer with a queue, a valid bearer key, and forged keys."""
 
     connection: HTTPConnection
@@ -49,7 +49,7 @@ class Installation(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def installation(postgres: TestServer) -> Iterator[Installation]:
+def installation(postgres: TestServer) -> Iterator[SignedInstallation]:
     with postgres.database() as database:
         keys = [new_key(database, account) for account in (OWNER, PARTNER)]
         with key_ring(database) as ring:
@@ -68,16 +68,16 @@ def installation(postgres: TestServer) -> Iterator[Installation]:
         with running_service(database.api_dsn, **SIGV4) as service:
             http = HTTPConnection(urlsplit(service.url).netloc, timeout=30)
             signer = Signer(service.url, f"{service.url}/{OWNER}/orders", f"/{OWNER}/bills", *keys)
-            yield Installation(http, signer, good, others)
+            yield SignedInstallation(http, signer, good, others)
             http.close()
 
 
-def test_the_key_itself_is_accepted(installation: Installation) -> None:
+def test_the_key_itself_is_accepted(installation: SignedInstallation) -> None:
     """Without this test, the tests below would prove nothing."""
     assert {installation.read_queues(attempt) for attempt in allowed(installation.bearer)} == ALLOWED
 
 
-def test_no_other_bearer_key_is(installation: Installation) -> None:
+def test_no_other_bearer_key_is(installation: SignedInstallation) -> None:
     tried = list(forgeries(installation.bearer, installation.others))
     answers = [(attempt.name, installation.read_queues(attempt)) for attempt in tried]
     assert [answer for answer in answers if answer[1] not in REFUSED] == []
@@ -85,7 +85,7 @@ def test_no_other_bearer_key_is(installation: Installation) -> None:
     assert installation.read_queues(next(allowed(installation.bearer))) == 200
 
 
-def test_no_other_access_key_is(installation: Installation) -> None:
+def test_no_other_access_key_is(installation: SignedInstallation) -> None:
     """A valid signature gets a 400, because the queue does not exist."""
 
     def status(method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes) -> int:

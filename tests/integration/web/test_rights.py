@@ -86,7 +86,7 @@ PARTS: dict[str, Any] = {
 """Maps each right of a transaction to the part that needs it."""
 
 
-class Case(NamedTuple):
+class RightCase(NamedTuple):
     """One right of one interface. `what` is a method and a path, or a tool's name."""
 
     interface: str
@@ -95,7 +95,7 @@ class Case(NamedTuple):
     arn: str
 
 
-def list_cases() -> Iterator[Case]:
+def list_cases() -> Iterator[RightCase]:
     for route in (route for routes in ROUTES for route in routes):
         yield from cases_of("rest", f"{route.method} {route.path}", route.right)
     for screen in list_screens():
@@ -104,7 +104,7 @@ def list_cases() -> Iterator[Case]:
         yield from cases_of("mcp", name, tool.right)
 
 
-def cases_of(interface: str, what: str, right: Right) -> Iterator[Case]:
+def cases_of(interface: str, what: str, right: Right) -> Iterator[RightCase]:
     for action in right.actions:
         if right.scope == "operation":
             arn = (
@@ -114,7 +114,7 @@ def cases_of(interface: str, what: str, right: Right) -> Iterator[Case]:
             )
         else:
             arn = "*" if right.scope == "account" else RESOURCES[right.scope]
-        yield Case(interface, what, action, arn)
+        yield RightCase(interface, what, action, arn)
 
 
 CASES = list(list_cases())
@@ -133,7 +133,7 @@ class Interfaces(NamedTuple):
         policy = {"policies": [json.dumps({"Statement": statements})]}
         self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
 
-    def ask(self, case: Case, *, encoded: bool = False) -> tuple[int, str]:
+    def ask(self, case: RightCase, *, encoded: bool = False) -> tuple[int, str]:
         """Returns the status and the text of the answer. `encoded` spells the names in the path with percent signs."""
         if case.interface == "mcp":
             return self._call(case.what)
@@ -199,7 +199,7 @@ EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.interface} {case.what} {case.action}")
-def test_a_right_is_asked_with_its_arn(case: Case, interfaces: Interfaces) -> None:
+def test_a_right_is_asked_with_its_arn(case: RightCase, interfaces: Interfaces) -> None:
     interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": case.action, "Resource": case.arn})
     status, text = interfaces.ask(case)
     assert status == 403, text
@@ -219,7 +219,7 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
         ),
     )
     for what in ("GET /schedules/{name}", "GET /queues/{name}", "PATCH /keys/{key}"):
-        assert interfaces.ask(Case("rest", what, "", ""))[0] < 300, what
+        assert interfaces.ask(RightCase("rest", what, "", ""))[0] < 300, what
 
 
 def test_a_change_shows_nothing_to_a_caller_who_may_not_read(

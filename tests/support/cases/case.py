@@ -76,12 +76,10 @@ class Case(NamedTuple):
 
     @property
     def expected(self) -> Answer:
-        """Returns the answer that Penstock gives."""
         return self.answer if self.ours is None else self.ours
 
 
 def changed(usual: Members, changes: Mapping[str, Any]) -> Members:
-    """Returns the usual request with the changes of a case."""
     members: Members = _copy(usual)
     for path, value in changes.items():
         _put(members, path.split("/"), _copy(value))

@@ -47,7 +47,6 @@ class Resources:
         return f"case-{next(self._numbers)}"
 
     def named(self, name: str) -> str:
-        """Returns the resource with this name as a text."""
         return str(self.filled_in({"it": f"<{name}>"})["it"])
 
     # --- makers ------------------------------------------------------------------------------------------------------

@@ -129,7 +129,6 @@ AWS quote them.
 
 
 def page(cases: Iterable[Case] = ALL) -> str:
-    """Returns the whole page."""
     every = list(cases)
     return "\n".join((HEAD, *_totals(every), *_sources(every), *_services(every)))
 

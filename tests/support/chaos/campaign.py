@@ -50,7 +50,6 @@ class Report:
 
 
 def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
-    """Yields random faults by their weights."""
     weights = [fault.weight for fault in faults]
     while True:
         yield from numbers.choices(faults, weights)

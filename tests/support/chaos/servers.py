@@ -120,7 +120,6 @@ class ChaosInstallation:
         return [service.port for service in self.services]
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
-        """Returns a connection of an administrator."""
         raise NotImplementedError
 
     def crashes(self) -> list[str]:

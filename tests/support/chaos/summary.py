@@ -58,7 +58,6 @@ def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
 
 
 def runs() -> list[dict[str, Any]]:
-    """Returns all of them."""
     return [json.loads(line) for line in RUNS.read_text().splitlines()]
 
 

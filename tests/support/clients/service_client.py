@@ -41,7 +41,6 @@ def client(service: str, up: Deployment, account: str = "x") -> Iterator[Any]:
 
 
 def sqs_client(up: Deployment, account: str = "x") -> AbstractContextManager[Any]:
-    """Returns a client of SQS."""
     return client("sqs", up, account)
 
 

@@ -120,7 +120,6 @@ def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
 
 
 def _pair(shape: Any, entry: ET.Element) -> tuple[str, Any]:
-    """Returns an entry of a map."""
     key, value = entry
     names = [
         part.serialization.get("name", default)

@@ -12,7 +12,7 @@ def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
     return {name: {"DataType": kind, "StringValue": value}}
 
 
-class Case(NamedTuple):
+class Call(NamedTuple):
     """A call. If moto's answer differs, the call has moto's answer and the reason."""
 
     name: str
@@ -21,7 +21,7 @@ class Case(NamedTuple):
     why: str = ""
 
 
-def call_outcome(client: Any, case: Case, name: str) -> str:
+def call_outcome(client: Any, case: Call, name: str) -> str:
     """Returns the code of the error, or ok. Moto does not have every action, and it breaks at some requests."""
     try:
         case.action(client, name)
@@ -42,7 +42,7 @@ def moto_client(service: str) -> Any:
 
 
 @cache
-def moto_outcome(case: Case, service: str = "sqs") -> str:
+def moto_outcome(case: Call, service: str = "sqs") -> str:
     """Isolated, in this process."""
     from moto import mock_aws
 

@@ -71,7 +71,6 @@ class Raw(NamedTuple):
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
     def query(self, body: bytes | Mapping[str, str], path: str = "/", **headers: str) -> httpx.Response:
-        """Sends a Query request by POST."""
         content = body if isinstance(body, bytes) else urlencode(body).encode()
         given = {"content-type": FORM, **headers}
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
@@ -175,7 +174,6 @@ class RequestWriter:
 
     # --- where it goes -----------------------------------------------------------------------------------------------
     def sender(self, name: str, sqs: Sqs, functions: Functions) -> Send:
-        """Returns the sender of `name`, one of ENDPOINTS."""
         host = ("Host", "queues.internal")
 
         def container(_action: str, asked: Request) -> Response:

@@ -87,7 +87,6 @@ class Scheduler:
         return found
 
     def group(self, **more: Any) -> str:
-        """Returns the name of a new group."""
         name = self.name()
         self.client.create_schedule_group(Name=name, **more)
         return name

@@ -75,7 +75,6 @@ class Sqs:
         return self._other(account=key_id, secret=secret)
 
     def with_settings(self, settings: Mapping[str, str]) -> Sqs:
-        """Returns a deployment with other settings."""
         return self._other(settings=settings)
 
     def _other(self, **changes: Any) -> Sqs:

@@ -104,7 +104,6 @@ ODD = (
 
 
 def forbidden() -> list[str]:
-    """Returns each URL once."""
     return list(dict.fromkeys((
         *(f"http://{address}/" for address in ends(BLOCKS_4)),
         *(f"https://[{address}]:8443/x" for address in ends(BLOCKS_6)),

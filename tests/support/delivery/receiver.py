@@ -32,8 +32,6 @@ FIXED = {
 
 @dataclass
 class Request:
-    """A request that arrived."""
-
     path: str
     headers: dict[str, str]
     body: bytes

@@ -28,7 +28,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Case:
+class PolicyCase:
     """One line of a page: a message, and whether the policy accepts it."""
 
     name: str
@@ -275,14 +275,14 @@ NESTED_OR_POLICY = {
 }
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[PolicyCase]:
     """Yields every line of every page."""
     for example in EXAMPLES:
         policy = json.dumps(example.policy)
         for accepted, messages in ((True, example.accepts), (False, example.rejects)):
             for message in messages:
-                yield Case(f"{example.page}: {message}", policy, "MessageAttributes", message, accepted)
+                yield PolicyCase(f"{example.page}: {message}", policy, "MessageAttributes", message, accepted)
         for accepted, found in ((True, example.accepts_bodies), (False, example.rejects_bodies)):
             for body in found:
                 text = json.dumps(body)
-                yield Case(f"{example.page}: {text}", policy, "MessageBody", text, accepted)
+                yield PolicyCase(f"{example.page}: {text}", policy, "MessageBody", text, accepted)

@@ -110,7 +110,6 @@ flat = st.dictionaries(names, values, min_size=1)
 
 
 def with_or(rules: st.SearchStrategy[Rule]) -> st.SearchStrategy[Rule]:
-    """Returns rules, some of which have a `$or`."""
     either = st.lists(rules, min_size=2, max_size=2).map(lambda found: {"$or": found})
     return st.one_of(rules, rules, either, st.tuples(rules, either).map(lambda both: {**both[0], **both[1]}))
 

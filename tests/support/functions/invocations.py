@@ -23,7 +23,6 @@ QUEUE_URL = "http://sqs.internal/000000000000/orders"
 
 
 def json_request(action: str, **members: Any) -> Request:
-    """Returns a request of the JSON protocol."""
     headers = (
         ("Host", "sqs.internal"),
         ("Content-Type", "application/x-amz-json-1.0"),
@@ -33,7 +32,6 @@ def json_request(action: str, **members: Any) -> Request:
 
 
 def query_request(action: str, **parameters: str) -> Request:
-    """Returns a request of the Query protocol."""
     headers = (("Host", "sqs.internal"), ("Content-Type", "application/x-www-form-urlencoded"))
     return Request(headers=headers, body=urlencode({"Action": action, **parameters}).encode())
 
@@ -72,7 +70,6 @@ def function(
 
 @asynccontextmanager
 async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -> AsyncIterator[Fleet]:
-    """Makes these functions invokable."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         known = {f.name: f for f in functions}

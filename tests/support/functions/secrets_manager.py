@@ -48,7 +48,6 @@ class SecretsManager:
         self.text = json.dumps(members)
 
     def answer(self, url: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
-        """Returns status and body."""
         self.calls += 1
         if headers.get("authorization") != sign_by_botocore(url, headers, body):
             return 400, {"__type": "InvalidSignatureException"}

@@ -32,12 +32,9 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Rendered:
-    """The objects of one rendering."""
-
     objects: tuple[Object, ...]
 
     def of(self, kind: str) -> dict[str, Object]:
-        """Returns the objects of a kind by name."""
         return {each["metadata"]["name"]: each for each in self.objects if each["kind"] == kind}
 
     @cached_property
@@ -65,7 +62,6 @@ class Rendered:
 
 
 def container(pod: Object) -> Object:
-    """Returns the only container of a pod."""
     (only,) = pod["spec"]["containers"]
     return dict(only)
 

@@ -41,7 +41,6 @@ class Poison(NamedTuple):
     service: str = "sqs"
 
     def members(self, rng: Random, target: Target) -> Members:
-        """Returns all members of an invalid request."""
         bad = self.bad(rng)
         return {**self.good(target), **({self.member: bad} if self.member else bad)}
 

@@ -19,7 +19,6 @@ QUEUE = "arn:aws:sqs:us-east-1:000000000000:q"
 
 
 def no_arn(rng: Random) -> str:
-    """Returns a text that is not a topic's ARN."""
     found = text(rng, ANYTHING)
     return rng.choice((found, ARN, f"{ARN}{found} ", f"{ARN}a.b", f"arn:aws:sqs:us-east-1:000000000000:{found}",
                        f"arn:aws:sns:us-east-1:0:{found}", f"arn:aws:sns:\x00:000000000000:{found}"))  # fmt: skip
@@ -77,7 +76,6 @@ def access_policy(rng: Random) -> str:
 
 
 def delivery_policy(rng: Random) -> str:
-    """Returns an invalid delivery policy of a topic and of a subscription."""
     retry = {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 1}
     bad = rng.choice(({"numRetries": 101}, {"numRetries": -1}, {"numRetries": "3"}, {"minDelayTarget": 0},
                       {"maxDelayTarget": 3_601}, {"numRetries": 1.5}, {"numRetries": 10**30}, {"more": 1},
@@ -99,7 +97,6 @@ def redrive_policy(rng: Random) -> str:
 
 
 def topic_attribute(rng: Random) -> tuple[str, str]:
-    """Returns an attribute that no standard topic has, or an invalid value."""
     number = rng.choice(("x", "-1", "1.5", "1023", "1048577", "٣", "9" * 400, " 1024", "1024 ", "\x00"))
     return rng.choice((
         ("MaximumMessageSize", number), ("SignatureVersion", rng.choice(("0", "3", "x", "1 "))),
@@ -112,7 +109,6 @@ def topic_attribute(rng: Random) -> tuple[str, str]:
 
 
 def subscription_attribute(rng: Random) -> tuple[str, str]:
-    """Returns an attribute that no subscription of a queue has, or an invalid value."""
     return rng.choice((
         ("FilterPolicy", filter_policy(rng)), ("FilterPolicy", filter_policy(rng)),
         ("RedrivePolicy", redrive_policy(rng)), ("FilterPolicyScope", text(rng, lambda value: value != "")),

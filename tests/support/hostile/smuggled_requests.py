@@ -21,7 +21,7 @@ PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()
 
 
-class Case(NamedTuple):
+class SmugglingCase(NamedTuple):
     """`rest` is the rest of a request after its first three lines, or all of it with `whole`."""
 
     name: str
@@ -33,7 +33,7 @@ class Case(NamedTuple):
         return self.rest if self.whole else head + self.rest
 
 
-def refused() -> Iterator[Case]:
+def refused() -> Iterator[SmugglingCase]:
     yield from lengths()
     yield from codings()
     yield from chunks()
@@ -42,32 +42,32 @@ def refused() -> Iterator[Case]:
 
 
 # --- Content-Length --------------------------------------------------------------------------------------------------
-def lengths() -> Iterator[Case]:
+def lengths() -> Iterator[SmugglingCase]:
     """RFC 9110, 8.6: Content-Length consists of digits. Another value is an unrecoverable error (RFC 9112, 6.3)."""
     for value in (
         b"+3", b"-3", b"0x3", b"3.0", b"3 3", b"3;3", b"3a", b"a3", b"3_0", b"_3", b"1e1", b"0b11", b"0o3", b"3-3",
         b"(3)", b'"3"', b"\xd9\xa3", b"\xc2\xb3", b"3\x0b", b"3\x0c", b"3\x00", b"\x003", b"18446744073709551619",
         b"99999999999999999999", b"-1", b"+0", b"-0", b"0x0", b"NaN", b"chunked", b"3, 4", b"4, 3", b"3,+3",
     ):  # fmt: skip
-        yield Case(f"a length of {value!r}", "6.3", b"Content-Length: %b\r\n\r\nabc" % value)
+        yield SmugglingCase(f"a length of {value!r}", "6.3", b"Content-Length: %b\r\n\r\nabc" % value)
     for first, second in ((b"3", b"4"), (b"0", b"3"), (b"3", b"0"), (b"3", b"x"), (b"x", b"3")):
         lines = b"Content-Length: %b\r\nContent-Length: %b\r\n\r\nabc" % (first, second)
-        yield Case(f"lengths of {first!r} and {second!r}", "6.3", lines)
-    yield Case(
+        yield SmugglingCase(f"lengths of {first!r} and {second!r}", "6.3", lines)
+    yield SmugglingCase(
         "the same length twice", "6.3, may refuse", b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"
     )
-    yield Case(
+    yield SmugglingCase(
         "a length in capitals after another", "6.3", b"content-length: 0\r\nCONTENT-LENGTH: 3\r\n\r\nabc"
     )
     for name in (
         b"Content-Length ", b"Content-Length\t", b"Content-Length\x0b", b"Content-Length\x00", b"Content\x00-Length",
         b"Content Length", b"(Content-Length)", b"Content-Length\xc2\xa0",
     ):  # fmt: skip
-        yield Case(f"the name {name!r}", "5.1", name + b": 3\r\n\r\nabc")
+        yield SmugglingCase(f"the name {name!r}", "5.1", name + b": 3\r\n\r\nabc")
 
 
 # --- Transfer-Encoding -----------------------------------------------------------------------------------------------
-def codings() -> Iterator[Case]:
+def codings() -> Iterator[SmugglingCase]:
     """RFC 9112, 6.1 and 6.3: with a length, not ending with chunked, or chunked twice; 7: none that is not known."""
     end = b"\r\n\r\n0\r\n\r\n"
     for what, framing in {
@@ -82,38 +82,38 @@ def codings() -> Iterator[Case]:
         "no coding and a length": b"Transfer-Encoding:\r\nContent-Length: 3",
         "a length, another header, chunks": b"Content-Length: 3\r\nA: b\r\nTransfer-Encoding: chunked",
     }.items():  # fmt: skip
-        yield Case(what, "6.1, may refuse", framing + end)
+        yield SmugglingCase(what, "6.1, may refuse", framing + end)
     for value in (
         b"xchunked", b"chunkedx", b"chunked, gzip", b"chunked, identity", b"gzip", b"identity", b"cow", b"x",
         b"'chunked'", b'"chunked"', b"chunked\x00", b"\x00chunked", b"\x0bchunked", b"chunked\x0b", b"chunked;",
         b"chunked; q=1", b"chun ked", b"chunked gzip", b"chunked chunked", b"chunked\xc2\xa0", b"\xef\xbb\xbfchunked",
         b"ch\xc3\xbcnked", b"chunk", b"[chunked]",
     ):  # fmt: skip
-        yield Case(f"the coding {value!r}", "6.3", b"Transfer-Encoding: %b" % value + end)
+        yield SmugglingCase(f"the coding {value!r}", "6.3", b"Transfer-Encoding: %b" % value + end)
     for first, second in (
         (b"chunked", b"identity"), (b"chunked", b"chunked"), (b"chunked", b"x"), (b"chunked", b"gzip"), (b"x", b"y"),
         (b"identity", b"identity"), (b"chunked", b""),
     ):  # fmt: skip
         lines = b"Transfer-Encoding: %b\r\nTransfer-Encoding: %b" % (first, second)
-        yield Case(f"the codings {first!r} and {second!r}", "6.3", lines + end)
-    yield Case("chunked twice in one header", "6.1", b"Transfer-Encoding: chunked, chunked" + end)
+        yield SmugglingCase(f"the codings {first!r} and {second!r}", "6.3", lines + end)
+    yield SmugglingCase("chunked twice in one header", "6.1", b"Transfer-Encoding: chunked, chunked" + end)
     for name in (b"Transfer-Encoding ", b"Transfer-Encoding\t", b"Transfer-Encoding\x00", b"Transfer\x00-Encoding",
                  b"Transfer Encoding", b" Transfer-Encoding", b"\tTransfer-Encoding"):  # fmt: skip
-        yield Case(f"the name {name!r}", "5.1", name + b": chunked" + end)
+        yield SmugglingCase(f"the name {name!r}", "5.1", name + b": chunked" + end)
     for blank in (b"\r\n ", b"\r\n\t", b"\n ", b"\r "):
-        yield Case(
+        yield SmugglingCase(
             f"chunked after {blank!r}", "5.2, may refuse", b"Transfer-Encoding:" + blank + b"chunked" + end
         )
-        yield Case(
+        yield SmugglingCase(
             f"chunked around {blank!r}", "5.2, may refuse", b"Transfer-Encoding: chu" + blank + b"nked" + end
         )
     for ending in (b"\r", b"\n", b"\x00", b"\r\r\n", b"\n\r"):
         hidden = b"A: b" + ending + b"Transfer-Encoding: chunked" + end
-        yield Case(f"chunked hidden behind {ending!r}", "2.2, may refuse", hidden)
+        yield SmugglingCase(f"chunked hidden behind {ending!r}", "2.2, may refuse", hidden)
 
 
 # --- chunks ----------------------------------------------------------------------------------------------------------
-def chunks() -> Iterator[Case]:
+def chunks() -> Iterator[SmugglingCase]:
     """RFC 9112, 7.1: a size in hexadecimal digits, CRLF, so many bytes, CRLF. RFC 9110, 6.5.1: what frames a message is
     no trailer."""
     head = b"Transfer-Encoding: chunked\r\n\r\n"
@@ -123,7 +123,7 @@ def chunks() -> Iterator[Case]:
         b"\x003", b"3 3", b"3\x0b", b'"3"', b"fffffffffffffffff", b"10000000000000003", b"80000000000000003", b"-0",
         b"+0", b"0x0", b"\\3", b"3\\", b"3:", b"3=",
     ):  # fmt: skip
-        yield Case(f"a chunk of {size!r} bytes", "7.1", head + size + end)
+        yield SmugglingCase(f"a chunk of {size!r} bytes", "7.1", head + size + end)
     for extension in (
         b";a\nb",
         b";a\rb",
@@ -135,7 +135,7 @@ def chunks() -> Iterator[Case]:
         b';a="b\nc"',
         b';a="b\r\nc"',
     ):
-        yield Case(f"a chunk with {extension!r}", "7.1.1", head + b"3" + extension + end)
+        yield SmugglingCase(f"a chunk with {extension!r}", "7.1.1", head + b"3" + extension + end)
     for name, body in {
         "longer than its size": b"3\r\nabcd\r\n0\r\n\r\n", "much longer than its size": b"1\r\nabcdef\r\n0\r\n\r\n",
         "without its end": b"3\r\nabc0\r\n\r\n", "ended by LF": b"3\r\nabc\n0\r\n\r\n",
@@ -144,18 +144,18 @@ def chunks() -> Iterator[Case]:
         "before a chunk of -1": b"3\r\nabc\r\n-1\r\n\r\n", "before no size": b"3\r\nabc\r\n\r\n\r\n",
         "before LF alone": b"3\r\nabc\r\n0\n\n", "before another's size": b"3\r\nabc\r\n3g\r\nabc\r\n0\r\n\r\n",
     }.items():  # fmt: skip
-        yield Case(f"a chunk {name}", "7.1", head + body)
+        yield SmugglingCase(f"a chunk {name}", "7.1", head + body)
     for name, trailer in {
         "that is a length": b"Content-Length: 0", "that is a coding": b"Transfer-Encoding: x", "without a colon": b"a",
         "without a name": b": b", "with a blank before the colon": b"a : b", "folded": b"a: b\r\n c",
         "with NUL": b"a: b\x00c", "with a name of two words": b"a b: c", "ended by LF": b"a: b\nc: d",
         "ended by CR": b"a: b\rc: d",
     }.items():  # fmt: skip
-        yield Case(f"a trailer {name}", "7.1.2", head + b"3\r\nabc\r\n0\r\n" + trailer + b"\r\n\r\n")
+        yield SmugglingCase(f"a trailer {name}", "7.1.2", head + b"3\r\nabc\r\n0\r\n" + trailer + b"\r\n\r\n")
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------
-def fields() -> Iterator[Case]:
+def fields() -> Iterator[SmugglingCase]:
     """RFC 9112, 2.2, 3.2 and 5; RFC 9110, 5.5 and 5.6.2."""
     end = b"\r\nContent-Length: 3\r\n\r\nabc"
     for line in (
@@ -165,7 +165,7 @@ def fields() -> Iterator[Case]:
         b"\xc3\x84: b", b"A\xff: b", b"A: b\rC: d", b"A: b\nC: d", b"A: b\r\r\nC: d", b"A: b\n\r\nC: d", b"A: \r",
         b"Host: other", b"host: localhost", b"HOST:",
     ):  # fmt: skip
-        yield Case(f"the line {line!r}", "5", line + end)
+        yield SmugglingCase(f"the line {line!r}", "5", line + end)
     for name, whole in {
         "no Host": b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
         "a blank before Host": b"POST / HTTP/1.1\r\n Host: localhost\r\nContent-Length: 3\r\n\r\nabc",
@@ -173,11 +173,11 @@ def fields() -> Iterator[Case]:
         "lines ended by CR": b"POST / HTTP/1.1\rHost: localhost\rContent-Length: 3\r\rabc\r\n\r\n",
         "the head ended by LF": b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\nabc",
     }.items():  # fmt: skip
-        yield Case(name, "2.2, 3.2", whole, whole=True)
+        yield SmugglingCase(name, "2.2, 3.2", whole, whole=True)
 
 
 # --- request lines ---------------------------------------------------------------------------------------------------
-def request_lines() -> Iterator[Case]:
+def request_lines() -> Iterator[SmugglingCase]:
     """RFC 9112, 2.2, 2.3 and 3. (Between the parts of the line a server may take several blanks for one.)"""
     end = b"\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
     for line in (
@@ -193,96 +193,102 @@ def request_lines() -> Iterator[Case]:
         b"POST /\r\n HTTP/1.1", b"\xef\xbb\xbfPOST / HTTP/1.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"SSH-2.0-x", b"\r\n\x00",
     ):  # fmt: skip
-        yield Case(f"the line {line!r}", "3", line + end, whole=True)
+        yield SmugglingCase(f"the line {line!r}", "3", line + end, whole=True)
 
 
 # --- answered once ---------------------------------------------------------------------------------------------------
-def last() -> Iterator[Case]:
+def last() -> Iterator[SmugglingCase]:
     """RFC 9112, 9.3 and 9.6: after these there is no other request in the connection."""
     for value in (b"close", b"Close", b"close, x", b"x, close", b"keep-alive, close"):
         lines = b"Connection: %b\r\nContent-Length: 3\r\n\r\nabc" % value
-        yield Case(f"Connection: {value.decode()}", "9.6", lines)
+        yield SmugglingCase(f"Connection: {value.decode()}", "9.6", lines)
     old = b"POST / HTTP/1.0\r\nHost: localhost\r\n"
     for name, rest in {
         "HTTP/1.0": b"Content-Length: 3\r\n\r\nabc", "HTTP/1.0 without a length": b"\r\n",
         "HTTP/1.0 in chunks": b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.0 that wants to go on": b"Connection: keep-alive\r\nContent-Length: 3\r\n\r\nabc",
     }.items():  # fmt: skip
-        yield Case(name, "6.1, 9.3", old + rest, whole=True)
+        yield SmugglingCase(name, "6.1, 9.3", old + rest, whole=True)
 
 
-def whole() -> Iterator[Case]:
+def whole() -> Iterator[SmugglingCase]:
     """RFC 9112, 6: the prize is within the body."""
     size, size_in_chunks = b"Content-Length: %d\r\n" % len(PRIZE), b"%x\r\n" % len(PRIZE)
     chunk = size_in_chunks + PRIZE + b"\r\n0\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n\r\n"
     get = b"GET /?Action=None HTTP/1.1\r\nHost: localhost\r\n"
-    yield Case("a body", "6.2", size + b"\r\n" + PRIZE)
-    yield Case(
+    yield SmugglingCase("a body", "6.2", size + b"\r\n" + PRIZE)
+    yield SmugglingCase(
         "a body after the header Upgrade",
         "RFC 9110, 7.8",
         b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + size + b"\r\n" + PRIZE,
     )
-    yield Case(
+    yield SmugglingCase(
         "chunks after the header Upgrade",
         "RFC 9110, 7.8",
         b"Connection: Upgrade\r\nUpgrade: websocket\r\n" + chunked + chunk + b"\r\n",
     )
-    yield Case(
+    yield SmugglingCase(
         "a body that was announced", "RFC 9110, 10.1.1", b"Expect: 100-continue\r\n" + size + b"\r\n" + PRIZE
     )
-    yield Case(
+    yield SmugglingCase(
         "a body and a header like Transfer-Encoding",
         "6.2",
         b"Transfer_Encoding: chunked\r\n" + size + b"\r\n" + PRIZE,
     )
-    yield Case(
+    yield SmugglingCase(
         "a body and a header that ends so",
         "6.2",
         b"X-Transfer-Encoding: chunked\r\n" + size + b"\r\n" + PRIZE,
     )
-    yield Case(
+    yield SmugglingCase(
         "a body and another length elsewhere",
         "6.2",
         b"X-Content-Length: 0\r\nContent_Length: 0\r\n" + size + b"\r\n" + PRIZE,
     )
-    yield Case(
+    yield SmugglingCase(
         "a body that begins with an end of chunks",
         "6.2",
         b"Content-Length: %d\r\n\r\n0\r\n\r\n" % (len(PRIZE) + 5) + PRIZE,
     )
-    yield Case("a body of a GET", "RFC 9110, 9.3.1", get + size + b"\r\n" + PRIZE, whole=True)
-    yield Case("chunks of a GET", "RFC 9110, 9.3.1", get + chunked + chunk + b"\r\n", whole=True)
-    yield Case(
+    yield SmugglingCase("a body of a GET", "RFC 9110, 9.3.1", get + size + b"\r\n" + PRIZE, whole=True)
+    yield SmugglingCase("chunks of a GET", "RFC 9110, 9.3.1", get + chunked + chunk + b"\r\n", whole=True)
+    yield SmugglingCase(
         "a body with a length with zeros before",
         "RFC 9110, 8.6",
         b"Content-Length: 000%d\r\n\r\n" % len(PRIZE) + PRIZE,
     )
-    yield Case("a chunk", "7.1", chunked + chunk + b"\r\n")
-    yield Case(
+    yield SmugglingCase("a chunk", "7.1", chunked + chunk + b"\r\n")
+    yield SmugglingCase(
         "a chunk with an extension",
         "7.1.1",
         chunked + size_in_chunks.strip() + b";a=b\r\n" + PRIZE + b"\r\n0\r\n\r\n",
     )
-    yield Case(
+    yield SmugglingCase(
         "chunks of a byte", "7.1", chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in PRIZE) + b"0\r\n\r\n"
     )
-    yield Case("a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n")
-    yield Case("a chunk, and a size with zeros before", "7.1", chunked + b"000" + chunk + b"\r\n")
-    yield Case("an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n")
+    yield SmugglingCase(
+        "a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n"
+    )
+    yield SmugglingCase("a chunk, and a size with zeros before", "7.1", chunked + b"000" + chunk + b"\r\n")
+    yield SmugglingCase(
+        "an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n"
+    )
 
 
-def twins() -> Iterator[Case]:
+def twins() -> Iterator[SmugglingCase]:
     """This request has no fault, and the prize follows it."""
     body, chunked = b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"
-    yield Case("a body", "9.3.2", body)
-    yield Case("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")
-    yield Case("chunks", "9.3.2", chunked + b"3\r\nabc\r\n0\r\n\r\n")
-    yield Case("chunks in capitals", "7", b"TRANSFER-ENCODING: CHUNKED\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-    yield Case("an extension and trailers", "7.1", chunked + b"3;a=b;c\r\nabc\r\n0;d\r\nE: f\r\n\r\n")
-    yield Case("blanks around a length", "5.1", b"Content-Length: \t3 \r\n\r\nabc")
-    yield Case("a connection that goes on", "9.3", b"Connection: keep-alive\r\n" + body)
-    yield Case(
+    yield SmugglingCase("a body", "9.3.2", body)
+    yield SmugglingCase("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")
+    yield SmugglingCase("chunks", "9.3.2", chunked + b"3\r\nabc\r\n0\r\n\r\n")
+    yield SmugglingCase("chunks in capitals", "7", b"TRANSFER-ENCODING: CHUNKED\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+    yield SmugglingCase(
+        "an extension and trailers", "7.1", chunked + b"3;a=b;c\r\nabc\r\n0;d\r\nE: f\r\n\r\n"
+    )
+    yield SmugglingCase("blanks around a length", "5.1", b"Content-Length: \t3 \r\n\r\nabc")
+    yield SmugglingCase("a connection that goes on", "9.3", b"Connection: keep-alive\r\n" + body)
+    yield SmugglingCase(
         "an Upgrade that is ignored", "RFC 9110, 7.8", b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + body
     )
-    yield Case("empty lines before", "2.2", b"\r\n\r\n" + FORM_HEAD + body, whole=True)
+    yield SmugglingCase("empty lines before", "2.2", b"\r\n\r\n" + FORM_HEAD + body, whole=True)

@@ -103,7 +103,6 @@ def absolute_path(text: str) -> Path:
 
 
 def name_and_value(text: str) -> tuple[str, str]:
-    """NAME=VALUE."""
     name, separator, value = text.partition("=")
     if not name or not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")

@@ -181,7 +181,6 @@ def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str,
 
 
 def target_group(values: Values, actions: Any) -> str:
-    """Returns the name of the target group to which the only action forwards."""
     (action,) = actions
     return str(values.resolve(action["TargetGroupArn"]["Ref"]))
 
@@ -272,8 +271,6 @@ def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[st
 
 
 class Reader:
-    """Reads one template."""
-
     def __init__(
         self,
         template: Mapping[str, Any],

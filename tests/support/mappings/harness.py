@@ -198,7 +198,6 @@ class Harness:
         ]
 
     def function(self, code: Function) -> str:
-        """Creates a function. Returns its name."""
         name = f"f{next(_numbers)}"
         self.functions.functions[name] = code
         return name
@@ -225,7 +224,6 @@ class Harness:
         return found
 
     def invocations(self, function: str) -> list[Any]:
-        """Returns the invocations of a function."""
         return [invocation for invocation in self.functions.invocations if invocation.name == function]
 
     def seen(self, function: str) -> list[str]:

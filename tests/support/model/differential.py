@@ -55,7 +55,6 @@ class Side:
     known: dict[str, str] = field(default_factory=dict)  # Maps ids to their names.
 
     def ask(self, request: Act) -> Outcome:
-        """Makes one request. Returns its outcome."""
         method, parameters = request
         filled = self.fill(parameters, parameters.get("QueueUrl"))
         try:

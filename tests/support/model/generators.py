@@ -89,7 +89,6 @@ class Outline(NamedTuple):
 
 
 def outline(number: int) -> Outline:
-    """Returns the message with this number."""
     number, body = divmod(number, 4)
     number, group = divmod(number, 5)
     number, identity = divmod(number, 6)

@@ -66,7 +66,6 @@ def pages() -> list[str]:
 
 
 def blocks(page: str) -> list[Block]:
-    """Returns the blocks of a page in order."""
     return list(_blocks(page, (ROOT / page).read_text().splitlines()))
 
 

@@ -44,7 +44,6 @@ class Service:
         return self.client("sqs")
 
     def client(self, service: str) -> Any:
-        """Returns the same for another service."""
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60, max_pool_connections=50)
         return boto3.client(
             service, endpoint_url=self.url, region_name="us-east-1", config=config,

@@ -105,7 +105,6 @@ def names_weekday(field: str, day: date) -> bool:
 
 
 def length_of_month(day: date) -> int:
-    """Returns the days of the given day's month."""
     return (date(day.year + day.month // 12, day.month % 12 + 1, 1) - DAY).day
 
 

@@ -34,7 +34,6 @@ HOURLY: Row = {
 
 
 def call(db: Connection, statement: Statement[RowT], *arguments: Any) -> list[RowT]:
-    """Returns the rows of one call."""
     typed = zip(statement.types, arguments, strict=True)
     values = [
         binary_array.encode(kind, value)
@@ -49,7 +48,6 @@ def call(db: Connection, statement: Statement[RowT], *arguments: Any) -> list[Ro
 
 
 def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
-    """Returns the only value of a query."""
     row = db.execute(query, arguments).fetchone()
     return row[0] if row else None
 

@@ -141,7 +141,6 @@ def send_entries(
 
 
 def send_entry(entry: Entry, arn: str) -> SendEntry:
-    """Returns the entry of the statement."""
     body = entry.body.encode()
     return SendEntry(
         queue_arn=arn,
@@ -187,7 +186,6 @@ def bodies(deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def handle_of(delivery: Delivery) -> ReceiptHandle:
-    """Returns the content of the receipt handle."""
     assert delivery.message_id is not None
     return ReceiptHandle(
         delivery.queue_id, delivery.shard, delivery.pos, delivery.id, delivery.receive_count,

@@ -92,7 +92,6 @@ def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns
 
 
 def add_run(db: Connection, finished_at: datetime | None, error: str | None = None) -> None:
-    """Adds a run of the job."""
     insert(db, "metrics_run", mode="once", started_at=START_OF_RUNS, finished_at=finished_at, error=error)
 
 

@@ -21,7 +21,6 @@ def current_minute(db: Connection) -> datetime:
 
 
 def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> None:
-    """Adds events of a queue."""
     for minute in minutes:
         insert(db, "minute", queue_id=queue_id, **minute._asdict())
 

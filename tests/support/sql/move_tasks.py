@@ -86,7 +86,6 @@ def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
 
 
 def dead_queue(db: Connection, suffix: str, *sources: str) -> tuple[str, ...]:
-    """Creates a dead-letter queue and its sources."""
     dead = create(db, "dead" + suffix, shards=2)
     return dead, *(create(db, name + suffix, RedrivePolicy=redrive(dead)) for name in sources)
 

@@ -35,5 +35,4 @@ def _run(program: str, text: str, *arguments: str) -> dict[str, Any]:
 
 
 def of_type(template: dict[str, Any], *kinds: str) -> Resources:
-    """Returns the resources of these types by their logical names."""
     return {name: r for name, r in template["Resources"].items() if r["Type"] in kinds}

@@ -33,7 +33,6 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def server(self, address: str) -> Certificate:
-        """Returns a certificate for a server at an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test server")])
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])

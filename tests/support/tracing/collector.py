@@ -64,7 +64,6 @@ class Collector(TraceServiceServicer):
         return found[0]
 
     def request(self, trace_id: str) -> Span:
-        """Returns the span of a request by the trace that it came with."""
         return self.wait(lambda s: s.trace_id.hex() == trace_id and s.kind == Span.SPAN_KIND_SERVER)
 
     def calls(self, request: Span) -> list[Span]:
@@ -75,7 +74,6 @@ class Collector(TraceServiceServicer):
 
 
 def attributes(pairs: Any) -> dict[str, Any]:
-    """Returns attributes as a dictionary."""
     return {pair.key: value_of(pair) for pair in pairs}
 
 

@@ -89,7 +89,6 @@ def name_version(folder: Path, version: str) -> None:
 
 
 def version_of(folder: Path) -> str:
-    """Returns the version of an unpacked release."""
     return (folder / "layers/core/penstock/__init__.py").read_text().split('"')[-2]
 
 

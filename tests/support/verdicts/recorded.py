@@ -44,7 +44,6 @@ class Record:
 
     @property
     def minutes(self) -> int:
-        """Returns the whole minutes that were recorded."""
         return int(self.backlog[-1][0] // 60)
 
     @cached_property
@@ -59,7 +58,6 @@ class Record:
         return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
 
     def dead(self, second: float) -> float:
-        """Returns dead letters up to a second."""
         done, total = (
             self.arrivals(0, until) - at(self.backlog, until) for until in (second, self.backlog[-1][0])
         )
@@ -115,8 +113,6 @@ class Record:
 
 @dataclass
 class Score:
-    """Scores the verdicts of all records."""
-
     right: int = 0
     late: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
@@ -149,7 +145,6 @@ def at(series: Series, second: float) -> float:
 
 
 def records() -> list[Record]:
-    """Returns the queues of the recorded runs."""
     found = []
     results: dict[str, Any] = json.loads(RESULTS.read_text())
     for run in RUNS:

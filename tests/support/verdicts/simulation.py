@@ -98,7 +98,6 @@ def binomial(rng: random.Random, n: int, share: float) -> int:
 
 
 def simulate(plan: Plan, seed: int = 1) -> Day:
-    """Simulates the day of a queue."""
     return Simulation(plan, random.Random(seed)).run()
 
 

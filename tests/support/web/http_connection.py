@@ -153,5 +153,4 @@ class SlowClient:
 
 
 def error_code(answer: httpx.Response) -> tuple[int, str]:
-    """Returns status and code of an error."""
     return answer.status_code, answer.json()["error"]["code"]

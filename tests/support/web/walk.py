@@ -67,7 +67,6 @@ class Walk:
 
 
 def holds(value: object, texts: tuple[bytes, ...], depth: int = _DEPTH) -> bool:
-    """Returns whether one of the texts is in this value, or in its parts."""
     if isinstance(value, str):
         value = value.encode(errors="replace")
     if isinstance(value, (bytes, bytearray, memoryview)):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.database import TestServer
 from tests.support.hostile import smuggled_requests as cases
-from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, Case
+from tests.support.hostile.smuggled_requests import HEADS, PRIZE, PRIZE_QUEUE, SmugglingCase
 from tests.support.programs.penstock_service import running_service
 
 # This request ends the connection, if the service has not.
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     address: tuple[str, int]
     http: httpx.Client
 
-    def tell(self, case: Case, head: bytes, *more: bytes) -> Answers:
+    def tell(self, case: SmugglingCase, head: bytes, *more: bytes) -> Answers:
         with socket.create_connection(self.address, PATIENCE_SECONDS) as connection:
             connection.sendall(b"".join((case.data(head), *more)))
             received = b""
@@ -46,7 +46,7 @@ class Target(NamedTuple):
         return Answers(case.name, tuple(status for status in statuses if status != 100))
 
     @staticmethod
-    def read(connection: socket.socket, case: Case) -> bytes:
+    def read(connection: socket.socket, case: SmugglingCase) -> bytes:
         """Returns empty at the end, even if the service closed with unread data."""
         try:
             return connection.recv(65_536)
@@ -55,7 +55,7 @@ class Target(NamedTuple):
         except TimeoutError as error:
             raise AssertionError(f"{case.name}: the service waits for more") from error
 
-    def tell_all(self, given: Iterable[Case], head: bytes, *more: bytes) -> list[Answers]:
+    def tell_all(self, given: Iterable[SmugglingCase], head: bytes, *more: bytes) -> list[Answers]:
         return [self.tell(case, head, *more) for case in given]
 
     def take_prize(self) -> bool:

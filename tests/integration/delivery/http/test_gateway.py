@@ -288,7 +288,6 @@ def test_an_account_of_which_too_many_wait_publishes_no_more_of_the_protocol(db:
 
 @pytest.fixture
 def others(database: Any) -> Iterator[list[Connection]]:
-    """Yields further connections."""
     with (
         psycopg.connect(database.api_dsn, autocommit=True) as one,
         psycopg.connect(database.api_dsn, autocommit=True) as two,

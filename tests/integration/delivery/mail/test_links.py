@@ -156,7 +156,6 @@ def test_a_message_for_an_address_that_is_refused(
 
 
 def link_in(mail: Received) -> str:
-    """Returns the link in a mail's text."""
     (link,) = re.findall(r"^https?://\S+$", mail.text, re.MULTILINE)
     return str(link)
 

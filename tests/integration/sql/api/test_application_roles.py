@@ -35,7 +35,6 @@ class Setup(NamedTuple):
 
 
 def login(database: Database, account: str, *groups: str) -> str:
-    """Creates a login role for the account. Returns its address."""
     name = f"app_{account}_{database.name}"
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(

@@ -19,7 +19,7 @@ from penstock.sns.filter_policy.values import lower_case
 from penstock.sqs.types import MessageAttributeValue
 from tests.support.filter_policies import reference_evaluator as filter_oracle
 from tests.support.filter_policies import strategies
-from tests.support.filter_policies.aws_examples import Attributes, Case, cases
+from tests.support.filter_policies.aws_examples import Attributes, PolicyCase, cases
 from tests.support.sql.calls import Connection, value
 
 MATCHES = """
@@ -63,7 +63,7 @@ def body(**members: Any) -> str:
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
-def test_examples_of_aws(case: Case) -> None:
+def test_examples_of_aws(case: PolicyCase) -> None:
     """The evaluator must agree with the pages, because other tests compare SQL with the evaluator."""
     assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
 

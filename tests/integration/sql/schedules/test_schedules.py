@@ -306,7 +306,6 @@ def test_only_what_is_due_first_wakes_the_workers(connect: Connect, hour: Hour) 
 
 # --- the SQL interface -----------------------------------------------------------------------------------------------
 def create(db: Connection, **arguments: Any) -> datetime:
-    """Calls queue.create_schedule with its arguments by name."""
     given = ", ".join(f"{name} => %({name})s" for name in arguments)
     found: datetime = value_of(db, f"select queue.create_schedule({given})", arguments)
     return found

@@ -88,7 +88,7 @@ WRITING = {
 
 
 @dataclass
-class Installation:
+class ConsoleInstallation:
     database: Database
     service: Service
     keys: dict[str, str]
@@ -106,14 +106,14 @@ class Installation:
 
 
 @pytest.fixture(scope="module")
-def installation(postgres: TestServer) -> Iterator[Installation]:
+def installation(postgres: TestServer) -> Iterator[ConsoleInstallation]:
     with postgres.database() as database, running_service(database.api_dsn, **SIGV4) as service:
         keys = {}
         with key_ring(database) as ring:
             for role in ROLES[1:]:
                 list(ring.set_user(role, [role], None, new=True))
                 keys[role] = bearer(database, role)
-        yield Installation(database, service, keys)
+        yield ConsoleInstallation(database, service, keys)
 
 
 def bearer(database: Database, user: str | None) -> str:
@@ -130,7 +130,7 @@ def test_every_route_is_listed() -> None:
     assert ROUTES.keys() == FIRST_ROLE.keys()
 
 
-def test_every_route_for_every_role(installation: Installation) -> None:
+def test_every_route_for_every_role(installation: ConsoleInstallation) -> None:
     """A role without the right is refused or sent to the sign-in page. A role with the right is not refused."""
     browsers = {role: installation.browser(role) for role in ROLES}
     for name, route in ROUTES.items():
@@ -156,7 +156,7 @@ def test_a_get_changes_nothing() -> None:
 
 
 # --- signing in ------------------------------------------------------------------------------------------------------
-def test_a_key_signs_in_and_its_end_signs_out(installation: Installation) -> None:
+def test_a_key_signs_in_and_its_end_signs_out(installation: ConsoleInstallation) -> None:
     client = ConsoleClient(installation.service)
     answer = client.get("/console/queues?q=a&sort=visible")
     assert location(answer) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
@@ -181,7 +181,7 @@ def test_a_key_signs_in_and_its_end_signs_out(installation: Installation) -> Non
     assert not installation.may_see(client)
 
 
-def test_policies_are_read_again_and_a_user_ends(installation: Installation) -> None:
+def test_policies_are_read_again_and_a_user_ends(installation: ConsoleInstallation) -> None:
     with key_ring(installation.database) as ring:
         list(ring.set_user("ana", ["admin"], None, new=True))
         client = ConsoleClient(installation.service)
@@ -193,7 +193,7 @@ def test_policies_are_read_again_and_a_user_ends(installation: Installation) -> 
         assert location(client.get("/console/queues")).startswith("/console/sign-in")
 
 
-def test_an_access_key_signs_in(installation: Installation) -> None:
+def test_an_access_key_signs_in(installation: ConsoleInstallation) -> None:
     key_id, secret = new_key(installation.database, "000000000000")
     client = ConsoleClient(installation.service)
     assert client.sign_in(key_id, secret).status_code == 303
@@ -201,7 +201,7 @@ def test_an_access_key_signs_in(installation: Installation) -> None:
     assert ConsoleClient(installation.service).sign_in(key_id, secret + "x").status_code == 403
 
 
-def test_signing_out(installation: Installation) -> None:
+def test_signing_out(installation: ConsoleInstallation) -> None:
     client = installation.browser("read")
     stolen = dict(client.http.cookies)
     assert location(client.post("/console/sign-out")) == "/console/sign-in"
@@ -210,7 +210,7 @@ def test_signing_out(installation: Installation) -> None:
     assert not installation.may_see(client)
 
 
-def test_the_database_has_no_cookie(installation: Installation) -> None:
+def test_the_database_has_no_cookie(installation: ConsoleInstallation) -> None:
     client = installation.browser("read")
     (value,) = client.http.cookies.values()
     with psycopg.connect(installation.database.dsn) as connection:
@@ -222,7 +222,7 @@ def test_the_database_has_no_cookie(installation: Installation) -> None:
 @pytest.mark.parametrize(
     "to", ["https://example.com/console", "//example.com", "/v1/queues", "/console\\evil", "", "/consoles"]
 )
-def test_signing_in_leads_nowhere_else(installation: Installation, to: str) -> None:
+def test_signing_in_leads_nowhere_else(installation: ConsoleInstallation, to: str) -> None:
     client = ConsoleClient(installation.service)
     assert location(client.post("/console/sign-in", key=installation.keys["read"], to=to)) == "/console"
 
@@ -249,14 +249,14 @@ def test_attempts_are_limited(database: Database) -> None:
     "origin",
     ["", "null", "http://127.0.0.1:1", "http://localhost:PORT", "https://127.0.0.1:PORT", "http://127.0.0.1"],
 )
-def test_only_the_very_own_origin_may_send_forms(installation: Installation, origin: str) -> None:
+def test_only_the_very_own_origin_may_send_forms(installation: ConsoleInstallation, origin: str) -> None:
     port = installation.service.url.rpartition(":")[2]
     client = installation.browser("admin")
     assert client.post("/console/sign-out", origin=origin.replace("PORT", port)).status_code == 403
     assert installation.may_see(client)
 
 
-def test_no_other_site_embeds_a_page_but_links_are_followed(installation: Installation) -> None:
+def test_no_other_site_embeds_a_page_but_links_are_followed(installation: ConsoleInstallation) -> None:
     client = installation.browser("read")
     foreign = {"sec-fetch-site": "cross-site"}
     assert client.get("/console", **foreign, **{"sec-fetch-mode": "no-cors"}).status_code == 403

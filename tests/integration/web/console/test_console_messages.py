@@ -229,6 +229,5 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
 
 
 def visible(console: Console, url: str) -> int:
-    """Returns the visible messages of a queue."""
     found = console.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(found["ApproximateNumberOfMessages"])

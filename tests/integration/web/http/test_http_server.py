@@ -60,8 +60,6 @@ class Application:
 
 
 class Service:
-    """A server and its clients."""
-
     def __init__(self, limits: HttpLimits | None) -> None:
         self.application = Application()
         self.server = HttpServer(self.application, limits=limits)

@@ -43,8 +43,6 @@ class LossyPool:
 
 
 async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
-    """Returns the outcome of the wait."""
-
     async def execute(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         return []
 

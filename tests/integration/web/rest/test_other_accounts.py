@@ -252,7 +252,6 @@ def test_an_event_reaches_the_bindings_of_its_own_account(setup: Setup) -> None:
 
 @pytest.mark.parametrize("pattern", ["#", "*.*", "shop.#", "{setup.key}"])
 def test_a_binding_gets_the_events_of_its_own_account(setup: Setup, pattern: str) -> None:
-    """The patterns match the events of all accounts."""
     pattern = quote(pattern.format(setup=setup), safe="")
     made = setup.partner.do("POST", f"/events/{pattern}/subscriptions", {"queue_name": setup.other})
     setup.owner.do("POST", f"/events/{setup.key}", {"message": "of the owner"})

@@ -19,7 +19,6 @@ _numbers = count(1)
 
 @contextmanager
 def traced_service(postgres: TestServer, collector: Collector, **settings: str) -> Iterator[Service]:
-    """A service on a new database."""
     variables = {
         "OTLP_ENABLED": "true",
         "OTLP_ENDPOINT": collector.endpoint,
@@ -47,7 +46,6 @@ def service(postgres: TestServer, collector: Collector) -> Iterator[Service]:
 
 
 def new_trace() -> str:
-    """Returns a new trace id."""
     return f"{next(_numbers):032x}"
 
 

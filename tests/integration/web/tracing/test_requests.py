@@ -411,6 +411,5 @@ def write_request(service: Service, body: bytes, header: str) -> bytes:
 
 
 def connect(service: Service) -> socket.socket:
-    """Returns a connection to the service."""
     url = httpx.URL(service.url)
     return socket.create_connection((url.host, url.port or 80))

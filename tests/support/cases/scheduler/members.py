@@ -80,7 +80,6 @@ CONVERSION = report("aarondfrancis/sidecar", 148)
 
 
 def cases() -> Iterator[Case]:
-    """Returns all cases."""
     for action, usual in USUAL.items():
         yield Case("scheduler", action, "", "as usual", {}, OK, reference("scheduler", action))
         yield Case(

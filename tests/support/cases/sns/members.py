@@ -156,7 +156,6 @@ OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publi
 
 
 def cases() -> Iterator[Case]:
-    """Yields the cases of all members."""
     for action, usual in USUAL.items():
         answer, source = USUALLY.get(action, (OK, reference("sns", action)))
         yield Case("sns", action, "", "as usual", {}, answer, source)

@@ -10,7 +10,6 @@ from tests.support.cases.sns.rows import ARN, ID, Row, of, refused
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_publish, _message_attributes, _batches):
         yield from table()
 

@@ -8,7 +8,6 @@ from tests.support.cases.sns.rows import ARN, ID, NO_SUBSCRIPTION, NO_TOPIC, Row
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_permissions, _tags, _mobile, _sms, _orders):
         yield from table()
 

@@ -11,7 +11,6 @@ NO_ENDPOINT = Answer("NotFound", "Endpoint does not exist")
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_deleted, _disabled, _there):
         yield from table()
 

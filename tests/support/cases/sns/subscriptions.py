@@ -10,7 +10,6 @@ from tests.support.cases.sns.rows import ARN, ID, Row, of, refused, spellings
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_subscriptions, _subscription_attributes):
         yield from table()
 

@@ -19,7 +19,6 @@ from tests.support.cases.sns.rows import (
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_arns, _topics, _topic_attributes):
         yield from table()
 

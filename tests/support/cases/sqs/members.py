@@ -104,7 +104,6 @@ IN_BATCHES = report("ali-essam/wtsqs", 7)
 
 
 def cases() -> Iterator[Case]:
-    """Yields the cases of all members."""
     for action, usual in USUAL.items():
         answer, source = USUALLY.get(action, (OK, reference("sqs", action)))
         yield Case("sqs", action, "", "as usual", {}, answer, source)

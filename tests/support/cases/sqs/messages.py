@@ -10,7 +10,6 @@ from tests.support.cases.sqs.rows import Row, of, unknown
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_messages, _message_attributes, _fifo, _receives, _batches):
         yield from table()
 

@@ -10,7 +10,6 @@ from tests.support.cases.sqs.rows import ACCOUNT, UNKNOWN, Row, of, unknown
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_queues, _names, _attributes, _policies, _permissions, _tags, _moves):
         yield from table()
 

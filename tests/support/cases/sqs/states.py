@@ -9,7 +9,6 @@ from tests.support.cases.sqs.rows import Row, of
 
 
 def rows() -> Iterator[Row]:
-    """Returns all rows."""
     for table in (_deleted, _there, _texts, _orders):
         yield from table()
 
