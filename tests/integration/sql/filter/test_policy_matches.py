@@ -1,5 +1,7 @@
 """Tests queue.policy_matches against AWS's examples, and against an evaluator that was written from AWS's pages."""
 
+from __future__ import annotations
+
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -127,7 +129,7 @@ def test_random_policies_and_messages(
     """SQL and the evaluator agree about every policy and message. Both answers are common."""
     answers: Counter[bool] = Counter()
 
-    # The examples depend on the source of `compare` (derandomize), so another name in its source gives other
+    # The examples depend on the source of `compare` (derandomize), so another name or annotation gives other
     # examples.
     @settings(
         max_examples=150,
