@@ -5,6 +5,8 @@ message at once. After each call the counts must agree. Before the end and at th
 the metrics job exactly once, with its outcome and a time for each of its receives after the first.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
