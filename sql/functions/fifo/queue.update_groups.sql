@@ -2,7 +2,7 @@
 -- messages. A message whose retention is over blocks no receive (take_groups), so that the group is ready at that time
 -- at the latest. A group that was ready and is still ready keeps its turn. Empty groups stay for a minute (maintain_queue),
 -- because a group that is often deleted and created again leaves a dead row each time.
--- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message; queues_pkey.
+-- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare
@@ -10,9 +10,10 @@ declare
 begin
     with head as materialized (
         select u.group_key, h.place, h.queue_id, h.first_id,
-            greatest(least(coalesce(h.visible_at, 'infinity'), h.sent_at + (
-                select q.retention_seconds * interval '1 second' from queue.queues q
-                where q.queue_id = h.queue_id)), v_now) as visible_at
+            case when h.visible_at is null then 'infinity'
+                when h.visible_at > v_now
+                    then least(h.visible_at, greatest(queue.retention_end(h.queue_id, h.sent_at), v_now))
+                else v_now end as visible_at
         from unnest(p_group_keys) u(group_key)
         cross join lateral queue.first_group_message(u.group_key) h
         where (h.ready_at <= v_now and h.visible_at <= v_now) is not true),
@@ -20,4 +21,12 @@ begin
         delete from queue.fifo_ready r where r.ctid = any (array(select h.place from head h)))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select h.group_key, h.queue_id, h.visible_at, h.first_id from head h;
+end $$;
+
+-- queue.retention_end(queue, sent at): returns when the retention of a message ends. The function is in PL/pgSQL, so
+-- that update_groups pays for the query only if a group's first message is invisible. Index: queues_pkey.
+create or replace function queue.retention_end(p_queue_id int, p_sent_at timestamptz) returns timestamptz
+language plpgsql stable as $$
+begin
+    return (select p_sent_at + q.retention_seconds * interval '1 second' from queue.queues q where q.queue_id = p_queue_id);
 end $$;
