@@ -1,11 +1,11 @@
-"""Writes the access log (ACCESS_LOG): one line of JSON for each request that was answered or whose client disconnected
-early.
+"""Writes the access log (ACCESS_LOG): one line of JSON for each request. A request whose client disconnects early also
+gets a line.
 
     request ends ──► queue (bounded) ──► thread ──► JSON ──► standard output or standard error
 
-    lines.py    what a line has
+    lines.py    the fields of a line
     writer.py   the queue and the thread
 
-A request only appends a tuple, and never waits for the reader of the log. The writer drops and counts lines that do not
-fit.
+A request only appends a tuple, and never waits for the log's reader. The writer drops and counts lines if the queue is
+full.
 """

@@ -1,4 +1,4 @@
-"""Observes a request of the REST API and its answer for the access log."""
+"""Observes a REST API request and the response for the access log."""
 
 from time import perf_counter
 
@@ -14,7 +14,7 @@ from .writer import AccessLog
 
 
 class LoggedExchange:
-    """`receive` and `send` wrap the functions of ASGI, and count the bytes of the bodies. `end` notes the request."""
+    """`receive` and `send` wrap ASGI's functions and count the bodies' bytes. `end` logs the request."""
 
     def __init__(self, log: AccessLog, scope: Scope, receive: Receive, send: Send) -> None:
         self._log = log
@@ -32,14 +32,14 @@ class LoggedExchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Sends the head or a part of the answer."""
+        """Sends the response's head or a part of the body."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
         self._response_bytes += len(message.get("body", b""))
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Notes the request and the template of its route."""
+        """Logs the request and the route's template."""
         scope = self._scope
         runner: OperationRunner | None = scope.get(RUNNER_KEY)
         peer, _ = scope.get("client") or ("", 0)

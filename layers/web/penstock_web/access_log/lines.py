@@ -1,5 +1,5 @@
-"""Defines a line of the access log. A line contains no body, key, signature or query. Instead of a path, a line
-contains the template of the route.
+"""Defines a line of the access log. A line contains no body, key, signature, query or path. The route's template
+replaces the path.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ LONGEST_ADDRESS: Final = 64
 
 
 class Answered(NamedTuple):
-    """A request that has ended. `action` may be the template of a route. `status` is None if the client
-    disconnected early.
+    """A finished request. `action` is an AWS action or a route's template. `status` is None if the client disconnected
+    early.
 
     `request_bytes` and `response_bytes` are the lengths of the bodies.
     """
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
 
 class AnsweredRequest(NamedTuple):
-    """A line that waits to be written. `ended_at` is in seconds since 1970."""
+    """A line in the writer's queue. `ended_at` is in seconds since 1970."""
 
     ended_at: float
     answered: Answered
@@ -44,7 +44,7 @@ class AnsweredRequest(NamedTuple):
 
 
 class LogLine(msgspec.Struct, omit_defaults=True):
-    """An entry in its written form. The entry begins with the first keys of all log lines."""
+    """An entry as the log shows it. The first keys are the same in all log lines."""
 
     timestamp: str
     level: str
@@ -64,14 +64,14 @@ class LogLine(msgspec.Struct, omit_defaults=True):
 
 
 def read_caller(context: Context | None) -> tuple[str | None, str | None]:
-    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4 both are None until a signature was verified."""
+    """Returns the account and the user's name. With QUEUE_ACCESS=sigv4, both are None without a verified signature."""
     if context is None or (context.user is None and context.environment.settings.queue_access == "sigv4"):
         return None, None
     return context.account_id, context.caller.principal.user_name
 
 
 def encode(entry: AnsweredRequest) -> bytes:
-    """Returns the line of an entry."""
+    """Returns an entry's line."""
     answered = entry.answered
     line = LogLine(
         timestamp=as_timestamp(entry.ended_at),
@@ -94,7 +94,7 @@ def encode(entry: AnsweredRequest) -> bytes:
 
 
 def join_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields blocks of lines. Each block holds as many lines as fit into one write."""
+    """Yields blocks of lines. One write takes a block."""
     joined = b""
     for line in lines:
         if joined and len(joined) + len(line) > WRITE_BYTES:

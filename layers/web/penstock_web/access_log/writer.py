@@ -1,4 +1,4 @@
-"""Holds a bounded queue of lines, and the thread that writes them."""
+"""Writes the access log from a bounded queue, in a thread."""
 
 import logging
 import os
@@ -32,7 +32,9 @@ _log = logging.getLogger(__name__)
 
 
 class AccessLog:
-    """Writes lines to a file descriptor. One thread at a time calls `count_dropped` with the number of lost lines."""
+    """Writes lines to a file descriptor. The log calls `count_dropped` with the number of lost lines, from one thread
+    at a time.
+    """
 
     def __init__(
         self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES
@@ -49,7 +51,7 @@ class AccessLog:
         self._thread.start()
 
     def add(self, answered: Answered, context: Context | None) -> None:
-        """Notes a request. `context` is None if the request could not be decoded."""
+        """Adds a request to the queue. `context` is None if the request could not be decoded."""
         if self._stopping or len(self._entries) >= self._most_lines:
             self._drop(1)
             return
@@ -117,7 +119,7 @@ def describe_action(
     request_bytes: int,
     settings: Settings,
 ) -> Answered:
-    """Returns a request of AWS's protocols for the log. Without a response, the client has disconnected."""
+    """Returns an AWS request's log entry. `response` is None if the client has disconnected."""
     status, size, request_id = None, 0, None
     if response is not None:
         status, size = response.status, len(response.body)

@@ -1,19 +1,18 @@
-"""Merges the effects of concurrent requests. While one call is under way, the next effects collect and then share a
-call.
+"""Merges the effects of concurrent requests. During a call, new effects wait and then share the next call.
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A pending batch holds effects that may share a call: these effects have an equal statement, options and merge key, or an
-equal queue and visibility timeout. Long messages go into separate batches, so that short messages do not wait for the
-transfer of long ones. The batcher flushes an effect at once if no call is under way. An idle process therefore adds no
-delay, and a busier process makes larger flushes. A separate task runs each flush, so a cancelled request cannot cancel
-it. The batcher removes empty pending batches.
+The effects of a pending batch may share a call. Their statement, options and merge key are equal, or their queue and
+visibility timeout are equal. Long messages go into separate batches, because short messages would wait for the transfer
+of long messages. The batcher flushes an effect at once if no call is under way. An idle process therefore adds no
+delay, and a busy process makes large flushes. A separate task runs each flush, so a cancelled request cannot cancel the
+flush. The batcher removes empty pending batches.
 
-A failure affects only the requests that caused it. The batcher halves a flush whose data the database refuses, until
-the bad entry is alone. The batcher also halves a flush of transactions if one of them is refused, and a flush that
-meets a lock of another open transaction. Entries that need the lock then wait in a separate call (`contention`). If a
-client disconnects while its request receives messages, these messages go to the other requests of the flush or back to
-the queue.
+A failure affects only the requests that caused the failure. The batcher halves a flush if the database refuses the
+data, until the bad entry is alone. The batcher also halves a flush if the database refuses one transaction in the
+flush, or if another open transaction has a lock. Entries that need the lock then wait in a separate call
+(`contention`). If a client disconnects during a receive, the messages go to the flush's other requests or back to the
+queue.
 """
 
 import asyncio
@@ -62,11 +61,10 @@ from .merge import (
 from .pending_batch import BYTES_PER_ENTRY, LONG_WEIGHT, PendingBatch, PendingEffect, RowsFuture
 from .write_backpressure import WriteBackpressure
 
-# After this time without a flush, the batcher assumes that no other requests are arriving and flushes a new effect at
-# once.
+# After this time without a flush, the batcher flushes a new effect at once.
 IDLE_SECONDS = 0.003
-# The batcher repeats these calls once if their outcome is unknown, because a repetition changes nothing. A repeated
-# send would store the messages twice, so the batcher repeats no send.
+# The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
+# would store the messages twice, so the batcher repeats no send.
 IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
     (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
 )
@@ -80,7 +78,7 @@ ExecuteEntries = Callable[[Sequence[PendingEffect]], Awaitable[Sequence[Sequence
 
 
 class LockWait(Enum):
-    """Chooses how long a call waits for locks of other transactions. `Contention` has the functions."""
+    """Chooses how long a call waits for other transactions' locks. See `Contention`."""
 
     USUAL = "as the pool lets every call wait"
     BRIEF = "only briefly: the batcher looks for the entries that need the lock"
@@ -89,7 +87,7 @@ class LockWait(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flusher:
-    """Makes the calls of flushes. `lock_wait` chooses the wait of a call that meets a lock."""
+    """Makes the database calls. `lock_wait` chooses how long a call waits for a lock."""
 
     execute: ExecuteEntries
     lock_wait: LockWait
@@ -101,8 +99,8 @@ _log = logging.getLogger(__name__)
 class Batcher:
     """All pending batches of a process.
 
-    `limit` is the number of entries that may wait. `linger_seconds` says how long a send waits for others. The batcher
-    calls `on_answer` with the statement and the number of rows of each call, except headers of receives.
+    `limit` is the maximum number of waiting entries. `linger_seconds` says how long a send waits for others. The
+    batcher calls `on_answer` with the statement and the number of rows of each call, except headers of receives.
     `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
     `write_backpressure`.
     """
@@ -142,7 +140,7 @@ class Batcher:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def submit(self, effect: Mergeable) -> RowsFuture:
-        """Returns a future of the rows of this effect. Raises ServiceUnavailable if too many entries wait already."""
+        """Returns a future of the effect's rows. Raises ServiceUnavailable if too many entries wait."""
         if self._pending_entries >= self._limit:
             raise ServiceUnavailable
         loop = self._loop = self._loop or asyncio.get_running_loop()
@@ -170,9 +168,9 @@ class Batcher:
         queue: ResolvedQueue | None,
         locked_key: Hashable | None,
     ) -> PendingBatch:
-        """Returns the pending batch of effects with this key, which a task flushes. `queue` is set for receives.
+        """Returns the pending batch for this key. A task flushes the batch. `queue` is set for receives.
 
-        `locked_key` is a key that the effects need and that another open transaction has locked.
+        The effects need `locked_key`, and another open transaction has locked this key.
         """
         if locked_key is not None:
             key = (key, locked_key)
@@ -186,7 +184,7 @@ class Batcher:
         return batch
 
     async def drain(self) -> None:
-        """Returns when no flush is under way any more."""
+        """Waits until no flush is under way."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -245,7 +243,7 @@ class Batcher:
     async def _flush_apart(
         self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception
     ) -> None:
-        """Makes a failed call again, in halves, if one entry may be the cause."""
+        """Repeats a failed call in halves if one entry could be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
         elif len(entries) > 1 and may_be_data_error(error):
@@ -271,7 +269,7 @@ class Batcher:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
         if lock_wait is LockWait.LONG:  # All of these entries need the lock.
-            for entry in entries:  # The lock stays known, so that no call of other entries meets it.
+            for entry in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
                 self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return
@@ -333,7 +331,7 @@ class Batcher:
         return results
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
-        """Makes messages visible again if no request is left that could take the messages."""
+        """Makes messages visible again if no remaining request can take the messages."""
         if messages:
             try:
                 self.submit(make_visible_effect(queue, messages)).add_done_callback(_log_failed_return)
@@ -354,7 +352,7 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since:
 
 
 def may_be_data_error(error: Exception) -> bool:
-    """Returns whether one entry may have caused the error. A missing function or privilege affects all entries."""
+    """Returns whether one entry could have caused the error. A missing function or privilege affects all entries."""
     return find_meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 

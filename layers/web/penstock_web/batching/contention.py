@@ -1,10 +1,10 @@
-"""Limits how much one queue, or one lock of another transaction, delays all other requests.
+"""Limits the delay that one queue, or another transaction's lock, causes for other requests.
 
-A queue may use only a share of the connections for receives, because receives of a queue share calls only if their
-visibility timeouts are equal. All other effects of a queue share one call.
+One queue's receives use only a share of the connections, because receives with different visibility timeouts need
+separate calls. All other effects of a queue share one call.
 
-A call waits for a lock up to the role's `lock_timeout`. The batcher remembers a key for a while after a wait for its
-lock timed out. Effects that need this key go into separate batches, so that they do not delay other effects.
+A call waits for a lock up to the role's `lock_timeout`. If the wait times out, the batcher remembers the lock's key for
+a while. Effects that need this key go into separate batches, and do not delay other effects.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Defines how the batcher makes calls that meet locks of other transactions, or that would take every connection.
+    """Functions and limits for calls that wait for locks or that would take every connection.
 
     `execute_hurriedly` makes calls that wait only briefly for locks. `execute_waiting` makes calls that are known to
     wait, on few connections. `queue_share` is the number of receives of one queue that may be under way at once.
@@ -47,7 +47,7 @@ class Contention:
 
 
 class QueueShares:
-    """Allows at most `most` calls at a time for each queue. Other calls wait for their turn."""
+    """Allows each queue at most `most` calls at a time. Further calls wait."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -55,7 +55,7 @@ class QueueShares:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def start(self, queue: ResolvedQueue) -> None:
-        """Returns when the queue has fewer calls under way than its share. The caller calls `end` afterwards."""
+        """Waits until the queue has fewer calls under way than `most`. The caller calls `end` afterwards."""
         queue_arn = queue.arn
         while self._running.get(queue_arn, 0) >= self._most:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -97,9 +97,7 @@ class LockedKeys:
         return None
 
     def add(self, effect: Mergeable) -> Hashable | None:
-        """Remembers that the wait of an effect timed out. Any key of the effect may be the reason. Returns the first
-        key.
-        """
+        """Adds an effect's keys after a timeout. Each of these keys could be the reason. Returns the first key."""
         now = asyncio.get_running_loop().time()
         if len(self._until) >= MOST_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}

@@ -2,9 +2,9 @@
 
     flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-A waiting receive gets the messages that `receive_messages` finds, which may differ from the messages just sent. A
-waiting receive that gets no messages is woken and receives for itself. Receives from FIFO queues are always only woken,
-because messages of one group must not go to two of them at once.
+A waiting receive gets the messages that `receive_messages` finds. These messages can differ from the messages just
+sent. The handoff wakes a waiting receive that gets no messages, and the woken receive makes a separate call. The
+handoff only wakes receives from FIFO queues, because two receives must not get messages of one group at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -47,9 +47,7 @@ class HandoffDatabase(Protocol):
 
 
 class WaiterGroup:
-    """The waiting receives of one queue that may share a call. `hidden` has the ids of the messages that these receives
-    took and hid.
-    """
+    """Waiting receives of one queue that share a call. `hidden` has the ids of the received and hidden messages."""
 
     def __init__(self, waiters: list[Waiter]) -> None:
         self._waiters = waiters
@@ -60,7 +58,7 @@ class WaiterGroup:
 
     @property
     def call(self) -> StatementCall:
-        """Returns one receive for all of these receives, for the transaction of the sends."""
+        """Returns one call for all receives of the group, for the sends' transaction."""
         return merge_calls(self._receives, own_transaction=False)
 
     def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
@@ -82,8 +80,8 @@ class WaiterGroup:
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
-        """Wakes the waiters that got no messages. Each of these waiters then receives for itself. Returns their
-        number.
+        """Wakes the waiters that got no messages. Each waiter then makes a separate call. Returns the number of woken
+        waiters.
         """
         return sum(waiter.wake() for waiter in self._waiters)
 
@@ -111,7 +109,7 @@ class DirectHandoff:
         """
         effects = [cast("Batch", entry.effect) for entry in entries]
         call = merge_calls(effects)
-        # The number of messages sent to each queue, less those that waiters got.
+        # The number of messages sent to each queue, less the messages that waiters got.
         counts: dict[str, int] = {}
         for effect in effects:
             counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)

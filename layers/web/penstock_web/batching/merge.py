@@ -1,4 +1,4 @@
-"""Merges the effects of several requests into one call and splits its rows among them, with pure functions."""
+"""Merges effects into one call, and splits the call's rows among the requests, with pure functions."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -21,7 +21,7 @@ Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
 
 class NumberedRow(Protocol):
-    """A row that names its entry of the call by a number from 1."""
+    """A row with the entry's number in the call, from 1."""
 
     @property
     def n(self) -> int: ...
@@ -60,12 +60,12 @@ def merge_calls(
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
-    """The batcher cannot merge these transactions. Nothing was done."""
+    """The batcher cannot merge these transactions. The database has changed nothing."""
 
 
 def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
-    """Raises NotMergeable if two transactions acknowledge the same message. Only the first transaction may do so, and
-    one call would let both transactions do so.
+    """Raises NotMergeable if two transactions acknowledge the same message. Only the first transaction may acknowledge
+    the message, but one call would let both.
     """
     seen: set[Row] = set()
     for each in transactions:
@@ -76,14 +76,15 @@ def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
 
 
 def check_not_refused(rows: Sequence[TransactedRow]) -> None:
-    """Raises NotMergeable if one of the merged transactions made the database refuse all."""
+    """Raises NotMergeable if the database refused all transactions because of one."""
     if any(row.error is not None for row in rows):
         raise NotMergeable
 
 
 def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row]]:
-    """Returns the rows of each effect. `lengths` has the number of entries of each effect. `n` stays the number of the
-    entry in the call."""
+    """Returns the rows of each effect. `lengths` has the number of entries of each effect. `n` is still the entry's
+    number in the call.
+    """
     if len(lengths) == 1:
         return [list(rows)]
     owners = [index for index, length in enumerate(lengths) for _ in range(length)]
@@ -96,9 +97,7 @@ def rows_by_effect(lengths: Sequence[int], rows: Sequence[Row]) -> list[list[Row
 def rows_by_transaction(
     transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
 ) -> list[list[TransactedRow]]:
-    """Returns the rows of each transaction, which describe the transaction's messages. `n` counts from 1 within these
-    rows.
-    """
+    """Returns each transaction's rows. A row describes a message. `n` counts from 1 within these rows."""
     if len(transactions) == 1:
         return [list(rows)]
     owners = [(index, n) for index, each in enumerate(transactions) for n, _ in enumerate(each.messages, 1)]
@@ -116,8 +115,8 @@ def distribute_messages(
     take.
 
     A request whose client has disconnected gets no messages. The other requests get these messages first, up to their
-    counts. On a FIFO queue the shares stay separate: each request's share has different message groups, and another
-    request's share may not hold messages of the same group.
+    counts. On a FIFO queue the shares stay separate, because two requests must not get messages of the same message
+    group.
     """
     header, *messages = rows
     results: list[list[ReceivedRow]] = []

@@ -1,7 +1,6 @@
-"""Holds effects that wait for a shared call, and decides how many effects one call takes.
+"""Collects effects for a shared call, and decides how many effects one call takes.
 
-The number of entries, messages and bytes limits a call, because sharing helps many short messages and does not help
-long ones.
+A call has limits on entries, messages and bytes, because only short messages gain from a shared call.
 """
 
 import asyncio
@@ -37,8 +36,7 @@ RowsFuture = asyncio.Future[Sequence[Row]]
 class PendingEffect(Struct, eq=False):
     """One request's effect and the future of its rows.
 
-    `weight` is the part of a flush that the effect fills. `since` is the time when the effect began to wait, by the
-    monotonic clock.
+    `weight` is the effect's part of a flush. `since` is the start of the wait, by the monotonic clock.
     """
 
     effect: Mergeable
@@ -47,15 +45,15 @@ class PendingEffect(Struct, eq=False):
     since: float
 
     def limit(self, messages: int) -> None:
-        """Lowers the count of a receive that asks for more than `messages`."""
+        """Lowers a receive's message count to `messages`."""
         if self.weight > messages:
             self.effect = replace(self.effect, count=messages)
             self.weight = messages
 
 
 class PendingBatch:
-    """Effects that may share a call. The effects wait for the one call under way, because two calls would carry fewer
-    entries each.
+    """Effects that may share a call. The effects wait until the current call ends, because two calls at once would each
+    carry fewer entries.
 
     `queue` is the queue of a receive, or None.
     """
@@ -69,7 +67,7 @@ class PendingBatch:
         self.linger_seconds = linger_seconds
 
     async def collect(self) -> None:
-        """Waits for entries that are arriving, until several turns of the event loop add none.
+        """Waits for further entries, until several turns of the event loop add none.
 
         The server reads requests that arrived together one by one. Without this wait, the batch would flush the first
         of these requests alone. A turn that adds no entry costs 10 µs. A call costs several hundred.
@@ -89,13 +87,11 @@ class PendingBatch:
 
     @property
     def receives_long_messages(self) -> bool:
-        """Returns whether the messages are so long that one request must get fewer messages than a request may ask
-        for.
-        """
+        """Returns whether long messages lower the number of messages that one request can get."""
         return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
-        """Returns the entries of the next flush, without those whose request has ended."""
+        """Returns the next flush's entries. Entries of ended requests are left out."""
         entries: list[PendingEffect] = []
         weight = 0
         max_weight = MAX_FLUSH_WEIGHT if self.queue is None else self._lengths.largest_receive(self.queue)

@@ -1,11 +1,11 @@
-"""Makes receives of long messages wait, for a bounded time, while clients have not read earlier responses.
+"""Delays receives of long messages, for a limited time, until clients have read earlier responses.
 
     receive ─► are few bytes unread? ─► SQL call ─► responses ─► transports ─► clients
 
-A response stays in memory until the client has read it, and may have several MiB. Without a limit, clients that receive
-faster than they read would fill the memory. The wait is bounded because a slow client must not keep others from
-receiving. The service closes the connection of a client that reads nothing at all. Its messages become visible again
-when their visibility timeout ends.
+A response of several MiB stays in memory until the client has read the response. Without a limit, clients that receive
+faster than they read would fill the memory. The wait is limited because a slow client must not block other clients'
+receives. The service closes the connection of a client that reads no byte. The client's messages become visible again
+after the visibility timeout.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """The methods of asyncio's transport that this module needs."""
+    """The methods that this module needs of asyncio's transport."""
 
     def get_write_buffer_size(self) -> int:
         """Returns the number of bytes that the kernel has not taken."""
@@ -56,7 +56,7 @@ class WriteBackpressure:
             self._decreased.set()
 
     async def wait_until_low(self) -> None:
-        """Returns when few bytes are unread, or after half a second."""
+        """Waits until few bytes are unread, at most half a second."""
         if not self.is_high:
             return
         with contextlib.suppress(TimeoutError):
