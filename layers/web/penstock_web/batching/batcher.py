@@ -269,7 +269,9 @@ class Batcher:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
         if lock_wait is LockWait.LONG:  # All of these entries need the lock.
-            for entry in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
+            for (
+                entry
+            ) in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
                 self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return

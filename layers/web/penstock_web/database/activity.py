@@ -6,8 +6,8 @@ Wake = Callable[[], None]
 
 
 class Activity:
-    """The workers of a process that wait for a change in the database. `notice` reports sends, receives and deletes of
-    this process at once. The next check (`compare`) finds every other change.
+    """The process's workers that wait for a database change. `notice` reports this process's sends, receives and
+    deletes at once. The next check (`compare`) finds all other changes.
     """
 
     def __init__(self) -> None:
@@ -23,25 +23,23 @@ class Activity:
         self._after_check.append(callback)
 
     def wait(self, wake: Wake, changes: int | None) -> None:
-        """Calls `wake` once, after the next change. `changes` is the number that was read before the worker's last
-        run.
-        """
+        """Calls `wake` once, after the next change. `changes` is the number before the worker's last run."""
         self._waiting[wake] = changes
 
     def end_wait(self, wake: Wake) -> bool:
-        """Ends the wait of a worker without waking it. Returns whether it waited."""
+        """Ends a worker's wait without a call of `wake`. Returns whether the worker was waiting."""
         waited = wake in self._waiting
         self._waiting.pop(wake, None)
         return waited
 
     def notice(self) -> None:
-        """Notes that something has changed."""
+        """Reports a change."""
         self.noticed += 1
         if self._waiting:
             self._wake(list(self._waiting))
 
     def compare(self, changes: int) -> None:
-        """Notes a change if the current number differs from the number that a worker knows."""
+        """Reports a change if the current number differs from a worker's number."""
         self.changes = changes
         self._wake([wake for wake, known in self._waiting.items() if known != changes])
         for callback in self._after_check:

@@ -1,4 +1,4 @@
-"""Defines the types with which the container's other parts call SQL functions. Only the pool knows connections."""
+"""Types for calls of SQL functions. Only the pool uses connections."""
 
 from collections.abc import Awaitable, Sequence
 from typing import Protocol, TypeAlias, TypeVar

@@ -21,7 +21,7 @@ from penstock.postgres.statement import Row
 
 
 class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
-    """Gives calls a deadline of `call_seconds`. A call that misses the deadline closes the connection."""
+    """Limits each call to `call_seconds`. A longer call closes the connection."""
 
     call_seconds = CALL_SECONDS
     opened_at = checked_at = 0.0  # Both are times of time.monotonic.
@@ -31,8 +31,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Returns a new connection. The pool uses it too. Raises psycopg's errors or SettingError."""
         if needs_token(options):
-            # The call runs in a thread, because it may fetch AWS credentials from an address of this or another
-            # machine.
+            # The call runs in a thread, because the call may fetch AWS credentials over the network.
             try:
                 options = await asyncio.to_thread(add_token, options)
             except TokenError as error:
@@ -64,7 +63,7 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
             raise WrongSettingsError(self.session)
 
     def needs_check(self, now: float) -> bool:
-        """Returns whether the last check of a session behind a pooler is old."""
+        """Returns whether the session is behind a pooler and the last check is old."""
         return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
 
 
@@ -99,11 +98,10 @@ def connection_options(url: str) -> dict[str, Any]:
 
 
 def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
-    """Returns whether the connection is closed, or the server closed it while it was idle.
+    """Returns whether the connection is closed on either side.
 
-    The server sends nothing on an idle connection except its end, so a readable socket means that the connection has
-    ended. The function uses `poll`, because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs, and a
-    query would cost a round trip.
+    An idle connection's socket is readable only after the server has closed the connection. The function uses `poll`,
+    because `select` refuses descriptors beyond 1,023. The check costs 0.7 µs, and a query would cost a round trip.
     """
     if connection.closed:
         return True

@@ -1,8 +1,7 @@
-"""Holds the LISTEN connection of a process. The connection goes directly to the server, because a pooler accepts LISTEN
-and delivers nothing. Workers sleep while this connection works, because notifications wake them. A network may
-acknowledge data without passing it on, and a change may notify no process. At intervals, the process therefore asks on
-this connection whether work is due and whether something has changed (`queue.due_work`). An idle process makes no other
-query.
+"""The process's LISTEN connection. The connection goes directly to the server, because a pooler accepts LISTEN and
+delivers no notifications. Workers sleep while this connection works, because notifications wake them. A network can
+lose notifications silently, and some changes send no notification. At intervals, the process therefore asks on this
+connection for due work and for changes (`queue.due_work`). An idle process makes no other query.
 """
 
 import asyncio
@@ -33,9 +32,9 @@ EXPIRY_SECONDS = 1.0
 
 
 class NotificationHandler(Protocol):
-    """Receives the notifications. The dispatcher of long polls implements this protocol.
+    """Receives the notifications. The long-poll dispatcher implements this protocol.
 
-    `receives_notifications` says whether notifications arrive, as far as the listener knows.
+    `receives_notifications` is false while the listener has no working connection.
     """
 
     receives_notifications: bool
@@ -56,14 +55,13 @@ async def listen(
     outage: Outage | None = None,
     pool: Pool | None = None,
 ) -> None:
-    """Passes notifications to the handler until it is cancelled. The loop reconnects a second after a lost
-    connection.
+    """Passes notifications to the handler until the task is cancelled. The loop reconnects a second after the
+    connection is lost.
 
     The pool proves each connection (`one_database`). The listener has no connection while the process gets too few
     connections. During that time, long polls depend only on the shared check, and workers depend on their pauses. After
-    each connect the handler registers every queue again. After each connect, and every `check_seconds`, the handler
-    learns which work is due, and `activity` learns whether something has changed. A check comes earlier if the
-    retention of a message ends earlier.
+    each connect the handler registers every queue again. After each connect, and every `check_seconds`, a check reports
+    due work to the handler, and changes to `activity`. The check is earlier if a message's retention ends earlier.
     """
     outage = outage or Outage()
     while True:
@@ -93,7 +91,7 @@ async def _listen_once(
         if pool is not None:
             await pool.give_up_connection(NAME, error)
         raise
-    # psycopg itself passes on the notifications that arrive together with the result of a query.
+    # psycopg passes on the notifications that arrive together with a query's result.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
         if pool is not None:
@@ -117,10 +115,10 @@ async def _listen_once(
 async def _check(
     connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
 ) -> float | None:
-    """Asks what is due. Returns the seconds until the retention of the next message ends, or None if it does not end
+    """Asks for due work. Returns the seconds until the next message's retention ends, or None if no retention ends
     soon.
 
-    Raises OperationalError if the server does not answer any more.
+    Raises OperationalError if the server does not answer.
     """
     cursor = await connection.execute(DUE_WORK.text)
     (work,) = DUE_WORK.make_rows(await cursor.fetchall())
@@ -146,7 +144,7 @@ async def _forward_notifications(
 async def _wait_until_readable(descriptor: int) -> None:
     """Returns when the server has sent data, or has closed the connection.
 
-    The generator of psycopg would check ten times a second, which costs 0.2 % of a core.
+    psycopg's generator would check ten times a second, for 0.2 % of a core.
     """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()

@@ -1,14 +1,14 @@
-"""Proves for every connection to DATABASE_DIRECT_URL that it leads to the database of DATABASE_URL.
+"""Proves that every connection to DATABASE_DIRECT_URL leads to the database of DATABASE_URL.
 
 One session holds an advisory lock with a random key, and a session at the other address must see this lock in pg_locks.
 Name, oid, system identifier and secrets would not distinguish a restored copy from the original server.
 
-A pooler may lead its clients to another database at any time, and tells no client. The LISTEN connection therefore
-holds such a lock as long as it is open. A call through the pooler looks for this lock if no call has looked in the
-last LOOK_SECONDS. A call that does not see the lock starts a proof, because the LISTEN connection may also have ended.
+A pooler can switch to another database at any time, and does not tell the clients. The open LISTEN connection therefore
+holds such a lock. A call through the pooler looks for this lock if no call has looked in the last LOOK_SECONDS. A call
+that does not see the lock starts a proof, because the LISTEN connection could also have ended.
 
-Requests get 503 until the proof succeeds, because their messages could be divided among two databases. The process
-repeats the proof, because the two addresses may lead to two servers for a while during a failover.
+Requests get 503 until the proof succeeds, because two databases could each store a part of the messages. The process
+repeats the proof, because the two addresses can lead to two servers for a while during a failover.
 """
 
 import asyncio
@@ -78,8 +78,7 @@ class OneDatabase:
         """Returns if the direct connection leads to the database of DATABASE_URL.
 
         Raises DividedError if the connection leads to another database, and psycopg.OperationalError if it leads to a
-        standby or if no connection to DATABASE_URL is available. A standby accepts no messages, so messages cannot be
-        divided.
+        standby or if no connection to DATABASE_URL is available. A standby accepts no messages.
         """
         cursor = await connection.execute(IN_RECOVERY)
         if await cursor.fetchone() == (True,):
@@ -101,7 +100,7 @@ class OneDatabase:
             raise DividedError
 
     async def hold_lock(self, connection: LimitedAsyncConnection) -> None:
-        """Makes a direct connection hold a lock until the connection ends."""
+        """Takes a lock on a direct connection until the connection ends."""
         key = choose_key()
         await connection.execute(HOLD_LOCK_OF_SESSION, [key])
         self._held_key, self._holder = key, connection
@@ -133,7 +132,7 @@ class OneDatabase:
 
     async def verify_for_call(self) -> None:
         """Proves a new direct connection. Raises ServiceUnavailable if the proof fails. Returns if no proof is
-        possible, because the LISTEN connection is then away too, and its next connection will be proved.
+        possible, because the LISTEN connection is then lost too, and a proof follows the reconnect.
         """
         try:
             await self.verify()

@@ -1,4 +1,4 @@
-"""Logs only two records for each outage of the database, instead of one record for each attempt."""
+"""Logs two records for each database outage, instead of one record for each attempt."""
 
 import logging
 from time import monotonic
@@ -8,7 +8,7 @@ import psycopg
 
 _log = logging.getLogger(__name__)
 
-# The texts of PostgreSQL and PgBouncer. A refused connection has no SQLSTATE in psycopg.
+# Error texts of PostgreSQL and PgBouncer. psycopg gives no SQLSTATE for a refused connection.
 _TOO_MANY: Final = (
     "too many clients",
     "too many connections",
@@ -18,7 +18,7 @@ _TOO_MANY: Final = (
 
 
 def log_begin(who: str, cause: BaseException) -> None:
-    """Logs that an outage begins: the database is read-only, has too few connections, or cannot be used at all."""
+    """Logs an outage's begin. The database is read-only, has too few connections, or is unusable."""
     line = " ".join(str(cause).split())
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
         _log.error(
@@ -36,10 +36,9 @@ def log_begin(who: str, cause: BaseException) -> None:
 
 
 class Outage:
-    """Workers and the LISTEN connection report their failures and successes to this object. Only one event loop uses
-    the object.
+    """Collects failures and successes of the workers and the LISTEN connection. Only one event loop uses the object.
 
-    An outage begins with the first failure. The outage ends when every part that failed has worked again.
+    An outage begins with the first failure, and ends when every failed part has worked again.
     """
 
     def __init__(self) -> None:
@@ -48,7 +47,7 @@ class Outage:
         self._began = 0.0
 
     def fails(self, who: str, cause: BaseException) -> None:
-        """Notes that a part of the process could not use the database and will try again."""
+        """Reports that a part of the process failed to use the database and will try again."""
         if not self._failing:
             self._began, self._attempts = monotonic(), 0
             log_begin(who, cause)
@@ -56,7 +55,7 @@ class Outage:
         self._attempts += 1
 
     def works(self, who: str) -> None:
-        """Notes that a part of the process has used the database, or no longer needs the database."""
+        """Reports that a part of the process has used the database, or no longer needs the database."""
         if who not in self._failing:
             return
         self._failing.remove(who)

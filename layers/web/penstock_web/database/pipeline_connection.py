@@ -1,13 +1,12 @@
 """Sends calls in libpq's pipeline mode, one after another or several in one transaction.
 
-psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection
-watches its socket until it is closed, writes values in binary form, and uses psycopg only to read rows.
+psycopg creates a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection has
+one permanent entry in the event loop, writes values in binary form, and uses psycopg only to read rows.
 
-The connection prepares each statement once if there is no pooler between the connection and the server, because parsing
-and planning are a quarter of the server's cost of a call. A pooler would give the next call to another server
-connection, which lacks the prepared statements.
+Without a pooler, the connection prepares each statement once, because parsing and planning are a quarter of a call's
+cost on the server. With a pooler, the next call could use another server connection without the prepared statements.
 
-In pipeline mode the connection writes all calls at once, and then one synchronization, which ends their transaction.
+The connection writes all calls at once, and then one synchronization, which ends the transaction.
 """
 
 import asyncio
@@ -32,8 +31,8 @@ from .calls import RowT, StatementCall
 Connection = psycopg.AsyncConnection[Row]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# The source of PostgreSQL defines the binary forms of values (`…_recv`). The arguments have lists for arrays. A list
-# of nulls becomes a null.
+# PostgreSQL's source defines the binary forms (`…_recv`). An argument for an array is a list. A list of nulls becomes a
+# null.
 BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
     **{kind: partial(binary_array.encode, kind) for kind in binary_array.TYPES},
     "text": str.encode,
@@ -49,8 +48,8 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes | None]]] = {
 class PipelineConnection:
     """Runs one call, or one transaction of calls, at a time. The object owns `connection`, which is idle.
 
-    `prepares` says whether the connection keeps prepared statements. `silent_seconds` is the age of the call that was
-    under way when the connection ended.
+    `prepares` says whether the connection prepares statements. `silent_seconds` is the unfinished call's age at the
+    connection's end.
     """
 
     __slots__ = (
@@ -72,7 +71,7 @@ class PipelineConnection:
         # The statements that the current call prepares.
         self._preparing: deque[Statement[Row]] = deque()
         self._results_future: ResultsFuture | None = None
-        # These fields belong to the current call, as do the rows and the error below.
+        # The following fields belong to the current call.
         self._calls: list[Statement[Row]] = []
         self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
@@ -89,11 +88,11 @@ class PipelineConnection:
         return cast("list[RowT]", rows)
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
-        """Returns a future of the rows of each call. The calls form one transaction. The future has the error of a call
-        that fails.
+        """Returns a future of the rows of each call. The calls form one transaction. A failed call's future has the
+        error.
 
-        Raises KeyError for types without a binary form in this module, and the encoder's error for a value of a wrong
-        type.
+        Raises KeyError for a type without a binary form in this module, and the encoder's error for a value with a
+        wrong type.
         """
         # The connection encodes all values before it sends anything.
         values_of_calls = [
@@ -108,7 +107,7 @@ class PipelineConnection:
             if self._prepares:
                 name = self._prepared.get(statement) or self._prepare(statement)
                 self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
-            else:  # The statement's text names the types of its parameters.
+            else:  # The statement's text contains the parameter types.
                 text = statement.text.encode()
                 self._pgconn.send_query_params(text, values, None, formats, Format.BINARY)
         self._pgconn.pipeline_sync()
@@ -123,8 +122,8 @@ class PipelineConnection:
         return self._results_future is not None
 
     def seconds_under_way(self) -> float:
-        """Returns the seconds since this property was first read during the current call, or 0 if no call is under way.
-        A call therefore need not note its start.
+        """Returns the seconds since the first read of this property during the current call, or 0 if no call is under
+        way. A call therefore does not record a start time.
         """
         now = self._loop.time()
         if self._results_future is not self._last_watched:
@@ -133,8 +132,8 @@ class PipelineConnection:
         return 0.0 if self._results_future is None else now - self._watched_since
 
     def close(self, reason: psycopg.OperationalError | None = None) -> None:
-        """Closes the connection. The caller of an unfinished call gets `reason`, or an OperationalError if `reason`
-        is None.
+        """Closes the connection. An unfinished call fails with `reason`, or with an OperationalError if `reason` is
+        None.
         """
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
@@ -154,7 +153,7 @@ class PipelineConnection:
         return name
 
     def _write(self) -> None:
-        """Sends as much as the network takes. The event loop calls this method again for the rest."""
+        """Sends as many bytes as the network takes. The event loop calls this method again for the rest."""
         unsent = self._pgconn.flush() != 0
         if unsent is not self._writing:
             self._writing = unsent

@@ -1,9 +1,8 @@
-"""Holds the pipeline connections of a process. The pool opens them in the background, so that no call ever waits for a
-connection to open.
+"""The process's pipeline connections. The pool opens connections in the background, and no call waits for a new
+connection.
 
-The connections go to the database itself if its address is known (DATABASE_DIRECT_URL). A process keeps only a few
-connections busy, and shares them among its calls as a pooler shares connections among clients. A call that gets no free
-pipeline connection goes through the pool.
+The connections go directly to the database if DATABASE_DIRECT_URL is set. The process's calls share a few connections.
+A call uses the pool if no pipeline connection is free.
 """
 
 import asyncio
@@ -19,10 +18,10 @@ from penstock.postgres.network import CALL_SECONDS
 from .connect import LimitedAsyncConnection, connect, is_stale
 from .pipeline_connection import PipelineConnection
 
-# At this interval the pool searches for calls that are past their deadline.
+# The pool searches for overdue calls at this interval.
 WATCH_SECONDS = 0.5
-# The pool replaces connections older than this, because the server's memory for a connection grows with each function
-# that the connection has run.
+# The pool replaces older connections, because the server's memory for a connection grows with each function that the
+# connection has run.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -38,9 +37,9 @@ async def _trust(_connection: LimitedAsyncConnection) -> None:
 class PipelinePool:
     """At most `max_connections` pipeline connections to the database at `url`.
 
-    A call that takes longer than `call_seconds` ends its connection, and the pool calls `on_overdue`. `watcher` is the
-    id under which this process registers the queues of its long polls (`long_poll`). `prove` raises psycopg.Error for a
-    connection to another database.
+    The pool ends the connection of a call that takes longer than `call_seconds`, and calls `on_overdue`. `watcher` is
+    the process's id for queue registrations (`long_poll`). `prove` raises psycopg.Error for a connection to another
+    database.
     """
 
     def __init__(
@@ -61,13 +60,15 @@ class PipelinePool:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = 0  # The count includes the connections in use and the connection that is being opened.
+        self._count = (
+            0  # The count includes the connections in use and the connection that the pool is opening.
+        )
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0
 
     def acquire(self) -> PipelineConnection | None:
-        """Returns a working connection. Returns None if no connection is free now, and opens a further connection."""
+        """Returns a working connection. If no connection is free, opens another connection and returns None."""
         while self._idle:
             pipeline = self._idle.pop()
             if not is_stale(pipeline.connection):
@@ -90,9 +91,7 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     def change_size(self, difference: int) -> None:
-        """Changes the maximum number of connections. Closes surplus connections. Connections in use are closed after
-        their call.
-        """
+        """Changes the maximum number of connections. Closes surplus connections, after the current call if necessary."""
         self._keep_at_most(self._max_connections + difference)
 
     def _keep_at_most(self, connections: int) -> None:
@@ -102,7 +101,7 @@ class PipelinePool:
         self._max_age_seconds = -1.0 if self._count > connections else MAX_AGE_SECONDS
 
     def discard_idle(self) -> None:
-        """Closes the idle connections, because their server may hang, or may no longer be the primary."""
+        """Closes the idle connections, because the server could hang or could have become a standby."""
         while self._idle:
             self._discard(self._idle.pop())
 
@@ -137,7 +136,7 @@ class PipelinePool:
 
     def _watch(self) -> None:
         overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
-        for pipeline in overdue:  # The caller of each connection gives it back.
+        for pipeline in overdue:  # The callers return the connections in use.
             pipeline.close(CallOverdue(self._call_seconds))
         if overdue:
             self._on_overdue()
@@ -176,8 +175,7 @@ async def open_pipeline_connection(
 ) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors, also from `prove`.
 
-    Sends on this connection do not notify the process `watcher`. A pooler would lose that setting, and the sends would
-    notify every process.
+    Sends on this connection do not notify the process `watcher`. A pooler would lose this setting.
     """
     connection = await connect(url, call_seconds)
     try:

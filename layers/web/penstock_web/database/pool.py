@@ -1,5 +1,5 @@
-"""Holds the container's database connections. The pool limits their number, replaces broken connections and classifies
-errors.
+"""The container's database connections. The pool limits the number of connections, replaces broken connections and
+classifies errors.
 
     ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
     ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
@@ -7,10 +7,10 @@ errors.
     └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
     psycopg.Error         everything else: the call itself is wrong, and would fail again
 
-Merged effects, which are most calls, use separate connections (`pipeline_pool`) through `call_pipelined`.
+Most calls carry merged effects, and use separate connections (`pipeline_pool`) through `call_pipelined`.
 
-The pool's timeout bounds the wait for a connection. The pool does not wrap calls in `wait_for`, because the server may
-still carry out a cancelled call (of 200 inserts that we cancelled, 41 raised an error and all 200 were stored).
+The pool's timeout bounds the wait for a connection. The pool does not wrap calls in `wait_for`, because the server can
+still carry out a cancelled call. We cancelled 200 inserts: 41 raised an error, and the server stored all 200.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class SettingRow(NamedTuple):
 
 
 class ProcessRow(NamedTuple):
-    """Holds the id of the server's process."""
+    """The id of the server's process."""
 
     pg_backend_pid: int
 
@@ -60,17 +60,17 @@ class ProcessRow(NamedTuple):
 PROCESS = Statement("pg_catalog.pg_backend_pid", (), ProcessRow)
 SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
-# One connection serves sends, one serves deletes, and the others serve receives. Further connections would only wait
-# for each other on two cores.
+# One connection serves sends, one serves deletes, and the others serve receives. More connections would not help on two
+# cores.
 MAX_PIPELINE_CONNECTIONS = 4
 # A request tries to get a free connection for at least this time, even if it has already waited for other calls.
 SHORTEST_WAIT_SECONDS = 0.1
-# A pool that backs off for minutes would still answer 503 long after the database is back. This pool therefore gives up
-# early, and connects again when a request needs a connection.
+# With a backoff of minutes, requests would get 503 long after the database is back. The pool therefore gives up early,
+# and connects again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # After a failover the next connection may reach the new primary.
 
-# The server's host has vanished if a connection ends after this time without an answer. The other connections lead to
-# the same host.
+# The pool assumes that the server's host is gone if a connection ends after this time without a response. The other
+# connections lead to the same host.
 SILENCE_SECONDS = 2.0
 
 # Requests use fewer connections for this time after a part of the process got no connection, and workers take turns.
@@ -107,13 +107,13 @@ class Pool:
     """Calls SQL functions on pooled connections. `timeout_seconds` is the longest wait for a free connection.
 
     `direct_url` is the address of the database without a pooler. Up to four of the connections, at most half of all,
-    are pipeline connections to this address. All connections are pooled if `direct_url` is empty. `watcher` is the id
-    under which this process registers queues. Sends on pipeline connections do not notify this process, because it
-    wakes its own long polls.
+    are pipeline connections to this address. All connections are pooled if `direct_url` is empty. `watcher` is the
+    process's id for queue registrations. Sends on pipeline connections do not notify this process, because the process
+    wakes the waiting long polls directly.
 
-    A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The pool then also closes the
-    idle connections, because they lead to the same server. The pool also closes the idle connections after an error
-    that reports a read-only server, and if a connection breaks after SILENCE_SECONDS of a call.
+    The pool ends the connection of a call that takes longer than `call_seconds`, and raises OutcomeUnknown. The pool
+    then also closes the idle connections, because they lead to the same server. The same happens if the server is
+    read-only, or if a connection breaks after SILENCE_SECONDS of a call.
     """
 
     def __init__(
@@ -143,15 +143,15 @@ class Pool:
         a connection.
         """
         self._opened: WeakSet[LimitedAsyncConnection] = WeakSet()
-        # Each of these connections is closed, and keeps its place in the pool.
+        # These closed connections still count in the pool.
         self._given_up: list[LimitedAsyncConnection] = []
         self._has_two_addresses = direct_url not in ("", url)
         self._url = url
         self._call_seconds = call_seconds
         # The calls under way on pooled connections, with the times when they began.
         self._calls: dict[LimitedAsyncConnection, float] = {}
-        self._renewed_at = 0.0  # The pool does not use older connections.
-        self._wrong_settings = ""  # of the session that was checked last
+        self._renewed_at = 0.0  # The pool closes older connections.
+        self._wrong_settings = ""  # of the last checked session
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
@@ -195,7 +195,7 @@ class Pool:
 
     @property
     def is_divided(self) -> bool:
-        """Returns whether the two addresses lead to different databases, so that calls get ServiceUnavailable."""
+        """Returns whether the two addresses lead to different databases. If so, calls get ServiceUnavailable."""
         return self._one_database.is_divided
 
     async def prove(self, connection: LimitedAsyncConnection) -> None:
@@ -204,7 +204,7 @@ class Pool:
             await self._one_database.prove(connection)
 
     async def hold_proof(self, connection: LimitedAsyncConnection) -> None:
-        """Lets calls look whether the pool's address leads to the database of this open direct connection."""
+        """Lets calls check that the pool's address leads to this direct connection's database."""
         if self._has_two_addresses and connection.session.is_direct:
             await self._one_database.hold_lock(connection)
 
@@ -217,22 +217,20 @@ class Pool:
 
     @property
     def is_short(self) -> bool:
-        """Returns whether the process gets fewer connections than it wants, so that workers take turns."""
+        """Returns whether the process has too few connections. If so, workers take turns."""
         return monotonic() < self._short_until
 
     @property
     def is_very_short(self) -> bool:
-        """Returns whether requests have only one connection left, so that workers also need the connection of
-        LISTEN.
-        """
+        """Returns whether requests have only one connection left. If so, workers also use the LISTEN connection."""
         return monotonic() < self._very_short_until
 
     async def give_up_connection(self, name: str, cause: BaseException) -> None:
-        """Closes a connection of requests for SHORTAGE_SECONDS, because the part `name` of the process got no
+        """Lowers the requests' connections by one for SHORTAGE_SECONDS, because the process's part `name` got no
         connection.
 
-        Does nothing if the connections of requests do not work either, because then the database is unavailable. The
-        last connection stays.
+        Does nothing if the requests' connections do not work either, because the database is then unavailable. The last
+        connection stays.
         """
         if not await self._works():
             return
@@ -253,7 +251,9 @@ class Pool:
             await self._give_up_pooled(pooled - 1)
 
     async def _give_up_pooled(self, left: int) -> None:
-        """Closes a pooled connection, which keeps its place in the pool, so that only `left` others may be open."""
+        """Closes a pooled connection. The closed connection counts in the pool, so at most `left` connections stay
+        open.
+        """
         try:
             connection = await self._pool.getconn(self._timeout_seconds)
         except (PoolTimeout, PoolClosed):
@@ -264,7 +264,7 @@ class Pool:
         asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
 
     def _ask_for_connections(self, _pool: object) -> None:
-        """Makes the workers take turns, if requests get no connection while workers have some."""
+        """Makes the workers take turns if workers have connections and requests get none."""
         if sum(close() for close in self.on_shortage):
             self._note_shortage("requests", "requests got no connection")
             self._very_short_until = self._short_until
@@ -289,7 +289,7 @@ class Pool:
                 await self._pool.resize(min(MIN_CONNECTIONS, self._max_pooled), self._max_pooled)
 
     async def _works(self) -> bool:
-        """Returns whether a connection of requests answers."""
+        """Returns whether the server answers on a requests' connection."""
         try:
             if self._pipelines.counts[0]:
                 await self.call_pipelined(PROCESS, ())
@@ -300,7 +300,7 @@ class Pool:
         return True
 
     async def is_stuck(self) -> bool:
-        """Returns whether calls hang although they are past their deadline and the database accepts connections."""
+        """Returns whether overdue calls hang while the database accepts connections."""
         now = monotonic()
         longest = max((now - began for began in self._calls.values()), default=0.0)
         if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
@@ -316,7 +316,7 @@ class Pool:
         await self._pool.open()
 
     async def close(self) -> None:
-        """Closes every connection. Calls that still wait for a connection get ServiceUnavailable."""
+        """Closes every connection. Waiting calls get ServiceUnavailable."""
         await self._one_database.close()
         await self._pipelines.close()
         await self._pool.close()
@@ -348,7 +348,7 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call_pipelined`, but waits for locks only HURRIED_LOCK_TIMEOUT if a connection is free."""
+        """Does the same as `call_pipelined`, with HURRIED_LOCK_TIMEOUT if a connection is free."""
         lease = self.lease_pipeline()
         if lease is None:
             return await self.call(statement, arguments)
@@ -358,8 +358,8 @@ class Pool:
         return cast("list[RowT]", rows)
 
     async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Does the same as `call` for calls that are known to wait for locks. Such calls may use only a quarter of
-        the connections.
+        """Does the same as `call` for calls that wait for known locks. Such calls use at most a quarter of the
+        connections.
         """
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -437,7 +437,7 @@ class Pool:
 
 
 class PipelineLease:
-    """Gives a `with` block the pipeline connection, which returns to the pool at the end of the block. Classifies
+    """Gives a `with` block a pipeline connection, and returns the connection to the pool afterwards. Classifies
     psycopg's errors.
 
     The lease calls `renew` if the open connections lead to an unusable server.
@@ -470,9 +470,7 @@ class PipelineLease:
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """Does the same as `classify_error` for a pipeline connection, and closes the connection if a new connection would
-    work better.
-    """
+    """Does the same as `classify_error`, and closes the pipeline connection if a new connection would work better."""
     broken = pipeline.connection.closed
     if find_meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
         pipeline.close()

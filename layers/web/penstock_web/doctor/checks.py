@@ -35,8 +35,9 @@ _NO_SCHEMA: Final = "the schema does not belong to this release"
 
 
 class Check(NamedTuple):
-    """`needs_schema` says that the check calls functions of this release, `needs_pooler` that it connects by
-    DATABASE_URL even if DATABASE_DIRECT_URL leads to the database itself."""
+    """A check. `needs_schema` says that the check calls this release's functions. `needs_pooler` says that the check
+    connects by DATABASE_URL even if DATABASE_DIRECT_URL is set.
+    """
 
     name: str
     run: Callable[[Examination], Iterable[Finding]]
@@ -58,8 +59,8 @@ CHECKS: Final = (
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """The result of an examination. `checked` has the names of the checks that ended. `skipped` has the names of the
-    checks that could not begin, and the reasons.
+    """An examination's result. `checked` has the finished checks' names. `skipped` has the skipped checks' names and
+    the reasons.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -73,7 +74,7 @@ class CheckOutcome:
 
 
 def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: bool = False) -> CheckOutcome:
-    """Runs all checks. `variables` is the environment. Foreseen errors become findings.
+    """Runs all checks. `variables` is the environment. Expected errors become findings.
 
     `after_restore` raises the ids first. `fix` ends subscriptions that no policy allows.
     """
@@ -134,14 +135,14 @@ def _examine_database(
 
 
 def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
-    """Returns why a check cannot begin, or ""."""
+    """Returns the reason to skip a check, or ""."""
     if check.needs_schema and not has_schema:
         return _NO_SCHEMA
     return "DATABASE_URL does not answer" if check.needs_pooler and not has_pooler else ""
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds the findings of a check, and returns whether it found nothing. A failed check counts as a problem."""
+    """Adds a check's findings, and returns whether there are none. A failed check counts as a problem."""
     found: list[Finding] = []
     try:
         found.extend(check())

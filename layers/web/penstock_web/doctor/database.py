@@ -1,4 +1,4 @@
-"""Checks that the database can be reached, that Penstock can use it, and that it has the schema of this release."""
+"""Checks that the database answers, suits Penstock, and has this release's schema."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_SECONDS: Final = 2.0
 
 
 def check_database(examined: Examination) -> Iterator[Finding]:
-    """Checks the server's version, whether it is a standby, and the encoding. Raises psycopg's errors if the database
-    cannot be reached.
+    """Checks the server's version, role (primary or standby) and encoding. Raises psycopg's errors if the database does
+    not answer.
     """
     connection = examined.direct()
     if problem := find_server_problem(connection):
@@ -43,7 +43,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
 
 
 def check_clock(examined: Examination) -> Iterator[Finding]:
-    """Raises psycopg's errors."""
+    """Checks the database's clock. Raises psycopg's errors."""
     connection = examined.direct()
     before = time.time()
     row = connection.execute("select extract(epoch from clock_timestamp())::float8").fetchone()
@@ -53,8 +53,8 @@ def check_clock(examined: Examination) -> Iterator[Finding]:
 
 
 def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
-    """`ahead` is the number of seconds by which the database's clock is ahead of this machine's, plus or minus
-    `uncertain`.
+    """Yields a finding for a wrong clock. `ahead` is the database's time less this machine's time, in seconds, plus or
+    minus `uncertain`.
     """
     if abs(ahead) - uncertain <= MOST_SECONDS:
         return

@@ -1,4 +1,4 @@
-"""Holds the settings and the connections that the checks examine, and the findings of the checks."""
+"""The settings and connections that the checks examine, and the checks' findings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 @dataclass(slots=True)
 class Examination:
-    """Opens a connection when a check first needs it, and keeps the connection while it works."""
+    """Opens a connection for the first check that needs one, and keeps a working connection."""
 
     settings: Settings
     variables: Mapping[str, str]
@@ -46,16 +46,16 @@ class Examination:
 
     @property
     def pooled_address(self) -> str:
-        """Returns DATABASE_URL if it differs from the address of the database itself, and otherwise ""."""
+        """Returns DATABASE_URL if the address differs from the database's direct address, and otherwise ""."""
         url = self.settings.database_url
         return url if url != self.address else ""
 
     def direct(self) -> LimitedConnection:
-        """Returns the connection to the database itself. Raises psycopg's errors or SettingError."""
+        """Returns the direct connection to the database. Raises psycopg's errors or SettingError."""
         return self._connection(self.address)
 
     def connect_pooled(self) -> LimitedConnection:
-        """Returns the connection by `pooled_address`. Raises psycopg's errors or SettingError."""
+        """Returns the connection to `pooled_address`. Raises psycopg's errors or SettingError."""
         return self._connection(self.pooled_address)
 
     def service_connections(self) -> list[LimitedConnection]:

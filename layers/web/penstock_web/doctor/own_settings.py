@@ -1,4 +1,4 @@
-"""Finds unknown variables, and invalid values, among the settings of the service."""
+"""Finds unknown variables and invalid values in the service's settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUBJECT = "settings"
 
 
 def check_settings(variables: Mapping[str, str]) -> Iterator[Finding]:
-    """Yields a finding for each variable that has no effect, and for each value that keeps a process from starting."""
+    """Yields a finding for each variable without effect, and for each value that prevents a process's start."""
     for sentence in describe_unknown_variables(variables):
         name = sentence.split(" ", 1)[0]
         yield Finding(

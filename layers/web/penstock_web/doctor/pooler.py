@@ -1,7 +1,7 @@
-"""Checks the pooler between the service and the database: PgBouncer, its mode and its sizes.
+"""Checks PgBouncer's mode and sizes.
 
-A client sees neither the mode nor the sizes. The check finds the mode by the sharing of server connections. Only
-PgBouncer's console shows the sizes, and only to some roles (`stats_users`).
+PgBouncer does not show clients the mode. The check tests whether two clients share a server connection. Only
+PgBouncer's console shows the sizes, and only to `stats_users`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONNECTION: Final = "DATABASE_URL"
 
 
 def check_connection(examined: Examination) -> Iterator[Finding]:
-    """Checks that DATABASE_URL answers, if it differs from DATABASE_DIRECT_URL, which does answer."""
+    """Checks that DATABASE_URL answers if DATABASE_DIRECT_URL differs and answers."""
     if not examined.pooled_address:
         return
     try:
@@ -48,7 +48,7 @@ def check_connection(examined: Examination) -> Iterator[Finding]:
 
 
 def check_pooler(examined: Examination) -> Iterator[Finding]:
-    """Raises psycopg's errors."""
+    """Checks the pooler. Raises psycopg's errors."""
     if not examined.direct().session.is_direct:
         yield Finding(
             SUBJECT,
@@ -106,7 +106,7 @@ def _check_mode(examined: Examination, pooled: LimitedConnection) -> Iterator[Fi
 
 
 def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Returns whether two idle clients get the same connection of the server within a few attempts."""
+    """Returns whether two idle clients get the same server connection within a few attempts."""
     mine, theirs = set[int](), set[int]()
     for _ in range(_ATTEMPTS):
         for connection, seen in ((one, mine), (other, theirs)):
@@ -118,8 +118,8 @@ def _share_a_connection(one: LimitedConnection, other: LimitedConnection) -> boo
 
 
 def _keeps_statements_apart(one: LimitedConnection, other: LimitedConnection) -> bool:
-    """Returns whether both clients may prepare statements with the same name. The name is random, because some poolers
-    keep the name for later clients.
+    """Returns whether two clients can prepare statements with the same name. The name is random, because some poolers
+    keep prepared statements for later clients.
     """
     name = f"penstock_doctor_{secrets.token_hex(8)}".encode()
     return _prepare(one, name) and _prepare(other, name) and _prepare(one, name + b"_")
@@ -133,7 +133,9 @@ def _prepare(connection: LimitedConnection, name: bytes) -> bool:
 
 
 def _check_sizes(examined: Examination) -> Iterator[Finding]:
-    """Reads the sizes from the console, if the role of DATABASE_URL or the user of this program may read it."""
+    """Reads the sizes from the console if the console accepts the role. Without a role in DATABASE_URL, the check uses
+    this program's user.
+    """
     parameters = {**conninfo_to_dict(examined.pooled_address), "dbname": "pgbouncer"}
     name = examined.connect_pooled().info.dbname
     rows = []
@@ -155,7 +157,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
 
 
 def available_connections(connection: LimitedConnection) -> int:
-    """Returns how many sessions roles without special rights may have. Raises psycopg's errors."""
+    """Returns the maximum number of sessions for roles without special rights. Raises psycopg's errors."""
     row = connection.execute(
         "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
         " - coalesce(current_setting('reserved_connections', true), '0')::int"
@@ -165,8 +167,8 @@ def available_connections(connection: LimitedConnection) -> int:
 
 
 def judge_pool(pool: int, available: int) -> Iterator[Finding]:
-    """`pool` is the number of connections of the pooler for one role. The pool must leave some sessions for direct
-    connections.
+    """Yields a finding if the pool leaves too few sessions for direct connections. `pool` is the pooler's number of
+    connections for one role.
     """
     if pool + 5 <= available:
         return

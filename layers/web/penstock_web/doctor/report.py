@@ -9,8 +9,8 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """Yields a line for each finding, with the remedy below it. Then the generator yields the checks that ended, those
-    that could not begin with the reason, and the number of problems.
+    """Yields each finding and the remedy, then the finished checks, the skipped checks with the reasons, and the number
+    of problems.
     """
     for finding in outcome.findings:
         prefix = "advice: " if finding.is_advice else ""

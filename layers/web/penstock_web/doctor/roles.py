@@ -1,4 +1,4 @@
-"""Checks the roles of sql/grants.sql: whether they exist, the owner's memberships, and the rights of each role."""
+"""Checks the existence and the rights of the roles in sql/grants.sql, and the owner's memberships."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_OWNER: Final = "functions of the SQL interface cannot belong to penstock_own
 
 
 def check_roles(examined: Examination) -> Iterator[Finding]:
-    """Yields a finding for each missing command. Raises psycopg's errors."""
+    """Yields a finding for each missing command. Raises the errors of psycopg."""
     connection = examined.direct()
     row = connection.execute(
         "select pg_get_userbyid(nspowner)::text from pg_namespace where nspname = 'queue'"
@@ -42,7 +42,7 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
 
 
 def check_grants(examined: Examination) -> Iterator[Finding]:
-    """Raises psycopg's errors."""
+    """Checks each role's rights. Raises psycopg's errors."""
     service = [connection.session.role for connection in examined.service_connections()]
     for (problem,) in examined.direct().execute(_PROBLEMS, (service,)).fetchall():
         is_grant = not problem.startswith(_OF_APPLICATIONS)

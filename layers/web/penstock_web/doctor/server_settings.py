@@ -1,5 +1,4 @@
-"""Checks the settings of PostgreSQL that the service relies on, in a session of the service
-(docs/operate/postgres_settings.md)."""
+"""Checks PostgreSQL's settings in a session of the service (docs/operate/postgres_settings.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _DIRECT_CONNECTIONS: Final = 5
 _SHORTEST_TIMEOUT_MS: Final = 5_000
 _FULL: Final = 0.9
 
-# Times are in milliseconds, and sizes are in MB. The result omits settings that this version lacks.
+# Times are in milliseconds, and sizes are in MB. Settings that PostgreSQL's version lacks are left out.
 _VALUES: Final = """
 select s.name, case s.unit
     when 's' then (s.setting::bigint * 1000)::text when 'min' then (s.setting::bigint * 60000)::text
@@ -110,7 +109,7 @@ RULES: Final = (
 
 
 def check_server_settings(examined: Examination) -> Iterator[Finding]:
-    """Raises psycopg's errors."""
+    """Checks the server's settings. Raises psycopg's errors."""
     connection = examined.direct()
     values: dict[str, str] = dict(connection.execute(_VALUES, ([rule.name for rule in RULES],)).fetchall())
     yield from judge_settings(values, connection.session.role)
@@ -123,14 +122,13 @@ def check_server_settings(examined: Examination) -> Iterator[Finding]:
 
 
 def check_session_settings(examined: Examination) -> Iterator[Finding]:
-    """Yields the settings that sessions of the service lack, and whether texts of messages may be logged. Raises
-    psycopg's errors."""
+    """Yields missing session settings, and a finding if the server can log message texts. Raises psycopg's errors."""
     warnings = {w for connection in examined.service_connections() for w in connection.session.warnings}
     yield from (Finding(SESSIONS, warning) for warning in sorted(warnings))
 
 
 def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
-    """`values` has the values of pg_settings, with times in ms and sizes in MB."""
+    """Yields a finding for each bad value. `values` has the values of pg_settings, with times in ms and sizes in MB."""
     for rule in RULES:
         if (value := values.get(rule.name)) is None or not rule.is_wrong(value):
             continue
@@ -149,9 +147,7 @@ def judge_settings(values: dict[str, str], role: str) -> Iterator[Finding]:
 
 
 def judge_connections(available: int, used: int, of_process: int) -> Iterator[Finding]:
-    """Checks whether a process can get the connections that it may need, and whether the server has connections
-    left.
-    """
+    """Checks that a process can get enough connections, and that the server has free connections."""
     remedy = "`alter system set max_connections = …` and a restart, or a pooler in transaction mode"
     if available < of_process + _DIRECT_CONNECTIONS:
         yield Finding(

@@ -1,6 +1,4 @@
-"""Checks whether a service runs on the database whose files are in a folder. PostgreSQL continues when the service is
-killed.
-"""
+"""Checks whether a service runs on a folder's database. PostgreSQL continues after the service is killed."""
 
 from __future__ import annotations
 

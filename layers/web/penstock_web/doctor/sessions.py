@@ -33,7 +33,7 @@ from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(prepared_seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
-# The check cannot measure a standby by its WAL, because a standby writes none.
+# A standby writes no WAL to measure.
 _IDLE_SLOTS: Final = """
 select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
     || ' of WAL' || case when coalesce(s.xmin, s.catalog_xmin) is null then '' else ' and dead rows' end,
@@ -47,13 +47,13 @@ where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes 
 
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
-    """Checks old snapshots. Only members of pg_monitor see sessions of other roles. Raises psycopg's errors."""
+    """Checks old snapshots. Only members of pg_monitor see other roles' sessions. Raises psycopg's errors."""
     yield from find_old_snapshots(examined, LONGEST_SECONDS, PREPARED_SECONDS)
 
 
 def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: float) -> Iterator[Finding]:
-    """`seconds` is the age from which a transaction counts as old, and `prepared_seconds` is this age for a prepared
-    transaction.
+    """Yields old snapshots. `seconds` is a transaction's minimum age, and `prepared_seconds` is a prepared
+    transaction's minimum age.
     """
     limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MOST_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):

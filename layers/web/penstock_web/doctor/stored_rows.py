@@ -1,4 +1,4 @@
-"""Checks the stored rows for damage, subscriptions that policies do not allow, and keys that cannot be read.
+"""Checks the stored rows for damage, forbidden subscriptions and unreadable keys.
 
 The command also raises the ids of messages after a restore.
 """
@@ -34,7 +34,7 @@ def find_damage(database: Database) -> Iterator[Finding]:
 
 
 def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Finding]:
-    """Yields old subscriptions that deliver to queues without permission by the queues' policies."""
+    """Yields old subscriptions that the target queues' policies do not allow."""
     for row in database.call(FOREIGN_SUBSCRIPTIONS, ()):
         if allows_delivery(row.policy, row.queue_arn, row.topic_arn, row.owner):
             continue
@@ -55,9 +55,7 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
 
 
 def jump_ids(database: Database) -> None:
-    """Raises the ids as after a change of the server. A restore into the same cluster hides such a change. Raises
-    AwsError.
-    """
+    """Raises the ids after a restore into the same cluster, as if the server had changed. Raises AwsError."""
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass

@@ -1,4 +1,4 @@
-"""Compares the release of this program with the release of the schema and of the running processes."""
+"""Compares this program's release with the schema's release and the running processes' releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ where datname = current_database() and application_name like 'penstock %%' group
 
 
 def check_migrations(examined: Examination) -> Iterator[Finding]:
-    """Checks whether the schema belongs to this release. Raises psycopg's errors."""
+    """Checks that the schema belongs to this release. Raises psycopg's errors."""
     try:
         missing = find_missing(examined.direct())
     except MigrationError as error:

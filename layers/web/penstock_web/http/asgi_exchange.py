@@ -1,9 +1,8 @@
-"""Runs one request, which the fast path does not answer, and its response by ASGI 3 ("HTTP & WebSocket ASGI Message
-Format").
+"""Runs one request outside the fast path, by ASGI 3 ("HTTP & WebSocket ASGI Message Format").
 
     HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
 
-The exchange holds the head back until the first part of the body. Most responses therefore take one write, and the
+The exchange writes the head together with the first part of the body. Most responses therefore take one write, and the
 server can still answer 500 if the application fails earlier.
 """
 
@@ -19,7 +18,7 @@ from penstock.http import LONG_BODY_BYTES
 from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
 from .server_state import ServerState
 
-# RFC 9110, 5.1 and 5.5, requires a token as name, and allows no control characters in a value except the tab.
+# A header's name is a token, and the tab is the only control character in a value (RFC 9110, 5.1 and 5.5).
 NOT_A_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]|^$")
 NOT_A_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -27,33 +26,33 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseWriter(Protocol):
-    """The methods of a connection that an exchange needs."""
+    """The connection's methods for an exchange."""
 
     @property
     def is_writable(self) -> bool:
         """Returns whether the client reads as fast as the server writes."""
 
     async def drain(self) -> None:
-        """Returns when the connection is writable."""
+        """Waits until the connection is writable."""
 
     def write(self, *parts: bytes) -> None:
         """Writes bytes to the client."""
 
     def update_reading(self) -> None:
-        """Continues reading if the application has taken the bytes that were read."""
+        """Continues to read if the application has taken the earlier bytes."""
 
     def end_response(self, keep_alive: bool) -> None:
-        """Ends the written response. The next request begins, or the connection is closed."""
+        """Ends the response. Begins the next request, or closes the connection."""
 
     def close(self) -> None:
-        """Closes the connection after everything is sent."""
+        """Sends the remaining bytes and closes the connection."""
 
 
 class AsgiExchange:
     """A request whose application runs in a task.
 
-    `is_written` says whether the head of the response was written, and `response_complete` whether the whole response
-    was written. `keep_alive` says whether the connection serves further requests after this one.
+    `is_written` is true after the response's head, and `response_complete` after the whole response. `keep_alive` says
+    whether the connection serves further requests.
     """
 
     __slots__ = (
@@ -91,7 +90,7 @@ class AsgiExchange:
     # --- called by the connection ------------------------------------------------------------------------------------
     @property
     def unread_bytes(self) -> int:
-        """Returns the number of bytes of the body that the application has not taken."""
+        """Returns the number of body bytes that the application has not taken."""
         return len(self._body)
 
     def start(self) -> None:
@@ -106,7 +105,7 @@ class AsgiExchange:
             self._changed.set()
 
     def end_body(self) -> None:
-        """Notes that the body has arrived."""
+        """Tells the application that the body is complete."""
         self._expects_continue = False
         self._body_is_whole = True
         self._changed.set()
@@ -132,7 +131,7 @@ class AsgiExchange:
                 self._fail(500)
 
     def _fail(self, status: int) -> None:
-        """Answers in place of the application, or closes the connection in the middle of its response."""
+        """Answers for the failed application, or closes the connection if the response has begun."""
         if self.response_complete or self._disconnected:
             return
         self.response_complete = True
@@ -204,8 +203,8 @@ class AsgiExchange:
             self._connection.end_response(self.keep_alive)
 
     def _end_head(self, body_bytes: int | None) -> bytes:
-        """Returns the head with the framing of the body (RFC 9112, 6): the length if the whole body is known, or else
-        chunks or the end of the connection.
+        """Returns the head with the body's framing (RFC 9112, 6). The head has the length if the whole body is known.
+        Otherwise, the body has chunks or ends with the connection.
         """
         head = self._head
         if not self._bodiless and self._missing_bytes is None:
@@ -215,15 +214,14 @@ class AsgiExchange:
             elif self._scope["http_version"] == "1.1":
                 self._chunked = True
                 head.append(b"transfer-encoding: chunked\r\n")
-        if self._expects_continue:  # The client may or may not send the body.
+        if self._expects_continue:  # The client could still send the body.
             self.keep_alive = False
         if not self.keep_alive:
             head.append(CLOSE)
         return b"".join((*head, b"\r\n"))
 
     def _frame(self, body: bytes, more: bool) -> bytes:
-        """Returns the bytes that carry a part of the body. Raises RuntimeError if the body is not as long as
-        Content-Length says."""
+        """Returns a framed part of the body. Raises RuntimeError if the body's length differs from Content-Length."""
         if self._bodiless:
             return b""
         if self._chunked:

@@ -1,5 +1,4 @@
-"""Answers a request of AWS's protocols that comes through ASGI because it arrives in parts, is long, or ends its
-connection.
+"""Answers AWS requests that come through ASGI. These requests arrive in parts, are long, or end the connection.
 
 receive ─► body ─► decode (a long one in a thread) ─► the answer of AwsRequest ─► send
 """
@@ -19,12 +18,13 @@ from .request_notes import find_trace
 
 
 class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
-    """The client has closed the connection, so no response is sent."""
+    """The client has closed the connection and gets no response."""
 
 
 class HeldResponse:
-    """Keeps the response of a request until its task sends it. `is_set` says whether the request is over, with a
-    response or without."""
+    """Keeps the response until the request's task sends the response. `is_set` is true after the request's end, with or
+    without a response.
+    """
 
     __slots__ = ("is_set", "peer", "response")
 
@@ -41,7 +41,7 @@ class HeldResponse:
 
 
 class AsgiRequest(AwsRequest):
-    """One request of an ASGI server, answered in the current task. `tracing/requests.py` ends its span."""
+    """An ASGI server's request, answered in the current task. `tracing/requests.py` ends the span."""
 
     __slots__ = ("_held", "_receive", "_scope", "_task", "_watch")
 
@@ -109,9 +109,7 @@ class AsgiRequest(AwsRequest):
 
     # --- the response ------------------------------------------------------------------------------------------------
     async def _end_cancelled(self) -> None:
-        """Answers a request whose task was cancelled because the time is over, the client has disconnected, or the
-        process ends.
-        """
+        """Answers a cancelled request. The time is over, the client has disconnected, or the process ends."""
         if self._run is not None:
             self.end(EndReason.SHUTDOWN)
             await self._held.is_set.wait()
@@ -125,7 +123,7 @@ class AsgiRequest(AwsRequest):
             super()._fail(error)
 
     def _fail_unread(self, error: AwsError) -> None:
-        """Answers a request without reading the rest of it."""
+        """Answers a request without reading the rest."""
         self.keep_alive = False
         self._note(error)
         scope = self._scope
@@ -142,7 +140,7 @@ class AsgiRequest(AwsRequest):
         self._watch.start(self._on_disconnect)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. The task of a request ends the request while the body is read or decoded."""
+        """Ends the request early. While the server reads or decodes the body, the request's task ends the request."""
         is_running = self._run is not None
         first = self._end_reason is None
         super().end(reason)
@@ -157,7 +155,7 @@ class AsgiRequest(AwsRequest):
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """Returns the whole body. Raises RequestEntityTooLarge as soon as the length is known to exceed 6.25 MiB. Raises
+    """Returns the whole body. Raises RequestEntityTooLarge as soon as the length exceeds 6.25 MiB. Raises
     ClientDisconnected if the client disconnects first.
     """
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
@@ -180,7 +178,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 
 async def serve_request(application: AwsApplication, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers one request of an ASGI server, unless its client disconnects."""
+    """Answers an ASGI server's request unless the client disconnects."""
     response = await AsgiRequest(application, scope, receive).answer()
     if response is not None:
         await send_response(send, response)

@@ -1,11 +1,11 @@
-"""Runs one request of AWS's protocols and answers it, traced or not, mostly without ASGI and without a task.
+"""Runs and answers one AWS request, mostly without ASGI and without a task.
 
     HttpConnection ─► start ─► decode ─► operation ─► encode ─► _respond ─► HttpConnection
                                         (OperationRun)  └─ error ─┘
 
-The operation continues in the callbacks of its effects' futures (`driver`). The connection tells a request when the
-client disconnects and when the process ends. `Deadlines` treats the request as a `PendingRequest`. An `AsgiRequest`
-reads the whole body first and then continues in the same way.
+The operation continues in the effects' callbacks (`driver`). The connection tells a request when the client disconnects
+and when the process ends. `Deadlines` treats the request as a `PendingRequest`. An `AsgiRequest` reads the whole body
+first and then continues in the same way.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ NO_TRACE: Final[AbstractContextManager[object]] = nullcontext()
 
 
 class ResponseConnection(Protocol):
-    """The methods of a connection that a request needs. `peer` is the address of the client."""
+    """The connection's methods for a request. `peer` is the client's address."""
 
     @property
     def peer(self) -> str: ...
@@ -39,10 +39,10 @@ class ResponseConnection(Protocol):
 
 
 class AwsRequest:
-    """A request under way: runs its operation, and writes, counts and logs its response.
+    """A request under way. Runs the operation, and writes, counts and logs the response.
 
     `keep_alive` says whether the connection serves further requests. `may_wait` says that the body is short, so a
-    receive may wait for messages. `_notes` are for the span of a recorded request. `_trace` ends with the request.
+    receive may wait for messages. `_notes` has facts for a recorded request's span. `_trace` ends with the request.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class AwsRequest:
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins a request that arrived whole. The request writes its response at once or later."""
+        """Begins a complete request. The request writes the response at once or later."""
         application = self._application
         self._method = method
         http = HttpRequest(method, path, query, application.headers(header_pairs), body, self._writer.peer)
@@ -97,7 +97,7 @@ class AwsRequest:
         self._run.go_on()
 
     def _on_end(self, run: OperationRun[Any]) -> None:
-        # The error refers to this request, so a reference cycle would remain for the garbage collector.
+        # The error refers to this request. A reference cycle would remain for the garbage collector.
         self._run = None
         if run.is_cancelled:
             self._respond_cancelled()
@@ -114,7 +114,7 @@ class AwsRequest:
 
     # --- the response ------------------------------------------------------------------------------------------------
     def _refuse(self, http: HttpRequest, error: Exception) -> None:
-        """Answers a request that cannot be decoded."""
+        """Answers an undecodable request."""
         self._note(error)
         self._respond(self._application.refusal(http, error))
 
@@ -134,7 +134,7 @@ class AwsRequest:
             self._fail(RequestTimeout() if self._end_reason is EndReason.TIMED_OUT else ServiceUnavailable())
 
     def _respond(self, response: HttpResponse | None) -> None:
-        """Ends the request. Without a response, the client has disconnected."""
+        """Ends the request. `response` is None if the client has disconnected."""
         self.response_complete = True
         application = self._application
         application.deadlines.due.pop(self, None)
@@ -155,7 +155,7 @@ class AwsRequest:
         return UNKNOWN_ACTION if action is UNDECODED else action.label
 
     def _log(self, response: HttpResponse | None) -> None:
-        """Notes the request in the access log, if there is one. Without a response, the client has disconnected."""
+        """Adds the request to the access log, if the log is on. `response` is None if the client has disconnected."""
         log, logged = self._application.resources.access_log, self._logged
         if log is not None and logged is not None:
             seconds, settings = perf_counter() - self._started_at, self._application.environment.settings
@@ -171,15 +171,15 @@ class AwsRequest:
 
     # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """Stops counting the time because a wait begins."""
+        """Pauses the deadline during a wait."""
         self._application.deadlines.due.pop(self, None)
 
     def resume(self) -> None:
-        """Counts the time from zero because the wait is over."""
+        """Restarts the deadline from zero after a wait."""
         self._application.deadlines.add(self)
 
     def end(self, reason: EndReason) -> None:
-        """Ends the request early. Messages that were received for a disconnected client go to other requests."""
+        """Ends the request early. A disconnected client's received messages go to other requests."""
         if self._end_reason is None:
             self._end_reason = reason
             if self._run is not None:

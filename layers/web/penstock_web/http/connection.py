@@ -1,5 +1,4 @@
-"""Serves one connection of a client with asyncio's callbacks. The connection answers requests one at a time and in
-order.
+"""Serves one client connection with asyncio's callbacks. The connection answers requests one at a time and in order.
 
 data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► AwsRequest ─┬─► write
                                 └─ any other ─► wait for its turn ─► AsgiExchange ──┘
@@ -25,11 +24,11 @@ from .server_state import ServerState
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection, as asyncio, the reader, the requests and the server see it."""
+    """A connection, with methods for asyncio, the reader, the requests and the server."""
 
     _flow: FlowControl
     _transport: asyncio.Transport
-    peer = ""  # the address of the other side
+    peer = ""  # the client's address
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -39,7 +38,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[AsgiExchange] = deque()
         self._refusal = 0  # After all responses, the server ends the connection with this status.
         self._held = False  # true until the client has read the last response
-        self._lingers = False  # It reads and drops data, so that the client can read its answer.
+        self._lingers = False  # Reads and drops data, so that the client can read the response.
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,11 +49,11 @@ class HttpConnection(asyncio.Protocol):
             self._timer.start(self._state.limits.idle_seconds)
         else:
             self._transport.write(refusal(503, self._state.date.line or self._state.date.renew()))
-            self.close()  # There are too many connections already.
+            self.close()  # Too many connections are open.
 
     @property
     def data_received(self) -> Callable[[bytes], None]:
-        """Returns the method of the reader that takes data from the client."""
+        """Returns the reader's method that takes the client's data."""
         return self._reader.data_received
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
@@ -91,7 +90,7 @@ class HttpConnection(asyncio.Protocol):
     # --- called by the reader ----------------------------------------------------------------------------------------
     @property
     def is_free(self) -> bool:
-        """Returns whether no request is being answered and none waits."""
+        """Returns whether no request is under way or waiting."""
         request = self._request
         return (request is None or request.response_complete) and not self._waiting and not self._held
 
@@ -101,13 +100,13 @@ class HttpConnection(asyncio.Protocol):
         return not self._flow.read_paused
 
     def add_fast_path_request(self) -> AwsRequest:
-        """Adds a request of an AWS protocol that arrived whole. The reader starts it at once."""
+        """Adds a complete AWS request. The reader starts the request at once."""
         request = AwsRequest(self, cast("AwsApplication", self._state.aws_application))
         self._request = request
         return request
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
-        """Lets a request wait until ASGI answers it. Raises RefusedRequestError if too many wait."""
+        """Queues a request for ASGI. Raises RefusedRequestError if too many requests wait."""
         if len(self._waiting) > self._state.limits.max_waiting_requests:
             raise RefusedRequestError(503)
         scope["server"], scope["client"] = self._address("sockname"), self._address("peername")
@@ -116,12 +115,12 @@ class HttpConnection(asyncio.Protocol):
         return exchange
 
     def end_read(self) -> None:
-        """Starts the first waiting request after the reader has taken all requests of one read."""
+        """Starts the first waiting request. The reader calls this method after each read."""
         if self._waiting:
             self._start_next()
 
     def update_reading(self) -> None:
-        """Continues to read, or stops until the application or the client has taken earlier bytes."""
+        """Continues to read, or pauses until the application or the client has taken earlier bytes."""
         exchange = self._reader.exchange
         unread = 0 if exchange is None else exchange.unread_bytes
         wanted = not self._held and unread <= self._state.limits.max_unread_body_bytes
@@ -133,12 +132,12 @@ class HttpConnection(asyncio.Protocol):
             self._timer.stop()
 
     def end_request(self, exchange: AsgiExchange) -> None:
-        """Notes that the whole request has arrived. The response may have come earlier."""
+        """Handles the end of a request's body. The response may already be complete."""
         if exchange.response_complete:
             self._go_on()
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses unreadable data after the earlier requests. `broken` is the request whose body cannot be read."""
+        """Refuses unreadable data after the earlier requests. `broken` is the request with the unreadable body."""
         if broken is not None and broken is self._request:
             is_written = broken.is_written
             broken.disconnect()
@@ -159,7 +158,7 @@ class HttpConnection(asyncio.Protocol):
         return not self._flow.write_paused
 
     async def drain(self) -> None:
-        """Returns when the connection is writable, or lost."""
+        """Waits until the connection is writable or lost."""
         await self._flow.drain()
 
     def write(self, *parts: bytes) -> None:
@@ -169,9 +168,7 @@ class HttpConnection(asyncio.Protocol):
                 self._transport.write(part)
 
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole response and continues. A slow client gets the next response only after it has read this
-        one.
-        """
+        """Writes a whole response and continues. A slow client has to read this response before the next."""
         date = self._state.date
         parts = [STATUS_LINES[response.status], date.line or date.renew()]
         for name, value in response.headers:
@@ -188,7 +185,7 @@ class HttpConnection(asyncio.Protocol):
         self.end_response(keep_alive)
 
     def end_response(self, keep_alive: bool) -> None:
-        """Ends the written response. The next request begins, or the connection is closed."""
+        """Ends the response. Begins the next request, or closes the connection."""
         if not keep_alive:
             self.close()
         elif self._flow.write_paused:
@@ -200,7 +197,7 @@ class HttpConnection(asyncio.Protocol):
             self._go_on()
 
     def close(self) -> None:
-        """Closes the connection when everything is sent. Later data from the client is not used."""
+        """Sends the remaining bytes and closes the connection. Ignores later data from the client."""
         still_sends = self._reader.in_request
         self._reader.close()
         self._waiting.clear()
@@ -218,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
 
     # --- order -------------------------------------------------------------------------------------------------------
     def _go_on(self) -> None:
-        """Begins the next request. If no request waits, the connection is closed or becomes idle."""
+        """Begins the next request. If no request waits, the connection closes or becomes idle."""
         if self._waiting:
             self._start_next()
         elif self._refusal and self.is_free:
@@ -234,7 +231,7 @@ class HttpConnection(asyncio.Protocol):
         exchange.start()
 
     def _write_refusal(self, status: int) -> None:
-        """Refuses the rest. The reader has given up a request in the middle."""
+        """Writes the refusal. The reader has given up an incomplete request."""
         self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
         self._reader.close()
         self._waiting.clear()
@@ -247,6 +244,6 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def _address(self, name: str) -> tuple[str, int] | None:
-        """Returns the host and port of one side in the form of ASGI's scope."""
+        """Returns one side's host and port in the form of ASGI's scope."""
         address = self._transport.get_extra_info(name)
         return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

@@ -1,4 +1,4 @@
-"""Documents that are the same for every caller: the OpenAPI document and the files of the documentation site."""
+"""Documents that are the same for every caller, such as the OpenAPI document and the documentation site's files."""
 
 import gzip
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from penstock_web.metrics.negotiation import takes_gzip
 
 
 class Document(NamedTuple):
-    """The bytes of a document, plain and compressed, with the digest that identifies them."""
+    """A document's bytes, plain and compressed, and the digest."""
 
     plain: bytes
     compressed: bytes
@@ -26,7 +26,7 @@ class Document(NamedTuple):
         return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"', media_type)
 
     def answer(self, request: Request, headers: Mapping[str, str], http_status: int = 200) -> Response:
-        """Returns the document, compressed if the client accepts that, or 304 if the client has it."""
+        """Returns the document, compressed if the client accepts compression, or 304 if the client has the document."""
         sent = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache", **headers}
         if http_status == 200 and self.etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=sent)
@@ -37,7 +37,7 @@ class Document(NamedTuple):
 
 
 def count_request(environment: Environment, request: Request) -> None:
-    """Counts a request without a key as one of the client's address. Raises RequestThrottled above the rate."""
+    """Counts a request without a key for the client's address. Raises RequestThrottled above the rate."""
     rate = environment.request_rate
     if rate is not None:
         peer = "" if request.client is None else request.client.host

@@ -1,8 +1,7 @@
-"""Controls reading and writing of one connection. The server pauses each direction while the other side is slower. At
-the end the connection drops the data of a client that is still sending. Closing a socket with unread bytes resets the
-connection. The client's write then fails, and the client never reads that its request is too long. SDKs then send the
-request again. The server therefore ends its side, reads and drops data for a while, and closes when the client has
-closed its side (RFC 9112, 9.6).
+"""Controls one connection's reads and writes. The server pauses each direction while the other side is slower. The
+close of a socket with unread bytes resets the connection. The client's write then fails, and the client never reads
+that the request is too long. SDKs then send the request again. The server therefore shuts the write side down, reads
+and drops data for a while, and closes the socket after the client (RFC 9112, 9.6).
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from .limits import HttpLimits
 
 
 class FlowControl:
-    """Records whether a connection is read and whether its client reads."""
+    """Records whether the server reads from a connection, and whether the client reads."""
 
     __slots__ = ("_transport", "_writable", "_write_backpressure", "read_paused", "write_paused")
 
@@ -26,7 +25,7 @@ class FlowControl:
         self.write_paused = False
 
     def read(self, wanted: bool) -> bool:
-        """Reads from the socket, or leaves new data in it. Returns whether the state has changed."""
+        """Starts or pauses reads from the socket. Returns whether the state has changed."""
         if wanted is not self.read_paused or self._transport.is_closing():
             return False
         self.read_paused = not wanted
@@ -37,25 +36,25 @@ class FlowControl:
         return True
 
     def pause_writing(self) -> None:
-        """Notes that the client reads slower than the server writes."""
+        """Marks the client as slower than the server."""
         self.write_paused = True
         self._writable.clear()
         self._write_backpressure.add(self._transport)
 
     def resume_writing(self) -> None:
-        """Notes that the client has read nearly everything, or has disconnected."""
+        """Marks the client as ready. The client has read nearly everything, or has disconnected."""
         self.write_paused = False
         self._writable.set()
         self._write_backpressure.remove(self._transport)
 
     async def drain(self) -> None:
-        """Returns when the client has read nearly everything, or has disconnected."""
+        """Waits until the client has read nearly everything, or has disconnected."""
         while self.write_paused:
             await self._writable.wait()
 
 
 class LingeringClose(asyncio.Protocol):
-    """The protocol of a connection after its end began. `on_lost` is the `connection_lost` of the former protocol."""
+    """The protocol of a closing connection. `on_lost` is the former protocol's `connection_lost`."""
 
     def __init__(
         self, transport: asyncio.Transport, limits: HttpLimits, on_lost: Callable[[Exception | None], None]

@@ -22,7 +22,7 @@ from penstock_web.routing.openapi import Responses, json_answers
 from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
-# The query returns true on a standby, and while an operator keeps the database read-only.
+# The query returns true on a standby and on a read-only database.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
@@ -42,14 +42,14 @@ class HealthState(msgspec.Struct):
 
 
 class Readiness:
-    """Checks whether the database can be written to, with one query at a time for any number of clients."""
+    """Checks that the database accepts writes, with one query at a time for all clients."""
 
     def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
         self._fetch = fetch
         self._check: asyncio.Task[bool] | None = None
 
     async def __call__(self) -> bool:
-        """Returns the result after at most 2 s. A query that hangs ends by itself."""
+        """Returns the result after at most 2 s. A hanging query has a separate time limit."""
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().create_task(self._writable())
         await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
@@ -111,7 +111,7 @@ def health_router(
 
 
 def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
-    """Describes both answers for the OpenAPI document. `unavailable` explains the status 503."""
+    """Describes both responses for the OpenAPI document. `unavailable` explains the status 503."""
     answers = json_answers(kind, statuses=(200, 503))
     answers[503]["description"] = unavailable
     return answers

@@ -1,5 +1,4 @@
-"""Serves an ASGI application over HTTP/1.1. The server accepts connections, and stops when the current requests have
-ended.
+"""Serves an ASGI application over HTTP/1.1. The server stops after the current requests have ended.
 
 A load balancer handles TLS. ACCESS_LOG, `/metrics` and traces record the requests.
 """
@@ -18,8 +17,7 @@ from .server_state import ServerState
 
 
 class HttpServer:
-    """A server on one listening socket. `aws_application` is the fast path of the application, if it has
-    one."""
+    """A server on one listening socket. `aws_application` is the application's fast path, or None."""
 
     def __init__(
         self,
@@ -43,7 +41,7 @@ class HttpServer:
         """Accepts no more connections, closes idle ones, and waits for requests until `seconds` are over or `at_once`
         is set.
 
-        Then cancels the tasks of the remaining requests, so that their application answers 503.
+        Then cancels the remaining requests' tasks, and the application answers 503.
         """
         if self._server is not None:
             self._server.close()

@@ -1,4 +1,4 @@
-"""Holds every limit of the HTTP server on sizes, numbers and times, and the timer of a connection.
+"""The HTTP server's limits on sizes, numbers and times, and the connections' timer.
 
 Other modules limit the length of a body (`penstock.gateway`), the time of a request (`deadlines.py`), the memory of
 long requests (`request_memory.py`), and unread responses (`batching/write_backpressure.py`).
@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 
 from penstock.http import LONG_BODY_BYTES
 
-# A process needs this many files besides its clients' connections: databases, deliveries and logs.
+# A process needs this many files besides client connections, for databases, deliveries and logs.
 RESERVED_FILES = 64
 # More idle connections would take more than about 500 MB.
 MOST_CONNECTIONS = 65_536
 
 
 def connections_of_process() -> int:
-    """Returns the number of files that the process may open (`ulimit -n`), less the files that the process itself
-    needs.
-    """
+    """Returns the process's limit of open files (`ulimit -n`), less the files that the process itself needs."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS
@@ -67,9 +65,7 @@ class HttpLimits:
 
 
 class ConnectionTimer:
-    """The timer of a connection. The timer moves its end only when it fires, so a restart for each response costs
-    little.
-    """
+    """A connection's timer. A restart is cheap, because the timer moves the end only when the event loop's timer fires."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 
@@ -81,7 +77,7 @@ class ConnectionTimer:
         self._expires_at: float | None = None
 
     def start(self, seconds: float) -> None:
-        """Calls `on_expired` after this many seconds, unless the timer is started again or stopped."""
+        """Calls `on_expired` after this many seconds, unless the caller restarts or stops the timer."""
         expires_at = self._expires_at = self._loop.time() + seconds
         if self._handle is None:
             self._schedule(expires_at)

@@ -1,18 +1,17 @@
-"""Limits the memory of long requests. Requests that get no memory wait in their sockets.
+"""Limits the memory for long requests. Without memory, a request waits in the socket.
 
-    socket ─► 20 MiB that are being read ─► 6.25 MiB that are being processed ─► response
+    socket ─► 20 MiB to read ─► 6.25 MiB to process ─► response
 
-The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database. A
-hundred such requests at once would take half a GB. The service therefore processes only as many whole long requests as
-the budget allows, and a client that sends slowly takes no part of this budget. The service holds only one copy of a
-body that is still arriving.
+The service has up to four copies of a body in memory while it processes a request. A hundred requests of a MiB at once
+would take half a GB. The service therefore processes only as many long requests as the budget allows. A slow sender
+takes no part of this budget. An incomplete body has only one copy in memory.
 
-The service cannot verify a signature before the body has arrived, so addresses share the memory. Addresses take
-turns, and one address has at most half of the memory. With QUEUE_ACCESS=sigv4 a key counts instead of the address. The
-service looks the key up before it reads the body, and refuses an unknown key. Callers that need no key share one turn.
-A request counts when its first 16 KiB have arrived. While other requests wait, a request that arrives slower than 64
-KiB a second is refused with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a
-second. A request that has memory does not wait for messages.
+The service cannot verify a signature before the body's end, so addresses share the memory. Addresses take turns, and
+one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys replace addresses. The service looks the key
+up before reading the body, and refuses an unknown key. Callers that need no key share one turn. A request counts after
+the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second with 408. This rate
+doubles with each second that the next request has waited, up to 1 MiB a second. A long request does not wait for
+messages.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ CHECK_SECONDS = 0.25
 
 
 class Claimant(Protocol):
-    """A request that needs memory. `address` names the address whose share it takes."""
+    """A request that needs memory. `address` says whose share the request takes."""
 
     @property
     def size(self) -> int: ...
@@ -50,14 +49,14 @@ class Claimant(Protocol):
     def address(self) -> str: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
-        """Releases its memory if the client sends more slowly than this."""
+        """Releases the memory if the client sends more slowly than this rate."""
 
 
 class MemoryBudget:
-    """Grants at most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable.
+    """Grants at most `max_bytes`. A request gets ServiceUnavailable after a wait of `timeout_seconds`.
 
     `share` limits the part for one address. Addresses take turns. Smaller requests of other addresses do not overtake a
-    large request, because it might then wait forever.
+    large request, because the large request could then wait forever.
     """
 
     def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
@@ -69,10 +68,10 @@ class MemoryBudget:
         self._bytes_of: Counter[str] = Counter()  # The keys are addresses.
         self._waiters: dict[
             str, deque[tuple[Claimant, asyncio.Future[None], float]]
-        ] = {}  # The requests are in the order of their turns. The number is the time since when a request waits.
+        ] = {}  # The requests are in the order of their turns. The number is the start of a request's wait.
 
     async def acquire(self, request: Claimant) -> None:
-        """Returns when the request's bytes are free. The request keeps these bytes until it releases them."""
+        """Waits until the request's bytes are free. The request then has these bytes until `release`."""
         loop = asyncio.get_running_loop()
         admitted = loop.create_future()
         self._waiters.setdefault(request.address, deque()).append((request, admitted, loop.time()))
@@ -93,7 +92,7 @@ class MemoryBudget:
             raise
 
     def release(self, request: Claimant) -> None:
-        """Frees the request's bytes and admits the requests that waited for them."""
+        """Frees the request's bytes and admits waiting requests."""
         self._admitted.remove(request)
         self._free += request.size
         self._bytes_of[request.address] -= request.size
@@ -125,7 +124,7 @@ class MemoryBudget:
             admitted.set_result(None)
 
     def _next_address(self) -> str | None:
-        """Returns the address whose turn it is, among the addresses that wait and have not used up their share."""
+        """Returns the next waiting address with a free share."""
         for address, waiting in list(self._waiters.items()):
             while waiting and waiting[0][1].cancelled():
                 waiting.popleft()
@@ -139,7 +138,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """A request with a long body. The service reads and then processes the body when there is memory."""
+    """A request with a long body. The service reads and processes the body when memory is free."""
 
     def __init__(
         self,
@@ -189,8 +188,8 @@ class LongRequest:
             self._timeout.reschedule(loop.time())
 
     async def _first_part(self) -> Message:
-        """Returns the first FIRST_BYTES, or the whole body. A client that does not send even these takes no memory, and
-        nothing is read of a request whose head is refused.
+        """Returns the first FIRST_BYTES, or the whole body. A client takes no memory before these bytes. The service
+        reads no body after a refused head.
         """
         self.address = await self._find_caller()
         message = await self._receive()
@@ -223,8 +222,8 @@ class LongRequest:
 
 
 def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """Returns the bytes that a request's body may take. A short body needs no memory of the budget, so the result is
-    0.
+    """Returns the maximum bytes for a request's body. The result is 0 for a short body, which needs no part of the
+    budget.
     """
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:

@@ -1,4 +1,4 @@
-"""Collects facts of an AWS request for its span, while the request is recorded."""
+"""Collects a recorded AWS request's facts for the span."""
 
 from collections.abc import Callable, MutableMapping, Sequence
 from types import TracebackType
@@ -17,8 +17,8 @@ KEY: Final = "penstock.request_trace"
 
 
 class RequestNotes:
-    """`action` is None if no action could be decoded. `request` has the members of the request. `error` is the code of
-    the error, or "".
+    """`action` is None if the request names no known action. `request` has the request's members. `error` is the error
+    code, or "".
     """
 
     __slots__ = ("action", "error", "queue_url", "topic_arn")
@@ -29,7 +29,7 @@ class RequestNotes:
         self.queue_url = self.topic_arn = ""
 
     def watch(self, call: ActionCall) -> None:
-        """Notes the action and the members of the call, at once or after the check of the signature."""
+        """Notes the call's action and members, at once or after the signature check."""
         if isinstance(call, GuardedActionCall) and call.decoder is not None:
             call.decoder = self._noting(call.decoder)
         elif call.action is not UNDECODED:
@@ -43,7 +43,7 @@ class RequestNotes:
 
     @property
     def destination(self) -> str:
-        """Returns the name of the queue or topic, or "" if the request names none."""
+        """Returns the queue's or topic's name, or ""."""
         return self.queue_url.rpartition("/")[2] or self.topic_arn.rpartition(":")[2]
 
     def _noting(self, decoder: Callable[[], DecodedRequest]) -> Callable[[], DecodedRequest]:
@@ -63,9 +63,9 @@ class RequestNotes:
 
 
 class RequestTrace(Protocol):
-    """The trace of a request. The object is the current trace while it is used as a context manager.
+    """A request's trace. As a context manager, the object is the current trace.
 
-    `notes` is None if the request is not recorded.
+    `notes` is None for an unrecorded request.
     """
 
     notes: RequestNotes | None
@@ -77,16 +77,16 @@ class RequestTrace(Protocol):
     ) -> None: ...
 
     def end(self, method: str, response: HttpResponse | None) -> None:
-        """Ends the span. Without a response, the client has disconnected."""
+        """Ends the span. `response` is None if the client has disconnected."""
 
 
 class RequestTracer(Protocol):
-    """Decides which requests are recorded."""
+    """Decides which requests to record."""
 
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> RequestTrace | None:
-        """Returns the trace of a request, or None if the request has no trace."""
+        """Returns a request's trace, or None."""
 
 
 def find_trace(scope: MutableMapping[str, Any]) -> RequestTrace | None:

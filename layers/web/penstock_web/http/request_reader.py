@@ -1,9 +1,8 @@
 """Reads the requests of one connection (RFC 9112) with llhttp, and decides which requests take the fast path.
 
-The fast path takes requests of AWS's protocols whose head and body arrive in one read from the socket; nearly all
-requests do. ASGI takes the other requests: they are pipelined, arrive in several reads, are long, have over 1,000
-parameters, expect 100-continue, use HTTP/1.0 or end their connection. Both ways lead to the same code that answers
-(`aws_request.py`).
+The fast path takes AWS requests that arrive in one read from the socket. Nearly all AWS requests do. ASGI takes the
+other requests. These requests are pipelined, arrive in several reads, are long, have over 1,000 parameters, expect
+100-continue, use HTTP/1.0 or end the connection. The same code (`aws_request.py`) answers AWS requests on both ways.
 """
 
 import logging
@@ -32,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class RefusedRequestError(Exception):
-    """The server refuses a request while it reads the request's head."""
+    """The server refuses a request because of the head."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -40,38 +39,38 @@ class RefusedRequestError(Exception):
 
 
 class RequestTaker(Protocol):
-    """The methods of a connection that the reader needs."""
+    """The connection's methods for the reader."""
 
     @property
     def is_free(self) -> bool:
-        """Returns whether no request is being answered and none waits."""
+        """Returns whether no request is under way or waiting."""
 
     @property
     def is_read(self) -> bool:
         """Returns whether the server reads data from the client."""
 
     def add_fast_path_request(self) -> AwsRequest:
-        """Adds a request of an AWS protocol that arrived whole. The reader starts it at once."""
+        """Adds a complete AWS request. The reader starts the request at once."""
 
     def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
-        """Lets a request wait until ASGI answers it. Raises RefusedRequestError if too many wait."""
+        """Queues a request for ASGI. Raises RefusedRequestError if too many requests wait."""
 
     def end_read(self) -> None:
-        """Notes that the reader has taken all requests of one read."""
+        """Handles the end of one read."""
 
     def update_reading(self) -> None:
-        """Continues to read, or stops until the application has taken earlier bytes."""
+        """Continues to read, or pauses until the application has taken earlier bytes."""
 
     def end_request(self, exchange: AsgiExchange) -> None:
-        """Notes that the whole request has arrived."""
+        """Handles the end of a request's body."""
 
     def refuse(self, status: int, broken: AsgiExchange | None) -> None:
-        """Refuses unreadable data after the earlier requests. `broken` is the request whose body cannot be read."""
+        """Refuses unreadable data after the earlier requests. `broken` is the request with the unreadable body."""
 
 
 class RequestReader:
-    """Reads the requests of one connection. `accepts` says whether the reader takes another request. `exchange` is the
-    request whose body is being read.
+    """Reads one connection's requests. `accepts` says whether the reader takes another request. The reader is reading
+    the body of `exchange`.
     """
 
     __slots__ = (
@@ -87,22 +86,22 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | bytearray | None = None  # The bytes of a request that may be whole.
+        self._body: bytes | bytearray | None = None  # The bytes of a possibly complete request.
         self._read_bytes = (
-            0  # The number of bytes of this read that may belong to the present head or trailers.
+            0  # The number of this read's bytes that can belong to the current head or trailers.
         )
-        # The number of bytes that arrived before this read, since a head began or a part of a body arrived.
+        # The number of bytes before this read, since the head's start or the last part of a body.
         self._stalled_bytes = 0
         self.accepts = True
         self.exchange: AsgiExchange | None = None
 
     @property
     def in_request(self) -> bool:
-        """Returns whether only a part of a request has arrived."""
+        """Returns whether a request is incomplete."""
         return self._in_head or self.exchange is not None
 
     def data_received(self, data: bytes) -> None:
-        """Takes the data of one read from the socket."""
+        """Takes the data from one read."""
         if self._parser is None or not (self.accepts or self.exchange is not None):
             return
         self._read_bytes = len(data)
@@ -115,7 +114,7 @@ class RequestReader:
             if rest is not None:
                 self._ignore_upgrade(rest)
         except HttpParserError as error:
-            if self.accepts or self.exchange is not None:  # Data after the last request does not matter.
+            if self.accepts or self.exchange is not None:  # The reader ignores data after the last request.
                 self._refuse(choose_status(error))
         if self._body is not None:  # The rest has not arrived yet.
             self._use_asgi()
@@ -139,7 +138,7 @@ class RequestReader:
             self._timer.start(self._limits.head_seconds if self._in_head else self._limits.body_seconds)
 
     def time_out(self) -> None:
-        """Refuses a request whose rest has not arrived in time."""
+        """Refuses an incomplete request after the time limit."""
         self._refuse(408)
 
     # --- called by the parser ----------------------------------------------------------------------------------------
@@ -159,7 +158,7 @@ class RequestReader:
             self._hosts += 1
         elif name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
-        self._headers.append((name, value.rstrip()))  # The parser strips only white space at the front.
+        self._headers.append((name, value.rstrip()))  # The parser strips only leading white space.
 
     def on_headers_complete(self) -> None:
         parser, headers, limits = self._parser, self._headers, self._limits
@@ -243,17 +242,17 @@ class RequestReader:
             raise RefusedRequestError(431)
 
     def _can_use_fast_path(self) -> bool:
-        """Returns whether the request may take the fast path, provided that its body has arrived."""
+        """Returns whether the request may take the fast path if the body is complete."""
         application = self._aws_application
         if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
             return False
-        # Browsers begin with this path, and no client sends messages to this path.
+        # Browsers begin with this path. No client sends messages to this path.
         if self._method == "GET" and self._path == "/":
             return False
         return self._connection.is_free and application.handles(self._method, self._path)
 
     def _use_asgi(self) -> None:
-        """Hands the request, and the part of its body that has arrived, to ASGI."""
+        """Hands the request and the received part of the body to ASGI."""
         body, self._body = self._body, None
         scope = {
             "type": "http",
@@ -274,9 +273,7 @@ class RequestReader:
             self.on_body(bytes(body))
 
     def _ignore_upgrade(self, rest: memoryview) -> None:
-        """Parses a request again without its wish for another protocol (RFC 9110, 7.8), and then parses the data after
-        the request.
-        """
+        """Parses a request again without the upgrade header (RFC 9110, 7.8), and then parses the following data."""
         while self._upgrades and self._method != "CONNECT":
             lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
             lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
@@ -291,9 +288,7 @@ class RequestReader:
 
     # --- what is missing ---------------------------------------------------------------------------------------------
     def _expect_rest(self) -> None:
-        """Limits the time until the rest of a request arrives, and the amount of data that may arrive without a byte of
-        a body.
-        """
+        """Limits the time for the rest of a request, and the number of bytes without a byte of a body."""
         if self._stalled_bytes == 0 and self._connection.is_read:
             self.start_timer()
         self._stalled_bytes += self._read_bytes or 1
@@ -309,7 +304,7 @@ class RequestReader:
 def split_target(url: bytes) -> tuple[str, bytes, bytes]:
     """Returns the path, query and host of a request target (RFC 9112, 3.2). Raises HttpParserInvalidURLError.
 
-    Only a whole URL has a host, with its port. That host replaces the host of the header (RFC 9112, 3.2.2).
+    Only an absolute URL has a host, with the port. This host replaces the Host header (RFC 9112, 3.2.2).
     """
     parsed = parse_url(url)
     host = b"" if url[:1] in (b"/", b"*") else url.partition(b"://")[2]
@@ -318,7 +313,7 @@ def split_target(url: bytes) -> tuple[str, bytes, bytes]:
 
 
 def choose_status(error: HttpParserError) -> int:
-    """Returns the status with which a request is refused. Logs the reason."""
+    """Returns the refusal's status. Logs the reason."""
     cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
     if isinstance(cause, RefusedRequestError):
         return cause.status

@@ -1,4 +1,4 @@
-"""Holds parts of responses as bytes: status lines, the date, and the responses of the server itself."""
+"""Status lines, the date, and the server's own responses, as bytes."""
 
 import asyncio
 from email.utils import formatdate
@@ -25,14 +25,14 @@ class DateHeader:
     """The header `date` of all responses (RFC 9110, 6.6.1). The server renews this header at most once a second, and
     only for responses.
 
-    `line` is the header with its line end, and is empty if the header is older than a second.
+    `line` is the header with the line end, or empty if the header is older than a second.
     """
 
     def __init__(self) -> None:
         self.line = b""
 
     def renew(self) -> bytes:
-        """Returns the header with the present time."""
+        """Returns the header with the current time."""
         self.line = b"date: %b\r\n" % formatdate(usegmt=True).encode()
         asyncio.get_running_loop().call_later(1.0, self._forget)
         return self.line
@@ -42,7 +42,7 @@ class DateHeader:
 
 
 def refusal(status: int, date_line: bytes) -> bytes:
-    """Returns a whole response of the server itself. The server closes the connection after it."""
+    """Returns the server's own response. The server then closes the connection."""
     body = REASONS[status].encode()
     retry_after = b"retry-after: 1\r\n" if status == 503 else b""
     head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n" % len(body)

@@ -1,4 +1,4 @@
-"""Holds the state that the connections of one server share."""
+"""The state that one server's connections share."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ from .responses import DateHeader
 
 
 class Stoppable(Protocol):
-    """A connection, as the server sees it. `peer` is the address of the client."""
+    """The connection's methods for the server. `peer` is the client's address."""
 
     peer: str
 
@@ -44,7 +44,7 @@ class ServerState:
         task.add_done_callback(self._forget_task)
 
     def admit(self, connection: Stoppable) -> bool:
-        """Adds a connection. Returns False if there are too many connections, in total or from the same address."""
+        """Adds a connection. Returns False if too many connections are open, in total or from the same address."""
         self.connections.add(connection)
         self.of_addresses[connection.peer] += 1
         most = self.limits.max_connections
@@ -68,7 +68,7 @@ class ServerState:
             self._ended.set()
 
     async def wait_until_empty(self) -> None:
-        """Returns when there are no connections and no tasks."""
+        """Waits until no connection and no task is left."""
         self._ended = asyncio.Event()
         while self.connections or self.tasks:
             await self._ended.wait()

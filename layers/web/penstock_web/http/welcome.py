@@ -1,4 +1,4 @@
-"""Shows a text to a browser at `/` if there is no console."""
+"""Shows browsers a text at `/` if the console is off."""
 
 from __future__ import annotations
 

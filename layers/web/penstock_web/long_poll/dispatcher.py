@@ -1,4 +1,4 @@
-"""Runs the long polls of a process. A waiting request takes a future, but no connection, no task and no timer.
+"""Runs the process's long polls. A waiting request takes only a future, without a connection, a task or a timer.
 
 A request waits until one of these events serves or wakes it:
 
@@ -9,13 +9,13 @@ A request waits until one of these events serves or wakes it:
             a delay or a visibility timeout ends: also changes without a notification, and lost notifications
 
 A sender notifies only registered queues, because NOTIFY takes a database-wide lock at commit. The dispatcher therefore
-registers the queue of a waiter, and checks the queue once after the commit of that registration. This check finds a
-message that was sent between the waiter's empty receive and the registration.
+registers a waiter's queue, and checks the queue once after the registration's commit. This check finds messages sent
+between the waiter's empty receive and the registration.
 
-One message sent in this process wakes one waiter. A send on a connection that names this dispatcher as `watcher`
-(`pipeline_pool`) does not notify this process and keeps its registration. A message may arrive while its queue has no
-waiters. A request whose empty receive was under way at that time receives again instead of waiting. Notifications and
-checks do not tell the number of messages, so they wake one waiter. A waiter that finds messages wakes two other
+A message sent in this process wakes one waiter. If the send's connection names this dispatcher as `watcher`
+(`pipeline_pool`), the send does not notify this process and keeps the registration. A message can arrive while the
+queue has no waiters. A request that was then in an empty receive receives again instead of waiting. Notifications and
+checks do not contain the number of messages, so they wake one waiter. A waiter that finds messages wakes two other
 waiters.
 """
 
@@ -36,17 +36,17 @@ from .shared_check import SharedCheck
 from .timers import WaitTimers
 from .waiters import WaitedQueue, Waiter, WaitFuture
 
-ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds messages that become visible by time at most this late.
+ASSUMED_EMPTY_SECONDS = 1.0  # The shared check finds newly visible messages at most this late.
 # A new request relies for this time on another request's empty receive of a FIFO queue.
 EMPTY_RECEIVE_VALID_SECONDS = 0.02
 
 
 class LongPollDispatcher:
-    """The waiting requests of a process. `execute` runs SQL functions. If `execute` fails, waiters are woken later.
+    """The process's waiting requests. `execute` runs SQL functions. If `execute` fails, waiters wake later.
 
-    `watcher` is the id under which queues are registered. `missed_wakeups` counts the wake-ups that found too few
-    waiters, over all queues. `receives_notifications` says whether notifications arrive (`listener`). `draining` says
-    that the process is shutting down. `shared_check` is a task that runs beside the requests.
+    `watcher` is the id for queue registrations. `missed_wakeups` counts all queues' wake-ups that found too few
+    waiters. `receives_notifications` says whether notifications arrive (`listener`). `draining` says that the process
+    is shutting down. `shared_check` is a background task.
     """
 
     def __init__(self, execute: ExecuteStatement, watcher: UUID | None = None) -> None:
@@ -62,12 +62,12 @@ class LongPollDispatcher:
 
     # --- waiting -----------------------------------------------------------------------------------------------------
     def can_skip_receive(self, queue: ResolvedQueue) -> bool:
-        """Returns whether a new request may wait without a receive, because the queue is known to be empty.
+        """Returns whether a new request may wait without a receive, because the queue is empty.
 
-        The queue is known to be empty while other requests wait. The queue also counts as empty for a moment after a
-        request waited until its time was over, or got everything that had been sent. On a FIFO queue only a recent
-        empty receive counts. A receive skips message groups that other transactions have locked, and nothing notifies
-        this process when another process unlocks the groups.
+        The queue counts as empty while other requests wait. The queue also counts as empty for a moment after a
+        request's wait timed out, or after a request got all new messages. On a FIFO queue only a recent empty receive
+        counts. A receive skips locked message groups, and another process sends no notification when it unlocks the
+        groups.
         """
         state = self._queues.get(queue.arn)
         if state is None:
@@ -86,11 +86,12 @@ class LongPollDispatcher:
         receive: Receive[ReceivedRow] | None = None,
         skipped_receive: bool = False,
     ) -> WaitFuture:
-        """Returns a future of the reason why the wait ended, or of the rows that a receive returned for the waiter.
+        """Returns a future. The result is the reason for the wait's end, or the rows that a receive returned for the
+        waiter.
 
         The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups` is the
-        dispatcher's value before the request's empty receive, which may have overlooked messages that were sent after
-        that. `skipped_receive` says that the request has made no receive (`can_skip_receive`).
+        dispatcher's value before the request's empty receive. The receive could have missed messages that arrived
+        later. `skipped_receive` says that the request has made no receive (`can_skip_receive`).
         """
         loop = asyncio.get_running_loop()
         future: WaitFuture = loop.create_future()
@@ -113,7 +114,7 @@ class LongPollDispatcher:
         return future
 
     def _remove_waiter(self, queue: WaitedQueue, waiter: Waiter, future: WaitFuture) -> None:
-        """Removes a waiter after its wait has ended in any way."""
+        """Removes a waiter after the wait has ended for any reason."""
         if waiter.timer is not None:
             self._timers.remove(waiter.timer, waiter.time_out)
         if waiter in queue.waiters:
@@ -123,10 +124,10 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def assume_empty(self, queue_arn: str, missed_wakeups: int) -> None:
-        """Notes that waiters got all messages that were sent, so that the next request may wait at once.
+        """Notes that waiters got all new messages. The next request may then wait at once.
 
-        `missed_wakeups` is the dispatcher's value before the messages were sent. Further messages may have arrived
-        since then.
+        `missed_wakeups` is the dispatcher's value before the messages were sent. More messages could have arrived
+        since.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or queue.last_missed_wakeup > missed_wakeups:
@@ -135,7 +136,8 @@ class LongPollDispatcher:
             queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
-        """Removes and returns the first waiters whose receives may share a call, enough for this many messages.
+        """Removes and returns enough waiters for this many messages, oldest first. The waiters' receives may share a
+        call.
 
         After that, only the caller may serve or wake these waiters. The method returns no waiters of a FIFO queue.
         """
@@ -159,7 +161,7 @@ class LongPollDispatcher:
         return claimed
 
     def drain(self) -> None:
-        """Ends every wait, including waits that begin later."""
+        """Ends all waits, and all later waits at once."""
         self.draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
@@ -167,7 +169,7 @@ class LongPollDispatcher:
 
     # --- waking ------------------------------------------------------------------------------------------------------
     def on_wake(self, name: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` at each wake-up or notification with this name. No queue has this name."""
+        """Calls `callback` at each wake-up or notification with this name, which is not a queue's name."""
         self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
@@ -179,7 +181,7 @@ class LongPollDispatcher:
             self._wake(queue, number, woken)
 
     def wake_waiters(self, queue: ResolvedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """Wakes up to `number` waiters of a queue that a request has waited for."""
+        """Wakes up to `number` waiters of the queue."""
         state = self._queues.get(queue.arn)
         if state is not None:
             self._wake(state, number, woken)
@@ -194,11 +196,11 @@ class LongPollDispatcher:
             queue.last_missed_wakeup = self.missed_wakeups
 
     def handle_notification(self, queue_arn: str) -> None:
-        """Wakes a waiter after a notification. The notification has used up the registration.
+        """Wakes a waiter after a notification. A notification ends the registration.
 
         The notification comes from another process, or from a call of this process without a wake-up, such as a
-        publication. A message must not wake two waiters. This method therefore wakes no waiter if a sender of this
-        process has woken one since the registration. The check after the next registration, within 20 ms, finds further
+        publication. A message must not wake two waiters. This method therefore does nothing if a sender of this process
+        has woken a waiter since the registration. The check after the next registration, within 20 ms, finds further
         messages.
         """
         if queue_arn in self._wake_callbacks:
@@ -210,14 +212,13 @@ class LongPollDispatcher:
             self._registrations.replace(queue)
 
     def renew_registrations(self) -> None:
-        """Registers every queue again and checks it, because notifications may have been lost. Also wakes the
-        workers."""
+        """Registers and checks every queue again, because notifications could be lost. Also wakes the workers."""
         self.wake_workers()
         self.shared_check.forget_last_check()
         for queue in self._queues.values():
             self._registrations.replace(queue)
 
     def wake_workers(self) -> None:
-        """Wakes every worker that waits for a notification, because notifications may have been lost or may stop."""
+        """Wakes every waiting worker, because notifications could be lost."""
         for callback in self._wake_callbacks.values():
             callback()

@@ -1,4 +1,4 @@
-"""Registers the queues of waiting requests, so that other processes notify this one. See `dispatcher`."""
+"""Registers the waiting requests' queues, so that other processes notify this process. See `dispatcher`."""
 
 import asyncio
 import logging
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class Registrations:
-    """The registrations of a process. `check_new` checks queues once after their registration.
+    """The process's registrations. `check_new` checks queues once after the registration.
 
     `looks_at_each` says that the next shared check must examine each queue, because requests have begun to wait or
-    registrations have failed. `renew_at` is the time at which the first queue is due for registration again.
+    registrations have failed. `renew_at` is the time of the next registration.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class Registrations:
         self.renew_at = float("-inf")
 
     def note_wait(self, queue: WaitedQueue) -> None:
-        """Registers the queue of a request that has begun to wait."""
+        """Registers a waiting request's queue."""
         self.looks_at_each = True
         if not queue.registered:
             self._request(queue)
 
     def replace(self, queue: WaitedQueue) -> None:
-        """Registers a queue again after a notification has used up, or may have used up, its registration."""
+        """Registers a queue again after a notification, or after a possible notification."""
         queue.registered = queue.previous_unused = False
         queue.assumed_empty_until = float("-inf")
         if queue.waiters:
             self._request(queue)
 
     def renew(self, queues: dict[str, WaitedQueue], now: float) -> list[str]:
-        """Registers queues again whose registrations end, and forgets queues that have no waiters any more.
+        """Renews registrations that end soon, and removes queues without waiters.
 
-        Returns all other queues for which requests wait, or for which they may wait without a receive.
+        Returns all other queues with waiting requests or with `can_skip_receive`.
         """
         self.looks_at_each, self.renew_at = False, float("inf")
         arns: list[str] = []

@@ -1,4 +1,4 @@
-"""Checks all queues that requests of the process wait for. See `dispatcher`."""
+"""Checks all queues with waiting requests. See `dispatcher`."""
 
 import asyncio
 import logging
@@ -15,16 +15,16 @@ from .registrations import Registrations
 from .waiters import LastCheck, WaitedQueue
 
 POLL_SECONDS = 1.0
-MANY_QUEUES = 100  # The check looks at this many queues in each second in which something was committed.
-# With more queues, checks take at most a hundredth of the time, unless a notification arrives or a message becomes
-# visible by time.
+MANY_QUEUES = 100  # The check examines this many queues in each second with a commit.
+# With more queues, checks take at most a hundredth of the time, unless a notification arrives or a delay or visibility
+# timeout ends.
 CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class WaitingRequests(Protocol):
-    """Wakes waiting requests, as the dispatcher does."""
+    """The dispatcher's methods that wake requests."""
 
     receives_notifications: bool
 
@@ -32,7 +32,7 @@ class WaitingRequests(Protocol):
 
 
 class SharedCheck:
-    """Checks `queues` each second, and at the moment at which a message becomes visible by time."""
+    """Checks `queues` each second, and when a delay or visibility timeout ends."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SharedCheck:
         self._due_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Runs the shared check each second, and when a message becomes visible by time, until it is cancelled."""
+        """Runs the shared check each second, and when a delay or visibility timeout ends, until the task is cancelled."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -66,10 +66,10 @@ class SharedCheck:
                 _log.exception("the shared check of long polls failed")
 
     async def poll(self, *, is_due: bool = False) -> None:
-        """Runs the shared check once, without queues that register now. A newly registered queue is checked after its
+        """Runs the shared check once, without the queues to register now. These queues get a check after the
         registration. The next check covers all other queues.
 
-        `is_due` says that a message becomes visible by time. The method forgets queues that have no waiters any more.
+        `is_due` says that a delay or visibility timeout ends. The method removes queues without waiters.
         """
         now = asyncio.get_running_loop().time()
         if not is_due and await self._is_unchanged(now):
@@ -78,11 +78,11 @@ class SharedCheck:
         await self._check(arns, now, is_due=is_due)
 
     def forget_last_check(self) -> None:
-        """Makes the next check look at every queue, because notifications may have been lost."""
+        """Makes the next check examine every queue, because notifications could be lost."""
         self._last_check = LastCheck()
 
     async def _is_unchanged(self, now: float) -> bool:
-        """Returns whether the last check of thousands of queues is still valid and no queue is due for registration."""
+        """Returns whether the last check of thousands of queues is still valid and no registration is due."""
         few = len(self._queues) <= MANY_QUEUES
         registrations = self.registrations
         if few or registrations.looks_at_each or now >= min(self._last_check.until, registrations.renew_at):
@@ -101,15 +101,15 @@ class SharedCheck:
             elif others := [arn for arn in arns if arn not in self._last_check.arns]:
                 await self._check_others(others, now)
         except BaseException:
-            # The next check has to include the queues whose wait has just begun.
+            # The next check has to include queues with new waiters.
             self.registrations.looks_at_each = True
             raise
 
     async def _check_queues(self, arns: list[str], now: float) -> None:
         """Wakes waiters of queues that have messages.
 
-        With a known snapshot, the SQL function returns at once if nothing was committed and nothing became visible by
-        time. Such a check takes a thirtieth of the work.
+        With a known snapshot, the SQL function returns at once if nothing was committed and no message became visible.
+        Such a check takes a thirtieth of the work.
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
@@ -120,16 +120,16 @@ class SharedCheck:
             self._handle_rows(rows)
 
     async def _check_others(self, arns: list[str], now: float) -> None:
-        """Checks queues that the last check left out because no request waited for them. These queues are registered
-        already, but the times at which their messages become visible are unknown.
+        """Checks queues that had no waiters at the last check. These queues are registered already, but the next time
+        of a visible message is unknown.
         """
         rows = await self._execute(POLL_QUEUES, [arns, None])
         self._last_check.add(arns, rows, now)
         self._handle_rows(rows)
 
     async def _check_new(self, queues: list[WaitedQueue]) -> None:
-        """Checks newly registered queues, regardless of the result of the last check. The check leaves out queues that
-        were registered all the time, because no message of these queues can have been overlooked.
+        """Checks newly registered queues, regardless of the last check's result. The check leaves out queues whose
+        registration never ended, because a sender notifies this process of each message.
         """
         if arns := [queue.resolved.arn for queue in queues if not queue.previous_unused]:
             self._handle_rows(await self._execute(POLL_QUEUES, [arns, None]))
@@ -142,16 +142,16 @@ class SharedCheck:
         self._check_when_due(rows)
 
     def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
-        """Checks at the moment at which a message becomes visible.
+        """Checks when a message becomes visible.
 
-        Skips the check if a message is visible already, because the woken request may have to leave that message to
+        Skips the check if a message is visible already, because the woken request could have to leave this message to
         another request.
         """
         wait_ms = rows[-1].wait_ms if rows else None
         if not wait_ms:
             return
         loop = asyncio.get_running_loop()
-        # The next check must not run before the end of the time that the last check covers.
+        # The next check must not run before the end of the last check's time.
         due_at = loop.time() + (wait_ms + 1) / 1000
         if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
             return
@@ -160,7 +160,7 @@ class SharedCheck:
         self._due_timer = loop.call_at(due_at, self._check_now.set)
 
     def _end_of_pause(self, arns: list[str], began_at: float) -> float:
-        """Returns when the next check may run, after a check of these queues that has just ended."""
+        """Returns the earliest time of the next check, after a check of these queues."""
         if len(arns) <= MANY_QUEUES:
             return float("-inf")
         ended_at = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Provides timers of long polls. Waits that end at about the same time share a timer and a turn of the event loop."""
+"""Timers for long polls. Waits that end at about the same time share a timer and a turn of the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ STEPS_PER_WAIT = 100
 
 
 class SharedTimer:
-    """The callbacks of one moment in the order in which they were added."""
+    """The callbacks for one time, oldest first."""
 
     __slots__ = ("at", "callbacks", "handle")
 
@@ -25,7 +25,7 @@ class SharedTimer:
 
 
 class WaitTimers:
-    """The shared timers of all waits."""
+    """The shared timers for all waits."""
 
     def __init__(self) -> None:
         self._timers: dict[float, SharedTimer] = {}
@@ -42,7 +42,7 @@ class WaitTimers:
         return timer
 
     def remove(self, timer: SharedTimer, callback: Callable[[], object]) -> None:
-        """Removes a callback. The owner also calls this method for a wait whose time is over."""
+        """Removes a callback. The owner also calls this method after the timer has fired."""
         timer.callbacks.pop(callback, None)
         if not timer.callbacks and self._timers.get(timer.at) is timer:
             timer.handle.cancel()

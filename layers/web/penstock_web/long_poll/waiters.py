@@ -1,4 +1,4 @@
-"""Holds the state of a long poll, of its queue, and of the last shared check. See `dispatcher`."""
+"""The state of long polls, their queues, and the last shared check. See `dispatcher`."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
 
 class Waiter:
     """One request's wait. Tickets keep the order of arrival, even for requests that wait again after an empty receive.
-    `receive` is the effect that found nothing, if this effect may share a call with others. `timer` ends the wait.
+    `receive` is the empty receive's effect if the effect may share a call. `timer` ends the wait.
     """
 
     __slots__ = ("future", "receive", "ticket", "timer")
@@ -27,20 +27,18 @@ class Waiter:
         self.timer: SharedTimer | None = None
 
     def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
-        """Ends the wait. Returns False if the wait had already ended because the client has disconnected or another
-        call has served the waiter.
-        """
+        """Ends the wait. Returns False if the wait has already ended."""
         if self.future.done():
             return False
         self.future.set_result(woken)
         return True
 
     def serve(self, rows: list[ReceivedRow]) -> None:
-        """Ends the wait with the rows of a receive: a header and messages."""
+        """Ends the wait with a receive's rows, a header and messages."""
         self.future.set_result(rows)
 
     def time_out(self) -> None:
-        """Ends the wait because its time is over."""
+        """Ends the wait after the wait time."""
         self.wake(Woken.NOT)
 
     def __lt__(self, other: "Waiter") -> bool:
@@ -48,14 +46,14 @@ class Waiter:
 
 
 class WaitedQueue:
-    """A queue that requests wait for, or waited for a moment ago.
+    """A queue with waiting requests, now or a moment ago.
 
-    `registered` says that the queue is registered, or is being registered, until `renew_at`. `previous_unused` says
-    that no notification used the previous registration. `woken_locally` says that a sender of this process has woken a
-    waiter since the registration. `last_empty_receive_at` is the time when a request last began to wait after an empty
-    receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters. A new request waits
-    without a receive until `assumed_empty_until`, because another request has just waited until its time was over, or
-    got everything that was sent.
+    `registered` says that the queue is registered until `renew_at`, or that the registration is under way.
+    `previous_unused` says that the previous registration ended without a notification. `woken_locally` says that a
+    sender of this process has woken a waiter since the registration. `last_empty_receive_at` is the start of the last
+    wait after an empty receive. `last_missed_wakeup` is the number of the last wake-up that found too few waiters.
+    Until `assumed_empty_until`, a new request waits without a receive, because another request's wait has just timed
+    out, or another request has got all new messages.
     """
 
     __slots__ = (
@@ -83,8 +81,7 @@ class WaitedQueue:
 
 
 class LastCheck:
-    """The result of the last shared check: these queues have no messages, and get none before `until` without a
-    commit."""
+    """The last shared check's result. Without a commit, these queues have no messages before `until`."""
 
     __slots__ = ("arns", "snapshot", "until")
 
@@ -94,18 +91,18 @@ class LastCheck:
         self.until = float("-inf")
 
     def covers(self, arns: list[str], now: float) -> bool:
-        """Returns whether a check of these queues would find the same result if nothing is committed."""
+        """Returns whether a check of these queues would have the same result without a commit."""
         return now < self.until and self.arns.issuperset(arns)
 
     def update(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
-        """Remembers the result of a check that began at `now`, a time of the event loop."""
+        """Stores a check's result. `now` is the check's start by the event loop's clock."""
         *_, summary = rows
         self.arns, self.snapshot = frozenset(arns), summary.snapshot
         self.until = now + (summary.wait_ms or 0) / 1000
 
     def add(self, arns: list[str], rows: list[PolledQueueRow], now: float) -> None:
-        """Adds the result of a later check of other queues. A change that the snapshot lacks makes the next check
-        examine the queues.
+        """Adds a later check's result for other queues. A change after the snapshot makes the next check examine the
+        queues.
         """
         *_, summary = rows
         self.arns |= frozenset(arns)
