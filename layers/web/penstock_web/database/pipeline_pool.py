@@ -91,7 +91,7 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     def change_size(self, difference: int) -> None:
-        """Changes the maximum number of connections. Closes surplus connections, after the current call if necessary."""
+        """Changes the maximum number of connections. Closes surplus connections, after the current call if any."""
         self._keep_at_most(self._max_connections + difference)
 
     def _keep_at_most(self, connections: int) -> None:

@@ -65,7 +65,7 @@ class HttpLimits:
 
 
 class ConnectionTimer:
-    """A connection's timer. A restart is cheap, because the timer moves the end only when the event loop's timer fires."""
+    """A connection's timer. A restart is cheap, because the timer moves the end only when it fires."""
 
     __slots__ = ("_expires_at", "_fires_at", "_handle", "_loop", "_on_expired")
 

@@ -51,7 +51,7 @@ class SharedCheck:
         self._due_timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Runs the shared check each second, and when a delay or visibility timeout ends, until the task is cancelled."""
+        """Runs the shared check each second, and when a delay or visibility timeout ends, until cancelled."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
