@@ -1,5 +1,6 @@
 -- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes groups that have been
--- empty for a minute, and decides whether receives count messages in flight. The function also removes up to 10,000
+-- empty for a minute, and decides whether receives count messages in flight. It mends the groups of FIFO queues after
+-- the clock went back (rewind_groups). The function also removes up to 10,000
 -- archived messages that are past the queue's `archive_seconds` (14 days). A call starts at a random shard and ends
 -- after the shard in which a second has passed. Returns the number of messages that were cleaned or expired. Index:
 -- archive_queue.
@@ -29,6 +30,7 @@ begin
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);
         perform queue.remove_empty_groups(p_queue_id, 1000);
+        perform queue.rewind_groups(p_queue_id, v_queue.arn, v_now, 1000);
         perform queue.update_in_flight_counting(p_queue_id);
         return v_messages;
     end if;
@@ -74,6 +76,36 @@ begin
         where (select h.id from queue.first_group_message(u.group_key) h) is null);
     delete from queue.fifo_ready r where r.group_key = any (v_groups);
     delete from queue.fifo_group g where g.group_key = any (v_groups);
+end $$;
+
+-- queue.rewind_groups(queue, ARN, now, limit): mends up to p_limit groups that wait for a time in the future which the
+-- clock wrote before it went back. A message that was sent over ten seconds after p_now, and was never received, counts as
+-- sent at p_now and waits for its delay from then on. A group whose first message is visible becomes ready. A group whose
+-- first message is in flight waits: no row says how long the visibility timeout was. Locks: the groups' rows, skipped if
+-- locked. Index: fifo_ready_visible_at, fifo_message_of_group.
+create or replace function queue.rewind_groups(p_queue_id int, p_arn text, p_now timestamptz, p_limit int) returns void
+language plpgsql as $$
+declare
+    v_ahead timestamptz := p_now + interval '10 seconds';
+    v_groups bigint[];
+begin
+    v_groups := array(
+        select g.group_key from queue.fifo_ready r
+        join queue.fifo_group g on g.group_key = r.group_key
+        cross join lateral queue.group_head(r.group_key, r.first_id, null, null) h
+        where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id) and r.visible_at > v_ahead
+            and r.visible_at < 'infinity'
+            and (h.visible_at <= p_now or (h.receive_count = 0 and h.sent_at > v_ahead))
+        limit p_limit for update of g skip locked);
+    if v_groups = '{}' then
+        return;
+    end if;
+    update queue.fifo_message m
+    set sent_at = p_now,
+        visible_at = case when m.visible_at < m.sent_at then m.visible_at else p_now + (m.visible_at - m.sent_at) end
+    where m.group_key = any (v_groups) and m.group_key > 0 and m.receive_count = 0 and m.sent_at > v_ahead;
+    perform queue.update_groups(v_groups);
+    perform queue.notify_watchers(p_queue_id, p_arn);
 end $$;
 
 -- queue.maintain_shard(queue, shard, before): does work that receives do only rarely. The function cleans finished

@@ -20,10 +20,12 @@ from tests.support.sql.calls import (
     delete,
     maintain,
     purge,
+    queue_id,
     receive,
     rows_of,
     send,
     send_entries,
+    value,
 )
 
 
@@ -174,6 +176,31 @@ def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
     assert rows_of(db, "fifo_group", arn) == rows_of(db, "fifo_ready", arn) == 1
     send(db, arn, "2", group="g")
     assert bodies(receive(db, arn)) == ["2"]
+
+
+def test_a_clock_that_went_back_keeps_no_unreceived_message(db: Connection) -> None:
+    """Messages that were sent an hour ahead wait only their delay. A message in flight waits, and others stay as they
+    are.
+    """
+    arn, delayed = create(db, "q.fifo"), create(db, "delayed.fifo", DelaySeconds="900")
+    send(db, arn, "in flight", group="b")
+    assert bodies(receive(db, arn)) == ["in flight"]
+    send(db, arn, "a1", "a2", group="a")
+    send(db, arn, "b2", group="b")
+    send(db, delayed, "later", group="a")
+    ahead = {"fifo_message": ("sent_at", "visible_at"), "fifo_ready": ("visible_at", "changed_at")}
+    for table, columns in ahead.items():
+        changes = ", ".join(f"{column} = {column} + interval '1 hour'" for column in columns)
+        db.execute(f"update queue.{table} set {changes}".encode())
+    send(db, arn, "a3", group="a")
+    assert receive(db, arn) == []
+    for queue in (arn, delayed):
+        maintain(db, queue)
+    assert bodies(receive(db, arn)) == ["a1", "a2", "a3"]
+    assert (receive(db, arn), receive(db, delayed)) == ([], [])
+    waits = "select max(visible_at) between now() + interval '880 seconds' and now() + interval '901 seconds'"
+    for table in ("fifo_message", "fifo_ready"):
+        assert value(db, f"{waits} from queue.{table} where queue_id = %s", queue_id(db, delayed))
 
 
 def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connection) -> None:
