@@ -7,8 +7,8 @@
                                           /console, /docs
 
 FastAPI's middleware and routing cost more than a whole SQS request, so requests on AWS paths bypass FastAPI.
-Transactions bypass FastAPI too: consumers call this action of the REST API for each message, so the application calls
-the route of transactions itself.
+Transactions bypass FastAPI too, because consumers make a transaction for each message. The application calls the
+transactions' route directly.
 """
 
 import asyncio
@@ -161,8 +161,8 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     async def _find_caller(self, scope: Scope) -> str:
-        """Returns whose share of the memory a long request takes: its key's, or else its address's. Raises the error of
-        a request that its head refuses, before the body takes memory.
+        """Returns the key or else the address whose share of the memory a long request takes. Raises an error if the
+        head refuses the request, before the body takes memory.
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment

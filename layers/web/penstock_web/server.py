@@ -1,4 +1,4 @@
-"""Runs the container's process: opens its resources, serves until SIGTERM or SIGINT, and shuts down in order.
+"""Runs the container's process. Opens the resources, serves until SIGTERM or SIGINT, and shuts down in order.
 
 stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
 """
@@ -146,7 +146,7 @@ async def run(
         )
         with StopSignals() as signals:
             await http_server.start(listener)
-            gc.freeze()  # The present objects live until the end, so the collector need not scan them.
+            gc.freeze()  # The current objects live until the end, so the collector need not scan them.
             gc.set_threshold(*GARBAGE_THRESHOLDS)
             sys.setswitchinterval(SWITCH_SECONDS)
             on_ready()

@@ -23,13 +23,12 @@ def printable(text: str) -> str:
 
 
 class LocalError(Exception):
-    """A local server cannot be used. The error's text is one line with a remedy."""
+    """A local server is unusable. The error's text is one line with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """The user that runs the servers. `is_other_user` says whether it differs from the caller, who is
-    root."""
+    """The user that runs the servers. `is_other_user` says that the caller is root."""
 
     uid: int
     gid: int

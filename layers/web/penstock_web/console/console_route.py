@@ -39,7 +39,7 @@ class SignInWanted(Exception):  # noqa: N818 - nothing failed
 
 
 class ConsoleRoute(APIRoute):
-    """A route of the console for a handler that `screen.py` knows."""
+    """A console route for a handler that `screen.py` declares."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
         """Returns FastAPI's handler, which runs if the viewer has the right. Every error becomes a page."""
@@ -70,7 +70,7 @@ class ConsoleRoute(APIRoute):
 
 
 async def admit(page: Page) -> None:
-    """Raises SignInWanted, or the error with which the console refuses the request."""
+    """Raises SignInWanted, or the error that refuses the request."""
     context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
@@ -89,11 +89,10 @@ async def admit(page: Page) -> None:
 
 
 def check_origin(context: Context, *, writes: bool) -> None:
-    """Raises AccessDenied for a form whose origin is not exactly the console's, and for a page that another site
-    embeds.
+    """Raises AccessDenied for a form from another origin, and for a page that another site embeds.
 
-    SameSite ignores ports, so the cookie comes with a form of any page on this host. A link from another site may open
-    a page.
+    SameSite ignores ports, so browsers send the cookie with a form from any port of this host. A link from another site
+    may open a page.
     """
     headers = context.http.headers
     if writes:

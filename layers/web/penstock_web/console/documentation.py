@@ -1,6 +1,6 @@
 """Serves the documentation site at /docs, from the archive that `make site` writes and that a wheel contains.
 
-The site needs no key: it is the same for every caller. A request counts as one of the client's address.
+The site needs no key, because the pages are the same for every caller. Requests count for the client's address.
 """
 
 from mimetypes import guess_type
@@ -25,7 +25,7 @@ ABSENT: Final = (
 
 
 class Site:
-    """The files of the site. The archive is read once for each file, when the first client asks for the file."""
+    """The site's files. The first request for a file reads the file from the archive."""
 
     def __init__(self, archive: Path) -> None:
         self._archive = ZipFile(archive)
@@ -40,7 +40,7 @@ class Site:
         return name if name in self._names else None
 
     def is_folder(self, path: str) -> bool:
-        """Returns whether a path lacks the slash that a page's address ends with."""
+        """Returns whether a page's path lacks the final slash."""
         return f"{path}/index.html" in self._names
 
     def load(self, name: str) -> Document:

@@ -1,4 +1,4 @@
-"""Reads a filter of messages from an address. Each member of the filter of `penstock.search` is a parameter."""
+"""Reads a message filter from an address. Each member of `penstock.search`'s filter is a parameter."""
 
 from collections.abc import Mapping
 
@@ -25,8 +25,7 @@ NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_cou
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
-    """Returns the filter of an address, or None if the address has no filter. Raises InvalidParameterValue for an
-    invalid filter.
+    """Returns the address's filter, or None. Raises InvalidParameterValue for an invalid filter.
 
     `states` lists the states that the search covers. The search covers all states if the text is empty.
     """
@@ -48,7 +47,7 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
 
 
 def parse_number(text: str) -> int | str:
-    """Returns the number. The function returns any other text unchanged, and a later check refuses the text."""
+    """Returns the number. Returns any other text unchanged, for a later check to refuse."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 

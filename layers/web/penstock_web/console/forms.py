@@ -1,4 +1,4 @@
-"""Reads the parameters of an address and the fields of a form."""
+"""Reads an address's parameters and a form's fields."""
 
 from typing import Final, Self
 from urllib.parse import parse_qsl

@@ -1,4 +1,4 @@
-"""Shows messages without receiving them. This takes no lease and does not count as a receive."""
+"""Shows messages without a receive or a lease."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,9 @@ class Seen:
 
     @property
     def receives(self) -> int:
-        """Returns the number of receives in all queues. For a dead letter, counts the receives before it became one."""
+        """Returns the number of receives in all queues. A dead letter's number includes the receives in the source
+        queue.
+        """
         return self.row.receive_count + count_earlier_receives(self.row.system)
 
     @property
@@ -112,7 +114,7 @@ def to_datetime(milliseconds: int) -> datetime:
 
 @needs("queue", "sqs:ReceiveMessage")
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
-    """Returns messages in this state in the order of their ids. Raises QueueDoesNotExist."""
+    """Returns messages in this state, ordered by id. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     seen = yield from _peek(arn, state, after, limit)
     yield from note_reading(arn, context)
@@ -127,8 +129,7 @@ def _peek(arn: str, state: str, after: int | None, limit: int) -> Operation[list
 
 
 class MessagePage(NamedTuple):
-    """Messages that pass a filter, the numbers of examined and of all messages, and where the search
-    continues."""
+    """Matching messages, the numbers of examined and of all messages, and the position for the next search."""
 
     messages: list[Seen]
     looked_at: int
@@ -138,7 +139,7 @@ class MessagePage(NamedTuple):
 
 @needs("queue", "sqs:ReceiveMessage")
 def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
-    """Returns the messages that pass, one JSON document in each line: up to 1,000 messages and 4 MB."""
+    """Returns up to 1,000 matching messages and 4 MB, as lines of JSON."""
     search = Search(build_queue_arn(name, context), wanted, None, MOST_EXPORTED, MOST_SCANNED)
     found = yield from search_messages(search, EXPORTED_BYTES, context)
     yield from note_reading(search.arn, context)
@@ -147,7 +148,7 @@ def export_found(name: str, wanted: MessageFilter, context: Context) -> Operatio
 
 @needs("queue", "sqs:ReceiveMessage")
 def find(name: str, wanted: MessageFilter, place: str | None, context: Context) -> Operation[MessagePage]:
-    """Returns a page of the messages that pass. Raises QueueDoesNotExist or InvalidParameterValue."""
+    """Returns a page of matching messages. Raises QueueDoesNotExist or InvalidParameterValue."""
     search = Search(build_queue_arn(name, context), wanted, place, PAGE)
     found = yield from search_messages(search, PAGE_BYTES, context)
     yield from note_reading(search.arn, context)
@@ -156,7 +157,7 @@ def find(name: str, wanted: MessageFilter, place: str | None, context: Context) 
 
 @needs("queue", "sqs:ReceiveMessage")
 def look_for(name: str, message_id: int, states: Sequence[str], context: Context) -> Operation[Seen | None]:
-    """Returns the message with this id in one of these states, or None if no such message is in them."""
+    """Returns the message with this id in one of these states, or None."""
     arn = build_queue_arn(name, context)
     yield from note_reading(arn, context)
     for state in states:

@@ -1,4 +1,4 @@
-"""Represents a request of the console, with its user, the user's rights, and the work that the request asks for."""
+"""A console request with the user and the user's rights."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final, TypeVar
@@ -43,8 +43,8 @@ class Page:
         return self.context.environment.settings.console == "full"
 
     def may(self, action: str, arn: str = ANY) -> bool:
-        """Returns whether the user's own policies allow this, so that a page can offer it. Each later request is
-        checked again.
+        """Returns whether the user's own policies allow this action, so that a page can offer the action. Later
+        requests are checked again.
         """
         if action.partition(":")[2].startswith(READING) or self.is_full:
             service, _, name = action.partition(":")
@@ -63,8 +63,8 @@ class Page:
     async def check(self, right: Right) -> None:
         """Raises AccessDenied unless the user has the right. The path begins with the resource of the right.
 
-        The operation of a form asks for the right later, when the form has been read. A page may come from a reading
-        that another user's operation made, and therefore asks now.
+        A form's operation checks the right later. A page can show another user's cached reading, and therefore checks
+        the right now.
         """
         names = tuple(self.request.path_params.values())
         ask = authorize if self.request.method in READS else authorize_at_door
@@ -75,22 +75,20 @@ class Page:
         return await self._runner.run(operation)
 
     async def act(self, operation: Operation[T]) -> T:
-        """Runs an operation that changes something and returns its result, so that later pages show the change."""
+        """Runs a changing operation and returns the result. Later pages show the change."""
         try:
             return await self.run(operation)
         finally:
             self.context.environment.cache(ViewCache).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
-        """Returns the result of an operation that only reads. All users of an account share the result. `key` names
-        it.
-        """
+        """Returns a reading operation's result, which all users of an account share. `key` identifies the result."""
         readings = self.context.environment.cache(ViewCache)
         owner = (self.context.account_id, self.context.region)
         return await readings.get((*owner, *key), lambda: self.run(operation()))
 
     async def refresh(self) -> None:
-        """Returns when the queues have been measured, in a process whose worker `measure` sleeps, or after a moment.
+        """Waits a moment for the worker `measure` if the worker sleeps.
 
         The page shows the time of the measurements, and the next poll shows later ones.
         """

@@ -1,4 +1,4 @@
-"""Shares one reading among all viewers of a process. Viewers of the same page get the same answer of the database.
+"""Shares one reading among the process's viewers. Viewers of the same page get the same rows.
 
 The process reuses a reading for three seconds, and for at least a hundred times the duration of the reading. Costly
 readings are therefore rare, and each kind of reading costs the database at most a hundredth of a core.
@@ -38,7 +38,7 @@ class CachedView(Generic[T]):
         self._task: asyncio.Task[T] | None = None
 
     async def get(self, read: Callable[[], Awaitable[T]]) -> T:
-        """Returns the value. Several callers wait for the same reading."""
+        """Returns the value. Concurrent callers wait for the same reading."""
         if self._values and monotonic() < self._until:
             return self._values[0]
         if self._task is None or self._task.done():
@@ -50,7 +50,7 @@ class CachedView(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        # The cost of a reading is its time on an idle system, so one slow reading counts at most twice as much.
+        # A reading's cost is the time on an idle system, so one slow reading counts at most twice as much.
         self._seconds = min(now - started, 2 * self._seconds)
         self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
@@ -81,7 +81,7 @@ class ViewCache:
 
 
 class Refresher:
-    """The refreshes of a process. `refresh` returns when the queues have been measured, and raises nothing."""
+    """The process's refreshes. `refresh` returns after a measurement of the queues, and raises no errors."""
 
     def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh
@@ -89,7 +89,7 @@ class Refresher:
         self._slow_until = 0.0
 
     async def wait(self) -> None:
-        """Returns when the queues have been measured, or after a moment. The page says when they were measured."""
+        """Waits a moment for a measurement of the queues. The page shows the measurement's time."""
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
         if monotonic() < self._slow_until:

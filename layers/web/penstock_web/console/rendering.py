@@ -1,7 +1,7 @@
 """Renders templates, defines their filters, and reads styles and scripts.
 
 Templates escape every value. Filters show an unknown value as a dash and never as 0. Addresses of styles and scripts
-have a digest of the content, so browsers keep the files for a year.
+contain the content's digest, so browsers cache the files for a year.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,8 +43,9 @@ def templates() -> Templates:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """Returns a page. `layout` is the template around it, which is `part.html` for the part that changes while the page
-    is open."""
+    """Returns a page. `layout` is the surrounding template. An open page polls its live part with the layout
+    `part.html`.
+    """
     return str(templates().get_template(template).render(values))
 
 

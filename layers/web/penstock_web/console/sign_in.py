@@ -1,9 +1,9 @@
-"""Manages viewers of the console: keys, sessions and cookies.
+"""Manages the console's viewers, sessions and cookies.
 
-The cookie contains only a random id. A row in `queue.console_session`, stored under the id's SHA-256, names the key
-with which the browser signed in. The console reads the row and the user's policies again after five seconds, or after
-QUEUE_ACCESS_CACHE_SECONDS if that is less. The end of a key therefore signs out the key's browsers. The console has no
-sign-in and no sessions with QUEUE_ACCESS=off.
+The cookie contains only a random id. The row in `queue.console_session` with the id's SHA-256 contains the key's id.
+The console reads the row and the user's policies again after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if that
+is less. After a key is revoked, the key's sessions therefore end. The console has no sign-in and no sessions with
+QUEUE_ACCESS=off.
 """
 
 import secrets
@@ -134,12 +134,12 @@ def close_session(context: Context) -> Operation[None]:
 
 # --- cookies ---------------------------------------------------------------------------------------------------------
 def hash_cookie(value: str) -> str:
-    """Returns the id of the session for a cookie's value. The value is random, so no salt is needed."""
+    """Returns the session's id for a cookie's value. The value is random and needs no salt."""
     return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_session(context: Context) -> str | None:
-    """Returns the id of the session that the request names, or None if the request names no session."""
+    """Returns the request's session id, or None."""
     try:
         cookies = SimpleCookie(context.http.headers.get(b"cookie", b"").decode("latin-1"))
     except CookieError:
@@ -149,9 +149,7 @@ def read_session(context: Context) -> str | None:
 
 
 def cookie_name(headers: Mapping[bytes, bytes]) -> str:
-    """Returns the cookie's name. The name contains the port, because browsers share the cookies of a host between all
-    of its ports.
-    """
+    """Returns the cookie's name. The name contains the port, because a host's ports share the cookies."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return f"{COOKIE}_{port.decode()}" if port.isdigit() else COOKIE
 

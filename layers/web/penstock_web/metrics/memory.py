@@ -1,9 +1,9 @@
-"""Keeps the numbers of one process in memory that the other processes on its port can read.
+"""Keeps one process's numbers in memory that other processes on the same port can read.
 
-Processes that share a port (`up --workers`) cannot be scraped one by one, because the kernel gives a connection to any
-of them. Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all
-files. An ended process leaves its file, so its counters still count. The gauges of an ended process no longer count: a
-living process locks its file, and the reader of the files checks the lock.
+A scraper cannot choose among processes that share a port (`up --workers`), because the kernel gives a connection to any
+process. Each process writes numbers to a file in a shared folder. The process that receives a scrape adds up all files.
+An ended process's counters still count, but the gauges do not. A running process locks the file, and readers check the
+lock.
 
     NAME.numbers   doubles; only numbers, so a reader needs no lock
     NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
@@ -32,14 +32,14 @@ slots take no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
-    """There are no free slots for another block."""
+    """No free slots are left for another block."""
 
 
 class CounterMemory:
     """Slots for numbers, and the blocks that own them.
 
-    `folder` is shared by the processes of a port. None means that this process is the only one. Only one thread writes
-    a slot: the event loop's thread writes the slots of requests, and a worker's thread writes the slots of that worker.
+    The port's processes share `folder`. None means that this process is the only one. Only one thread writes a slot.
+    The event loop's thread writes the requests' slots, and a worker's thread writes the worker's slots.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -78,7 +78,9 @@ class CounterMemory:
         return start
 
     def release(self, start: int, into: int) -> None:
-        """Adds the block at `start` to the block at `into`, of the same kind, and frees its slots for a new block."""
+        """Adds the block at `start` to the block at `into` of the same kind. Frees the slots at `start` for a new
+        block.
+        """
         with self._lock:
             kind = self.keys.pop(start)[0]
             for offset in range(BLOCKS[kind].slots):
@@ -122,8 +124,8 @@ def _find_keys(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds the numbers of another process, but no gauges of a process that has ended."""
-    # A process that starts has no file of keys yet.
+    """Adds another process's numbers. Leaves out an ended process's gauges."""
+    # A starting process has no file of keys yet.
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}

@@ -1,4 +1,4 @@
-"""Counts the requests, merged calls, worker runs and connections of a process; `queue_counts` counts by queue."""
+"""Counts the process's requests, merged calls, worker runs and connections. `queue_counts` counts by queue."""
 
 import platform
 from bisect import bisect_left
@@ -31,7 +31,7 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts requests, worker runs and connections of a process, and knows whether the database is unavailable.
+    """Counts the process's requests, worker runs and connections, and records whether the database is unavailable.
 
     `folder` has the numbers of the processes that share a port. None means that this process is the only one.
     """
@@ -81,7 +81,7 @@ class Meter:
         self._numbers[self._active] += 1
 
     def request_ended(self) -> None:
-        """Ends the count of a request as under way, whether it was answered or not."""
+        """Ends the count of a request as under way, with or without a response."""
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
@@ -118,7 +118,7 @@ class Meter:
         self._numbers[self._start("access_log")] += lines
 
     def count_unjudged(self, by: str, messages: int) -> None:
-        """Counts messages that passed filters because the messages were too complicated for the filters."""
+        """Counts messages that passed filters because the filters could not examine the messages."""
         self._numbers[self._start("unjudged", by)] += messages
 
     def count_flush(self, messages: int) -> None:
@@ -137,7 +137,7 @@ class Meter:
             self.count_success(worker)
 
     def count_success(self, worker: str) -> None:
-        """Notes that a worker has now done all its work."""
+        """Records the time of a worker's success, after all work is done."""
         self._set("successes", worker, value=time())
         self._set("last_runs", worker, value=0)
 
@@ -153,7 +153,7 @@ class Meter:
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
     def count_failed_redrives(self, deliveries: int) -> None:
-        """Counts given up deliveries whose dead-letter queue could not take them."""
+        """Counts failed moves of given-up deliveries to a dead-letter queue."""
         self._numbers[self._start("failed_redrives")] += deliveries
 
     def count_exhausted(self, deliveries: int) -> None:

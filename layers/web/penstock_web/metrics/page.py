@@ -45,7 +45,7 @@ def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat =
 
 
 def keep_account(text: str, account: str) -> str:
-    """Returns the comments of a family, and only those of its lines that name resources of this account."""
+    """Returns a family's comments, and the lines about this account's resources."""
     kept = (
         line
         for line in text.splitlines(keepends=True)
@@ -68,8 +68,8 @@ def metrics_router(
 ) -> APIRouter:
     """Returns a router with the route /metrics.
 
-    `admit` raises an error for a caller without the right to read it, and returns the account whose lines alone the
-    caller may read, if any. `refresh` means the same as in `Readings`.
+    `admit` raises an error for a caller without the right to read /metrics. Otherwise it returns the account if the
+    caller may read only the account's lines, or None. `refresh` means the same as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
@@ -115,5 +115,5 @@ async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # The database does not answer. The next attempt is in a minute.
+        return  # The database does not answer. The loop tries again in a minute.
     meter.queues.remove_queues(row.arn for row in deleted)

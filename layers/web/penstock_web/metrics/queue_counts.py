@@ -32,9 +32,9 @@ OLDEST_SUM: Final = INVOCATION_SUM + len(INVOCATION_SECONDS) + 2
 class QueueCounts:
     """The counters by queue.
 
-    `counters` maps reports of an operation to functions that count them, with the seconds of the last database call.
-    `own_account` is the account and region whose queues have their name as label. The label of any other queue is its
-    ARN.
+    `counters` maps an operation's reports to counting functions, which also take the last database call's seconds.
+    `own_account` is an account and region. The label is the name for a queue in `own_account`, and the ARN for any
+    other queue.
     """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:

@@ -82,7 +82,7 @@ class Receivers:
                 await self.flush(write)
 
     async def flush(self, write: Write) -> None:
-        """Writes the counts. Drops counts that cannot be written, because losing some counts is acceptable."""
+        """Writes the counts. Drops the counts after an error, because a small loss is acceptable."""
         noted, self._noted = [*self._noted.values()], {}
         if not noted:
             return

@@ -1,4 +1,5 @@
-"""Decides who may read /metrics, which names the queues of all accounts, by QUEUE_ACCESS or with QUEUE_METRICS_TOKEN.
+"""Decides which callers may read /metrics, by QUEUE_ACCESS and QUEUE_METRICS_TOKEN. /metrics contains all accounts'
+queue names.
 
 off       everyone; with a token set, who sends it
 presence  who sends any credentials; with a token set, who sends it

@@ -31,7 +31,7 @@ _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10
 
 
 class ChartPeriod(NamedTuple):
-    """The time that a chart shows. Points that are more than `gap` apart are not joined by a line."""
+    """A chart's time span. No line joins points more than `gap` apart."""
 
     start: datetime
     end: datetime

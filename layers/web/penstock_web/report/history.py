@@ -116,7 +116,7 @@ def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
 
 
 def _row(queue: QueueLag, at: datetime) -> str:
-    """`at` is the time at which the report is written."""
+    """Returns a queue's row. `at` is the report's time."""
     now, busy = queue.now, bool(queue.arrival_rate or queue.drain_rate)
     cells = (
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
@@ -143,7 +143,7 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    """Formats the forecast and its method, or why it is missing."""
+    """Formats the forecast and the method, or the reason for a missing forecast."""
     method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
         return method

@@ -1,5 +1,5 @@
-"""Shows the last hours of the queues in trouble from the service's minutes. The charts show when the trouble began, and
-which change came at that time.
+"""Shows the last hours of the queues in trouble from the service's minutes. The charts show the trouble's beginning,
+and the change at that time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Declares routes with the right that each requires. A route admits the caller first.
+"""Declares routes with the required rights. A route admits the caller first.
 
     routes = Routes("queues", prefix="/queues")
 
@@ -124,8 +124,7 @@ DECLARED = "penstock_declared"
 
 
 def find_declaration(endpoint: Callable[..., object]) -> Declared:
-    """Returns the declaration of a route. Raises TypeError for the function of a route that was made without
-    `Routes`."""
+    """Returns a route's declaration. Raises TypeError for a route that was not declared with `Routes`."""
     declared: Declared | None = getattr(endpoint, DECLARED, None)
     if declared is None:
         raise TypeError(
@@ -163,7 +162,7 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
 
 
 class AdmittingRoute(APIRoute):
-    """Checks the caller's access first, so that a refused caller learns nothing else about the request.
+    """Checks the caller's access first. A refused caller gets no other error.
 
     A dependency would check too late, because FastAPI reads parameters before it resolves dependencies. The functions
     of routes read bodies, within bounds (`penstock.documents.decoding`).

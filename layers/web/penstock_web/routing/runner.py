@@ -75,11 +75,11 @@ class OperationRunner:
         self.context.interface = Interface.CLI if is_command_line(request) else Interface.REST
 
     async def admit(self, right: Right) -> None:
-        """Sets the context's account to the caller's, if the caller has this right.
+        """Sets the context's account to the caller's account if the caller has this right.
 
-        Raises the error with which QUEUE_ACCESS refuses the caller, AccessDenied if a user's policies refuse the
-        request, and InvalidParameterValue for a region that does not exist. Also raises MisdirectedRequest,
-        RequestThrottled and UnsupportedMediaType.
+        Raises QUEUE_ACCESS's error for a refused caller, AccessDenied if a user's policies refuse the request, and
+        InvalidParameterValue for an unknown region. Also raises MisdirectedRequest, RequestThrottled and
+        UnsupportedMediaType.
         """
         http = self.context.http
         with counting_refusals(self.context, self._action):
@@ -131,7 +131,7 @@ def read_region(http: HttpRequest, settings: Settings) -> str:
 
 
 def is_command_line(request: Request) -> bool:
-    """Returns whether the request says that it comes from the command line."""
+    """Returns whether the request's header names the command line."""
     return request.headers.get("user-agent", "").startswith(COMMAND_LINE)
 
 

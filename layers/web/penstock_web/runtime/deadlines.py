@@ -1,9 +1,8 @@
-"""Limits the time of requests, and notices when a client disconnects.
+"""Limits the duration of requests, and detects disconnected clients.
 
-A request ends early, by cancellation, when it takes too long (408) or when its client disconnects during a wait. The
-wait of a long poll does not count, and neither does time in which the process was stopped. An ordinary request costs
-little: it has no timer and no task. The request has only an entry in a dictionary, which the process checks four times
-a second.
+The process cancels a request that takes too long (408), or whose client disconnects during a wait. A long poll's wait
+does not count, and neither does time while the process was suspended. A request has no timer or task, only an entry in
+a dictionary. The process checks the dictionary four times a second.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A request under way, as `Deadlines` and operations see it."""
+    """A request under way, with methods for `Deadlines` and operations."""
 
     @property
     def may_wait(self) -> bool:
@@ -40,7 +39,7 @@ class PendingRequest(Protocol):
         """
 
     def pause(self) -> None:
-        """Stops counting the time because a wait begins, during which the client may disconnect."""
+        """Pauses the deadline during a wait. The client may disconnect during the wait."""
 
     def resume(self) -> None:
         """Counts the time from zero because the wait is over."""
@@ -49,11 +48,11 @@ class PendingRequest(Protocol):
         """Ends the request early."""
 
     def stop(self) -> None:
-        """Ends the request because the time for shutting down is over."""
+        """Ends the request after the time for the shutdown."""
 
 
 class DisconnectWatch:
-    """Reads from a client that has sent its whole body, until it disconnects."""
+    """Reads from a client after the whole body, until the client disconnects."""
 
     __slots__ = ("_on_done", "_receive", "_task")
 
@@ -62,14 +61,14 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Begins the watch, unless it has begun before. The watch calls `on_disconnect` at most once."""
+        """Begins the watch once. The watch calls `on_disconnect` at most once."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
             self._task.add_done_callback(self._on_done)
 
     def close(self) -> None:
-        """Ends the watch and forgets the request, which refers to the watch."""
+        """Ends the watch and removes the reference to the request."""
         task, self._task = self._task, None
         if task is not None:
             task.remove_done_callback(self._on_done)

@@ -1,4 +1,4 @@
-"""Runs operations in the container: performs their effects, and merges them with effects of concurrent requests."""
+"""Runs operations in the container. The driver performs effects, and merges the effects of concurrent requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -59,8 +59,8 @@ class Resources:
         self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # The driver calls these functions at once for an effect without a result. Their argument is the duration of the
-        # last database call.
+        # The driver calls these functions at once for an effect without a result. The argument is the last database
+        # call's duration.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -70,7 +70,7 @@ class Resources:
         self.reactions[Unjudged] = lambda unjudged, _: meter.count_unjudged(unjudged.by, unjudged.count)
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
-        """Returns the rows of a call that is not merged with others."""
+        """Returns the rows of an unmerged call."""
         statement, arguments = build_call(effect)
         # Preparing TRANSACT is worthwhile because its text is long.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
@@ -79,7 +79,7 @@ class Resources:
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
         """Sleeps. Returns False if the process is shutting down. Returns at once for a request that may not wait.
 
-        This sleep does not count as time of the request.
+        The sleep does not count for the request's deadline.
         """
         if request is not None:
             if effect.seconds and not request.may_wait:

@@ -1,4 +1,4 @@
-"""Runs one receive of the container: makes a call, and repeats a wait and a further call while the queue is empty."""
+"""Runs one receive. After the first call, waits and calls again while the queue is empty."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,10 +37,10 @@ class Receiver:
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
     """One receive under way, as a future of its rows: a header and then messages.
 
-    After a cancellation, other requests get later messages. A wait does not count as time of `request`, and the client
-    may disconnect during the wait. `ticket` is the place of the request in the order of waiting, and stays the same
-    after an empty call. `missed_wakeups` is the dispatcher's count before the last call. `woken` says why the last wait
-    ended. `started_at` is the time when the last call began, or None after a wait.
+    After a cancellation, other requests get later messages. A wait does not count for the deadline of `request`, and
+    the client may disconnect during the wait. `ticket` is the place of the request in the order of waiting, and stays
+    the same after an empty call. `missed_wakeups` is the dispatcher's count before the last call. `woken` says why the
+    last wait ended. `started_at` is the time when the last call began, or None after a wait.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self._call()
 
     def cancel(self, msg: Any = None) -> bool:
-        """Cancels the current call or wait. Another receive takes over if this receive was woken."""
+        """Cancels the current call or wait. If a wake-up had reached this receive, another receive wakes."""
         if not super().cancel(msg):
             return False
         if self._pending is not None:
@@ -117,12 +117,12 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have messages for them, so that a burst of messages soon reaches
-        all receives.
+        """Wakes two waiting receives if the queue may have more messages. A burst of messages soon reaches all
+        receives.
 
-        On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A receive that got
-        fewer messages got all available ones. A receive that got all requested messages locked further messages for a
-        moment, and other receives may have skipped these.
+        On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A receive with fewer
+        messages got all available messages. A receive with all requested messages locked more messages for a moment,
+        and other receives could have skipped these messages.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:

@@ -1,4 +1,4 @@
-"""Writes the log records about the start of the service, its settings, and the time and the reason of its end."""
+"""Logs the service's start, the settings, and the time and reason of the end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stopping_on(number: int) -> None:
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """Logs why the service has stopped and how long it served, at the end of the block."""
+    """Logs the reason for the stop and the service's duration, at the end of the block."""
     began = monotonic()
     reason: str | None = None
     try:

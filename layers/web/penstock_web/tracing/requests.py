@@ -1,5 +1,5 @@
-"""Records a span for each sampled request. The fast path calls it directly, and an ASGI application wraps all other
-requests.
+"""Records a span for each sampled request. The fast path calls the tracer directly, and an ASGI application wraps all
+other requests.
 
 headers ──► caller's trace, or a new one ──► recorded? ──no──► the request, as if there were no traces
                                                 └───yes──► span ──► the request ──► status ──► end
@@ -29,7 +29,7 @@ REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", defa
 """Holds the request that this task answers, if it is recorded."""
 
 REQUEST_ID: Final = b"x-amzn-requestid"
-# The process records the frequent requests of probes and scrapers only if their caller sends a trace.
+# The process records probes' and scrapers' requests only if the caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
 """Maps services to `messaging.system`."""
@@ -103,9 +103,8 @@ class OpenTelemetryTracer:
     def begin(
         self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
     ) -> SpanOfRequest | None:
-        """Returns the trace of a request. None means that the request is not recorded and gives its messages no trace.
-        If the caller does not record its trace, the messages get a trace header that is not sampled. X-Amzn- Trace-Id
-        is passed on unchanged.
+        """Returns a request's trace. None means that neither the request nor the messages have a trace. If the caller's
+        trace is not recorded, the messages get an unsampled trace header. X-Amzn- Trace-Id is passed on unchanged.
         """
         caller = read_caller_trace(headers)
         if caller is None:
@@ -120,7 +119,7 @@ class OpenTelemetryTracer:
 
 
 class TracedApplication:
-    """Wraps an ASGI application, whose requests become spans."""
+    """Wraps an ASGI application and records the requests as spans."""
 
     def __init__(self, application: ASGIApp, tracer: OpenTelemetryTracer) -> None:
         self._application = application

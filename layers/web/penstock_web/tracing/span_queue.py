@@ -1,8 +1,8 @@
 """Holds a bounded queue of ended spans, and a thread that sends them to the collector.
 
-Ending a span only appends it to the queue, so a request never waits for the collector. The queue drops and counts a
-span that does not fit. OpenTelemetry's BatchSpanProcessor does not report how many spans it dropped, and waits 30 s for
-a hanging collector during shutdown (docs/decisions/0015-libraries-beside-the-hot-path.md).
+The end of a span only appends the span to the queue, so a request never waits for the collector. The queue drops and
+counts a span that does not fit. OpenTelemetry's BatchSpanProcessor does not report how many spans it dropped, and waits
+30 s for a hanging collector during shutdown (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Records spans with OpenTelemetry. The process samples traces that begin here at random. The caller decides about
-other traces. The process decides before it creates a span. A request that is not recorded therefore costs only the
-reading of its headers and a random number, while OpenTelemetry's sampler would cost a span.
+other traces. The process decides before it creates a span. An unrecorded request therefore costs only a look at the
+headers and a random number. OpenTelemetry's sampler would cost a span.
 """
 
 import random
@@ -104,8 +104,7 @@ class Tracing:
         )
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Returns the span of an activity that begins a trace and sends messages. None means that the trace is not
-        sampled."""
+        """Returns the span of an activity that begins a trace and sends messages, or None if unsampled."""
         return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:

@@ -1,6 +1,4 @@
-"""Changes attributes of a queue: shows a form, then shows the differences, and makes the change only after a
-confirmation.
-"""
+"""Changes a queue's attributes. Shows a form, then the differences, and makes the change after a confirmation."""
 
 from typing import Final, NamedTuple
 

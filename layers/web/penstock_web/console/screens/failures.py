@@ -30,14 +30,14 @@ LONGEST_PLACE: Final = 160
 
 
 class ComparedLine(NamedTuple):
-    """A line of a text, and whether some other text lacks this line."""
+    """A line, and whether another text lacks this line."""
 
     text: str
     differs: bool
 
 
 class ShownSample(NamedTuple):
-    """A message of a group, with its lines beside the lines of the other messages."""
+    """A group's message, with the lines compared to the other messages."""
 
     seen: Seen
     lines: list[ComparedLine]
@@ -67,9 +67,7 @@ class ShownFailures(NamedTuple):
 
 
 def read_place(text: str) -> str | None:
-    """Returns the position at which a page begins. Returns None, for the first page, if the text does not come from a
-    link.
-    """
+    """Returns a page's start position. Returns None for the first page and for an invalid text."""
     return text if len(text) <= LONGEST_PLACE and re.fullmatch(PLACE, text) else None
 
 

@@ -125,9 +125,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
 
 
 class Redrive(NamedTuple):
-    """The queue to which messages go after too many receives. `name` is None if that queue is in another account or
-    region.
-    """
+    """The dead-letter queue. `name` is None if the queue is in another account or region."""
 
     arn: str
     name: str | None

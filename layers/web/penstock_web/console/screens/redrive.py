@@ -1,7 +1,8 @@
 """Moves dead letters back to their source queues or to another queue. A move takes all messages, a group or chosen
 messages, and may try one message first.
 
-A move is one of /v1/queues/{name}/moves. The page shows its progress, continues it after its canary, and can end it.
+A move is also available at /v1/queues/{name}/moves. The page shows a move's progress, continues a move after the
+canary, and can end a move.
 """
 
 from typing import Final, NamedTuple
@@ -26,7 +27,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """The messages to move: chosen ids, the matches of a filter, or (without both) all visible messages."""
+    """The messages to move, by ids or by a filter. Without ids and filter, all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None
