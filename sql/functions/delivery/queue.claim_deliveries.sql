@@ -192,8 +192,9 @@ return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 -- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or
 -- an endpoint and may be sent now, and stores when to check it again. A paused endpoint gives none. After the pause of
 -- an endpoint that failed, the function chooses one delivery as a probe, which has time until p_until. An endpoint that
--- a user paused gives none. A throttled endpoint gives the deliveries of a tenth of a second at once, at least one,
--- then deliveries in proportion to the time. Deliveries of a host whose endpoint is paused wait for the endpoint. The
+-- a user paused gives none. If no delivery waits, the function keeps the pause of an endpoint that failed for an hour,
+-- because retries may be due later. A throttled endpoint gives the deliveries of a tenth of a second at once, at least
+-- one, then deliveries in proportion to the time. Deliveries of a host whose endpoint is paused wait for the endpoint. The
 -- caller holds the row of queue.delivery_endpoint and leases the deliveries. Returns the ids of the chosen deliveries,
 -- or {} if it chose none. Locks: deliveries and, for a host, rows of paused endpoints, skipped if locked. Index:
 -- outgoing_delivery_waits_for, delivery_endpoint_paused.
@@ -258,6 +259,12 @@ begin
     select d.due_at into v_next from queue.outgoing_delivery d
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
+    if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
+        -- retries may be due later
+        update queue.delivery_endpoint l set next_at = v_paused_until + interval '1 hour'
+        where l.endpoint_key = p_endpoint_key.endpoint_key;
+        return v_ids;
+    end if;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint_key.failures = 0)) then
         -- no delivery needs the row any more
         delete from queue.delivery_endpoint l where l.endpoint_key = p_endpoint_key.endpoint_key;

@@ -389,6 +389,30 @@ def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, stor
         settle(store, probe, 503)
 
 
+def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
+    db: Connection, store: DeliveryStore
+) -> None:
+    """The endpoint needs attention meanwhile, and the first retry that is due is a probe. The row goes after an hour
+    without an attempt.
+    """
+    pause(db, store, more=0)
+    db.execute("update queue.outgoing_delivery set due_at = clock_timestamp() + interval '30 minutes'")
+    for _ in range(2):
+        pass_time(db, 7)
+        assert store.claim(50, {}) == []
+        listed = "select endpoint from queue.list_failed_endpoints('000000000000', 10, 120) where paused_at is not null"
+        assert db.execute(listed.encode()).fetchall() == [(BAD,)]
+    pass_time(db, 1800)
+    probe = store.claim(50, {}) + store.claim(50, {})  # The first call may only set the others aside.
+    assert endpoints(probe) == [BAD]
+    settle(store, probe, 503)
+    db.execute("delete from queue.outgoing_delivery")
+    for _ in range(2):
+        pass_time(db, 3700)
+        assert store.claim(50, {}) == []
+    assert number(db, "select count(*) from queue.delivery_endpoint") == 0
+
+
 def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: DeliveryStore) -> None:
     pause(db, store)
     pass_time(db, 5)
