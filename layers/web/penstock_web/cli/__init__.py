@@ -1,8 +1,8 @@
 """Implements the command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings
 | demo`.
 
-Each module in MODULES has an `app`, a typer application with the commands of that module. Add a new command to one of
-them, or to a new module.
+Each module in MODULES has an `app`, a typer application with the commands of that module. Add a new command to an
+existing or a new module.
 
 Modules of commands import only typer and the settings at their top. A command imports all other modules when it runs,
 because `penstock up` must not load boto3 and `penstock settings` must not load a web framework.
@@ -39,7 +39,7 @@ MODULES: Final = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit code. An expected error becomes one line on standard error and exit code 1.
 
-    Raises SystemExit with code 2 for arguments that the command does not take.
+    Raises SystemExit with code 2 for invalid arguments.
     """
     try:
         code = int(_command().main(arguments, prog_name="penstock", standalone_mode=False) or 0)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_error(text: str) -> None:
-    """Prints an error, in which arguments, files and answers of a service cannot write to the terminal."""
+    """Prints an error. Escapes terminal controls from arguments, files and responses."""
     from .commands.printing import print_lines
 
     print_lines(text.split("\n"), file=sys.stderr)

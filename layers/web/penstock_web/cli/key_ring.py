@@ -45,9 +45,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class NewKey(NamedTuple):
-    """A new key with its secret, which is shown only this once. Without `user` the key is a key of the account
-    itself.
-    """
+    """A new key with the secret, which no later command shows. Without `user`, the key belongs to the account."""
 
     key_id: str
     secret: str
@@ -113,8 +111,8 @@ class KeyRing:
         """Creates a key and returns it. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does
         not have yet.
 
-        Raises LocalError for a bad account, an unknown user, a user's third key of one kind, or an encryption key that
-        is not the installation's. Raises SettingError without an encryption key.
+        Raises LocalError for a bad account, an unknown user, a user's third key of one kind, or another installation's
+        encryption key. Raises SettingError without an encryption key.
         """
         account_id = self._account(account)
         if "\0" in description:
@@ -192,8 +190,8 @@ class KeyRing:
         """Creates a user, or replaces the policies of an existing user (`new` False). A policy is `read`, `operate`,
         `admin` or JSON.
 
-        Raises LocalError for a bad name or account, an invalid policy, a new user that exists, or an old user that
-        does not.
+        Raises LocalError for a bad name or account, an invalid policy, an existing user with `new`, or a missing user
+        without `new`.
         """
         account_id = self._account(account)
         if not is_user_name(name):
@@ -304,7 +302,7 @@ class KeyRing:
             claim(self._database, key)
 
     def _act_on_key(self, act: Act, statement: Statement[RowT], key_id: str, *more: object) -> list[RowT]:
-        """Returns the rows of a call that changes a key; none for an unknown key."""
+        """Returns the rows of a call that changes a key. Returns no rows for an unknown key."""
         account_id = next((key.account_id for key in self._call(LIST_KEYS) if key.key_id == key_id), None)
         return [] if account_id is None else self._act(act, account_id, statement, key_id, *more)
 

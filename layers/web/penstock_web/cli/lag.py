@@ -77,7 +77,7 @@ class _Page(msgspec.Struct):
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """Does the same as `read_all`, but over the REST API and for the account of the caller."""
+    """Does the same as `read_all` over the REST API, for the caller's account."""
     client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
@@ -148,7 +148,7 @@ def rate(per_second: float) -> str:
 
 
 def emptying(verdict: Verdict) -> str:
-    """Formats when the backlog will be gone, and the interval around that time."""
+    """Formats the time at which the queue will be empty, and the interval."""
     empties = verdict.empties
     if empties is None:
         return "never" if verdict.kind is Kind.FALLING_BEHIND else ""

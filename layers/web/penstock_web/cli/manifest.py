@@ -127,7 +127,7 @@ def plan_changes(
     prune: bool = False,
     settings: Settings | None = None,
 ) -> list[Change]:
-    """Returns the changes that lead to the file. Raises LocalError.
+    """Returns the changes to reach the file's state. Raises LocalError.
 
     `stack` holds the database that the changes may need. `settings`, by default from the environment, name the
     database.

@@ -1,4 +1,4 @@
-"""Tells the commands the addresses of running services: each `penstock up` keeps a file, which it locks while it runs.
+"""Tells the commands the running services' addresses. Each `penstock up` has a file, and locks the file until the end.
 The first line of a file is the address of the service. The second line is the folder of the database if `penstock up`
 created it. All further lines are addresses of the database, without passwords.
 """
@@ -30,9 +30,9 @@ def _directory() -> Path:
 
 @contextmanager
 def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
-    """Lets commands of the same user find this service until the end, even if the process is killed.
+    """Lets the same user's commands find this service until the process ends.
 
-    The user has to pass the address to the commands if the file cannot be written.
+    If the file cannot be written, the user has to pass the address to the commands.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:

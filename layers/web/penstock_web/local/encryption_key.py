@@ -1,4 +1,4 @@
-"""Keeps the encryption key of an installation that `penstock up` created. The key is created once, beside the data."""
+"""Creates and reads the encryption key of a `penstock up` installation. The file is beside the data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """Returns the settings with QUEUE_ENCRYPTION_KEY of the folder, unless it is set. With QUEUE_ACCESS=sigv4 the
-    program creates the key.
+    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. With QUEUE_ACCESS=sigv4, creates a
+    missing key.
 
     Only the user that runs the service can read the file. A copy of the database also needs this file. Raises OSError.
     """
@@ -43,7 +43,7 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
     """Warns about keys that were created under another QUEUE_ENCRYPTION_KEY. `folder` belongs to a database that
     `penstock up` created.
 
-    The key becomes the installation's key if no other key contradicts it, and `penstock keys create` then uses only
+    If the installation has no other key, this key becomes the installation's key. `penstock keys create` then uses only
     this key. Raises LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, and SettingError for an invalid key.
     """
     key = settings.queue_encryption_key

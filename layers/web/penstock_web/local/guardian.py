@@ -1,11 +1,9 @@
-"""Ends the database and the pooler of an ephemeral folder if the process that created it is killed, and removes the
-folder.
+"""Ends an ephemeral folder's database and pooler, and removes the folder, after the creating process is killed.
 
     python -m penstock_web.local.guardian FOLDER
 
-The program reads standard input, which is a pipe that only that process holds open. The kernel closes the pipe in every
-case when the process ends. Nothing is left to do after an orderly end. The guardian ends only processes whose command
-names the folder.
+The program reads a pipe from the creating process as standard input. The kernel always closes the pipe at the process's
+end. After an orderly end, the guardian has no work. The guardian ends only processes whose command names the folder.
 """
 
 import os
@@ -26,7 +24,7 @@ _LONGEST_END_SECONDS: Final = 20.0
 
 @contextmanager
 def guard_process(folder: Path) -> Iterator[None]:
-    """Runs a guardian until the end of the block. The guardian waits for the death of this process."""
+    """Runs a guardian until the end of the block. The guardian waits for this process's end."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
         stdin=subprocess.PIPE,

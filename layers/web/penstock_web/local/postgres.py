@@ -1,8 +1,8 @@
 """Starts, adopts and stops the PostgreSQL server of `penstock up` in its data folder.
 
-The server does not affect an installed server: it has a separate data folder, a separate port on 127.0.0.1 and a
-separate socket folder. Data is as safe as on any server, because fsync and synchronous_commit are on. If a killed
-service has left its server running in the folder, a new service adopts this server unchanged.
+The server has a separate data folder, a separate port on 127.0.0.1 and a separate socket folder, so an installed server
+is not affected. Data is durable, because fsync and synchronous_commit are on. After a service is killed, the next
+service adopts the running server unchanged.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # This limit keeps a forgotten transaction from blocking vacuum for ever.
+    # This limit ends forgotten transactions, which would block vacuum.
     "idle_in_transaction_session_timeout": "10min",
-    # Each visit of a database is two transactions, even for an idle one. PostgreSQL's default is a minute.
+    # Each autovacuum visit makes two transactions, even in an idle database. PostgreSQL's default is a minute.
     "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
@@ -85,8 +85,8 @@ class Postgres:
         return _service_dsn(self.port, self.password, database)
 
     def display_dsn(self) -> str:
-        """Returns the same address as `service_dsn`, for people and logs. The address names a file from which libpq
-        reads the password.
+        """Returns the same address as `service_dsn`, for people and logs. The address contains the path of libpq's
+        password file.
         """
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
@@ -283,9 +283,7 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
 
 
 def _ports(home: Path) -> Iterator[int]:
-    """Yields the port of the last start first, so that addresses stay the same. Then yields free ports, in case that
-    port is taken.
-    """
+    """Yields the last start's port first, so that addresses stay the same. Then yields free ports."""
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())

@@ -1,7 +1,7 @@
 """Implements `penstock up`: starts the database and the pooler, migrates, runs the service, and stops everything in the
 opposite order.
 
-The command restarts the servers that it started if they die.
+The command restarts dead servers.
 """
 
 from __future__ import annotations
@@ -142,9 +142,7 @@ def _prepare_then(
 
 
 def reachable(host: str, port: int) -> str:
-    """Returns the address at which this machine reaches a service that listens on `host`, even if `host` stands for all
-    addresses.
-    """
+    """Returns the local address of a service that listens on `host`. `host` can stand for all addresses."""
     with contextlib.suppress(ValueError):
         address = ip_address(host)
         if address.is_unspecified:
@@ -280,8 +278,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
 
 
 def _check_port(host: str, port: int) -> int:
-    """Returns the port, or a free one for 0. Raises LocalError for a port that is taken, before the database is
-    started."""
+    """Returns the port, or a free port for 0. Raises LocalError for a taken port, before the database starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

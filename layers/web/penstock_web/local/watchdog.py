@@ -1,4 +1,4 @@
-"""Restarts the database and the pooler of `penstock up` when they have died."""
+"""Restarts the database and the pooler of `penstock up` after they die."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAUSE_SECONDS: Final = 0.5
 def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
     """Checks the servers twice a second until the end of the block. The block must end before the servers are stopped.
 
-    If a server cannot be restarted, the watchdog tries again repeatedly. The service answers 503 until it succeeds.
+    If a restart fails, the watchdog tries again. The service answers 503 until a restart succeeds.
     """
     ending = threading.Event()
     with ExitStack() as stack:

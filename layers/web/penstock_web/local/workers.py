@@ -1,8 +1,8 @@
 """Starts, watches and stops several service processes on one port.
 
-Each worker listens with SO_REUSEPORT. A worker reports through a pipe that it is ready, and ends when its standard
-input is closed. A worker therefore ends with its parent, even if the parent is killed. Workers of uvicorn, gunicorn and
-circus would continue after the death of their parent (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Each worker listens with SO_REUSEPORT. A worker reports readiness through a pipe, and ends after standard input is
+closed. A worker therefore ends even if the parent is killed. Workers of uvicorn, gunicorn and circus would continue
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WorkerOptions:
 
 
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
-    """Keeps `count` workers running until a signal raises SystemExit here, and then stops them all."""
+    """Keeps `count` workers running until a signal raises SystemExit, and then stops all workers."""
     with metrics_folder() as folder:
         options = WorkerOptions(host, port, folder)
         workers: list[subprocess.Popen[bytes]] = []

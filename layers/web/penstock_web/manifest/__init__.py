@@ -1,5 +1,4 @@
-"""Implements penstock.yaml, the desired state: reads it, compares it with a running service, applies it, and exports
-it.
+"""Reads, compares, applies and exports penstock.yaml, the desired state of a service.
 
     model.py        the parts of the file
     source.py       YAML, with the lines of errors

@@ -14,9 +14,7 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """Orders the changes: a change comes after the changes that it may need, and after the removal of objects that may
-    depend on it.
-    """
+    """Orders the changes. A change comes after required changes, and after the removal of dependent objects."""
 
     QUEUES = 0
     REFERENCES = 1

@@ -37,7 +37,7 @@ Mistake = Callable[[Place, str], LocalError]
 
 
 def check(manifest: Manifest, mistake: Mistake) -> list[LocalError]:
-    """Returns the error that `mistake` builds for each refused value, from its place and the reason."""
+    """Returns an error for each refused value. `mistake` builds the error from the place and the reason."""
     mistakes = []
     for place, run in _parts(manifest):
         try:

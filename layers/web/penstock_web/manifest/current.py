@@ -1,4 +1,4 @@
-"""Reads the state of an endpoint in the form of the file."""
+"""Reads an endpoint's state in the file's form."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def read_endpoint(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads objects that a service may be unable to report. Unless `strict` is set, the result is empty in that case,
-    and a warning reports it.
+    """Reads objects that some services cannot report. Without `strict`, the result is then empty, and a warning reports
+    the gap.
     """
 
     warn: Warn

@@ -1,4 +1,4 @@
-"""Manages users and their policies, which are in the database and not at the endpoint."""
+"""Manages users and policies in the database."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from penstock.testing.servers import lock_folder
 
 
 class ServerUsers:
-    """Answers each user with the server's address and the user's number, and waits until the last user leaves."""
+    """Sends each user the server's address and the user's number, and waits until the last user leaves."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder

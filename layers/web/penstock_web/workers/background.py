@@ -7,8 +7,7 @@ queries without need:
     measure               also until somebody reads /metrics
 
 The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. The
-check wakes the workers that have something to do. If LISTEN does not work, the workers sleep for the time in the
-settings.
+check wakes the workers with due work. If LISTEN does not work, the workers sleep for the time in the settings.
 """
 
 import asyncio
@@ -35,19 +34,18 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends by itself when nothing is due for a minute. An earlier end would have to wait for the slowest endpoint.
+# A run ends after a minute without due work. An earlier end would have to wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
-# A run ends by itself when nothing is due.
+# A run ends when no work is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
 # The longest run of a worker that takes turns with other workers because the process gets too few connections.
 LONGEST_TURN_SECONDS = 2.0
-# After a stop the deliverer writes the outcomes that it knows. Then the process cancels the deliverer's query, if one
-# is under way.
+# After a stop, the deliverer writes the known outcomes. Then the process cancels the deliverer's current query.
 SETTLE_SECONDS = 0.4
 # A worker that notifications wake also runs once in this time by itself. `maintain` then removes rows that are too old:
 # of deduplication, of runs and of deleted queues.
 LONGEST_PAUSE_SECONDS = 3600.0
-# After a round that found nothing to clean, the pause is this many times longer.
+# The pause is this many times longer after a round without expired rows.
 IDLE_PAUSE_FACTOR = 5
 # `deliver` runs for this time each second, to be registered for a notification before it sleeps.
 REGISTERING_SECONDS = 2.0
@@ -230,7 +228,7 @@ class MeasurementWorker(Worker):
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
     async def refresh(self) -> None:
-        """Returns when the queues have been measured again, if the worker sleeps. Waits at most a second."""
+        """Waits for a new measurement of the queues if the worker sleeps, at most a second."""
         if self._activity.end_wait(self.wake):
             self._run_ended.clear()
             self.wake()

@@ -1,7 +1,7 @@
 """Runs the worker `poll` of the container. The worker runs penstock.workers.poll over the calls that requests also
 make. The worker reads the list of mappings every 5 seconds, or once a minute if there are no mappings. The worker
-reports only every second time that it is alive, because each commit makes the next check of long polls examine every
-queue with waiting requests. Changes notify it.
+writes a heartbeat only every second time, because each commit makes the next long-poll check examine every queue with
+waiting requests. Changes wake the worker.
 """
 
 from collections.abc import AsyncIterator, Sequence

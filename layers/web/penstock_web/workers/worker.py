@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 class Worker:
     """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure the thread tries again.
 
-    `reports_progress` says that `run_once` itself reports its counts during a run. Otherwise the worker reports them at
-    the end. `call_factor` is the factor by which a call of this worker may take longer than a call of a request.
+    `reports_progress` says that `run_once` reports counts during a run. Otherwise the worker reports the counts at the
+    end. `call_factor` is the factor by which a call of this worker may take longer than a call of a request.
     """
 
     reports_progress = False
@@ -131,9 +131,7 @@ class Worker:
         self._wake_event.set()
 
     def confirm_rest(self) -> None:
-        """Notes that the process has asked the database whether to wake this worker. A worker that still sleeps after
-        this has no work.
-        """
+        """Notes that the process has asked the database for due work. If the worker still sleeps, it has no work."""
         if self._resting:
             self._meter.count_success(self._name)
 
@@ -177,7 +175,7 @@ class Worker:
 
 
 def is_outage(error: Exception) -> bool:
-    """Returns whether the database could not be used.
+    """Returns whether the database is unusable.
 
     Some errors would occur again, such as a table that refuses a change. Such errors are not an outage, although
     psycopg raises OperationalError for some of them.

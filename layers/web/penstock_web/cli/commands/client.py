@@ -37,7 +37,7 @@ _SECONDS: Final = 30
 
 
 class RefusedError(LocalError):
-    """The answer is an error. `code` is the code of the REST API, or "" for an answer without a code."""
+    """The response is an error. `code` is the REST API's code, or "" for a response without a code."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class RefusedError(LocalError):
 
 
 class RestClient:
-    """Calls a service. Each method raises LocalError with one line for an error, and if the service does not answer."""
+    """Calls a service. Each method raises LocalError with one line for an error or a missing response."""
 
     def __init__(
         self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS
@@ -70,7 +70,7 @@ class RestClient:
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:
-        """Returns the JSON object of the answer, or {} if it has no body.
+        """Returns the response's JSON object, or {} without a body.
 
         `path` begins after /v1. The request omits parameters that are None, and repeats a parameter whose value is a
         list.
@@ -88,7 +88,7 @@ class RestClient:
         return msgspec.json.decode(self._request(method, path, body, {}), type=kind)
 
     def members(self, path: str, name: str | None = None, **parameters: object) -> list[Document]:
-        """Returns the documents of an answer that is a list, or has a list under this name."""
+        """Returns the documents of a list response, or of the response's list with this name."""
         import msgspec
 
         data = self._request("GET", path, None, parameters)
@@ -96,8 +96,7 @@ class RestClient:
         return msgspec.convert(found, list[dict[str, object]])
 
     def pages(self, path: str, name: str, **parameters: object) -> Iterator[Document]:
-        """Yields the documents that the pages of a list have under this name. `next` of one page requests the following
-        page."""
+        """Yields the documents with this name from all pages. `next` of one page requests the following page."""
         following: object = None
         while True:
             page = self.call("GET", path, next=following, **parameters)
@@ -107,7 +106,7 @@ class RestClient:
                 return
 
     def health(self, path: str) -> Document:
-        """Returns the answer of /livez or /readyz, even if it reports a problem."""
+        """Returns the response of /livez or /readyz, even if the response reports a problem."""
         import msgspec
 
         answer = self._send("GET", f"{self.endpoint}{path}", None, self._headers)
@@ -117,7 +116,7 @@ class RestClient:
             raise LocalError(self._error(answer.data, answer.status)) from None
 
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
-        """Returns the messages of an answer, with their JSON unchanged."""
+        """Returns a response's messages with unchanged JSON."""
         import msgspec
 
         from penstock.management.messages.types import StoredMessage
@@ -149,7 +148,7 @@ class RestClient:
         return self._headers.get("penstock-region") or str(self.health("/livez").get("region", "us-east-1"))
 
     def _error(self, data: bytes, status: int) -> str:
-        """Returns the answer's error in one line, worded for the user of a command and not of a request."""
+        """Returns the response's error in one line for a user of the command line."""
         import msgspec
 
         try:
@@ -216,9 +215,9 @@ def _only_running() -> str:
 
 
 def refuse_another_database(service: Running) -> None:
-    """Raises LocalError if DATABASE_URL names another database than the service that runs here uses.
+    """Raises LocalError if DATABASE_URL differs from the database of the local service.
 
-    Other commands, such as `penstock keys`, then work on that database, so a user would change two installations.
+    Other commands, such as `penstock keys`, would use DATABASE_URL, and the user would change two installations.
     """
     from penstock_web.local.migrating import is_same_database, without_password
 

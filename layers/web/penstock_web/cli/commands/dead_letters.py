@@ -125,7 +125,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Without --id and --filter, moves all messages that can be received."""
+    """Moves all visible messages without --id and --filter."""
     if ids and filter_ is not None:
         raise LocalError("either --id or --filter")
     given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
@@ -162,8 +162,8 @@ def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = 
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Returns the move when it has ended or waits to be continued. Prints the progress of the move soon, and then once
-    a second.
+    """Returns the move after the end or at a pause after the canary. Prints the move's progress soon, and then once a
+    second.
     """
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":

@@ -82,7 +82,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Resets every option that is not given to its default. An existing mapping stays enabled or disabled."""
+    """Resets missing options to the defaults. An existing mapping stays enabled or disabled."""
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,

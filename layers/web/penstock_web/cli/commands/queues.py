@@ -116,7 +116,7 @@ def send(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends JSON with its numbers and order unchanged, without spaces between. Any other message is sent as a text."""
+    """Sends JSON with unchanged numbers and order, without spaces. Sends any other message as a text."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent, schedules = RestClient(endpoint), 0, list[str]()
@@ -224,8 +224,8 @@ def tail(
     """Reads all visible messages once a second. The command may miss messages that a consumer receives within a
     second.
 
-    Messages that arrive at the same time may have ids in another order. The command therefore remembers all ids that it
-    has seen, not only the last.
+    Messages that arrive at the same time may have ids in another order. The command therefore remembers all printed ids
+    instead of the last id.
     """
     import time
 

@@ -40,7 +40,7 @@ def list_(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Lists schedules in the order of their names, then the names of those that the caller may not read."""
+    """Lists schedules by name, then the names of schedules that the caller may not read."""
     answer = RestClient(endpoint).call("GET", "/schedules", status=status, name_prefix=prefix)
     found, unreadable = answer["schedules"], answer.get("unreadable", [])
     assert isinstance(found, list) and isinstance(unreadable, list)  # noqa: S101, PT018 - for mypy

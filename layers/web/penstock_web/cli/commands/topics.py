@@ -68,7 +68,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends a header that is a number or JSON with that type, and any other header as a text."""
+    """Sends a number or JSON header with its type, and any other header as a text."""
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -78,7 +78,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
 def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows no ARN for a subscription that is not confirmed yet."""
+    """Shows no ARN for an unconfirmed subscription."""
     rows = RestClient(endpoint).pages(_path(topic, "/subscriptions"), "subscriptions")
     if not json:
         rows = (row | {"arn": row["arn"] or "(has not confirmed)"} for row in rows)

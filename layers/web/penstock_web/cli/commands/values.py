@@ -1,4 +1,4 @@
-"""Parses the values of options. Each parser raises BadParameter for a text that it refuses."""
+"""Parses options' values. The parsers raise BadParameter for invalid texts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def json_object(text: str, option: str) -> object:
 
 def _first_mistake(text: str) -> str:
     """Returns the first error of a text that is not JSON, or "" for one of the few texts that Python accepts, such as
-    NaN. The error of msgspec would count bytes, and would say only "truncated" for a text that ends early.
+    NaN. msgspec's error would count bytes, and would say only "truncated" for an incomplete text.
     """
     import json
 
