@@ -1,9 +1,9 @@
-"""Repeats a run that lost a connection or its snapshot, and repeats runs each interval.
+"""Repeats a run after a lost connection or snapshot, and repeats runs each interval.
 
-A retry computes the same result. The state between runs is in the database, so this module keeps none.
+A retry computes the same result. The state between runs is in the database.
 
 Each run queries the database for changes since the zone's last run, single or continuous. Both kinds of runs therefore
-agree, and a new process continues where the last process ended.
+agree, and a new process continues the last process's work.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run_with_retries(
 
 
 def is_lost(error: BaseException) -> bool:
-    """Returns whether the error says that a connection, or the snapshot that connections share, was lost."""
+    """Returns whether the error reports a lost connection or a lost shared snapshot."""
     return isinstance(error, psycopg.OperationalError) or bool(
         _LOST.search(f"{type(error).__name__} {error}")
     )

@@ -1,4 +1,4 @@
-"""Implements one run: it finds the windows to compute, reads messages, computes the windows and writes the changed
+"""Implements one run. The run finds the windows to compute, reads messages, computes the windows and writes the changed
 windows.
 
     requested days          all windows in them
@@ -102,7 +102,7 @@ class Job:
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Reports that a step begins, and how long the step took."""
+        """Reports a step's begin and duration."""
         step, began = Step(), time.monotonic()
         self.report(what)
         yield step

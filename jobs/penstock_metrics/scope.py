@@ -1,7 +1,8 @@
-"""Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
+"""Decides which windows a run computes. For each queue, the run computes the windows from a given time to the end of
+the run's span.
 
-A run computes whole windows from all messages of these windows. A run therefore needs one time for each queue and no
-list of windows. The run does not write unchanged windows again (`database.write`).
+A run computes whole windows from all messages of these windows. A run therefore needs one time for each queue instead
+of a list of windows. The run does not write unchanged windows again (`database.write`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Executors turn rows of results into lines for COPY, as pairs of (piece, line). The job compares a whole piece at
+"""Turns result rows into lines for COPY on executors, as pairs of (piece, line). The job compares a whole piece at
 once.
 
-A piece is a span of time that holds windows of one length: one hour of minute windows, one day of hour windows, or ten
-days of day windows. A transaction therefore has a few thousand rows.
+A piece is a time span with windows of one length. A piece has one hour of minute windows, one day of hour windows, or
+ten days of day windows. A transaction therefore has a few thousand rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the windows that forecasts need, and replaces the rows of queue.metrics_forecast.
+"""Reads the windows for forecasts, and replaces the rows of queue.metrics_forecast.
 
 The windows come from queue.metrics_window and not from the current run, because a run computes only changed windows.
 """
@@ -66,8 +66,7 @@ def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame)
 def read_active_queues(
     connection: psycopg.Connection[Any], backlog: Mapping[int, int], last_us: int
 ) -> dict[int, QueueFacts]:
-    """Returns the queues that hold messages now, or held messages or had an event in the last hour of complete
-    minutes."""
+    """Returns the queues with messages now, or with messages or events in the last hour of complete minutes."""
     last = to_datetime(last_us)
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
@@ -89,8 +88,9 @@ def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], la
 
 
 def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
-    """Yields conditions on windows: every minute of the last hour, every fifth minute before it, and the hours of the
-    last weeks."""
+    """Yields conditions on windows. The windows are every minute of the last hour, every fifth minute before, and the
+    hours of the last weeks.
+    """
     hours = last - timedelta(hours=HOURS + 1)
     minutes = last - timedelta(microseconds=STEP * (FINE_STEPS + 1))
     recent, fifth = last - timedelta(minutes=61), STEP // MINUTE * 60

@@ -1,9 +1,8 @@
-"""Stores which range of the history the runs of a zone have handled (queue.metrics_range), and finds the range that is
-kept.
+"""Stores the history range that a zone's runs have handled (queue.metrics_range), and finds the kept range.
 
-A run handles the rows that its snapshot sees and the previous snapshot does not see. The ranges therefore follow each
-other without gaps or overlaps, whatever time spans other runs compute. A failed run does not move the range. Each zone
-has a separate range because a run computes the days of one zone only.
+A run handles the rows in the run's snapshot that the previous snapshot lacks. The ranges therefore follow each other
+without gaps or overlaps, regardless of other runs' time spans. A failed run does not move the range. Each zone has a
+separate range because a run computes the days of one zone only.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .snapshot import Snapshot
 Connection = psycopg.Connection[Any]
 # A transaction may commit this long after the recorded_at of its row.
 LATE: Final = timedelta(days=1)
-# A message that ends while the attribute `history` changes may not be recorded.
+# If a message ends during a change of the attribute `history`, the row can be missing.
 _SWITCH: Final = timedelta(minutes=1)
 
 
@@ -82,7 +81,7 @@ def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
     """Returns, for each queue that keeps a history, the time (microseconds) from which its history is complete.
 
     The result includes queue 0, which is the whole installation. Older rows were dropped (QUEUE_HISTORY_DAYS), or the
-    queue kept no history then. Windows that start earlier stay unchanged.
+    queue had no history at that time. Windows that start earlier stay unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")

@@ -29,7 +29,7 @@ class SourceDatabase:
         self.session.dataSource.register(PenstockSource)
 
     def start(self) -> None:
-        """Starts Spark's workers. The first start takes seconds, and no snapshot should be held during that time."""
+        """Starts Spark's workers. The first start takes seconds, so the caller should hold no snapshot."""
         if not self.started:
             self.read({LIVE: ["false"]}).count()
         self.started = True

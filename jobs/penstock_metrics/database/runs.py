@@ -1,4 +1,4 @@
-"""Records the runs in queue.metrics_run, with the time that they covered and their results."""
+"""Records the runs in queue.metrics_run, with the covered time and the results."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Returns whether this error, or one of its causes, told the process to stop. A broken call of Spark hides the
-    cause."""
+    """Returns whether this error, or a cause of the error, told the process to stop. A broken Spark call hides the
+    cause.
+    """
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None

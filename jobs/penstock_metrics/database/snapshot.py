@@ -1,9 +1,9 @@
-"""Shares one state of the database among readers that do not read at the same time.
+"""Shares one database state among readers that read at different times.
 
 Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends when the last reader ends.
-The history needs no open snapshot: transactions only add rows, and each row has the number of the transaction that
-added it. A later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while
-the job reads millions of rows.
+The history needs no open snapshot, because transactions only add rows, and each row has the transaction's number. A
+later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while the job reads
+millions of rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads rows of PostgreSQL as Arrow batches, as a Python data source of Spark over ADBC.
 
 The reader fetches a whole piece before it returns the first batch. The transaction therefore ends when PostgreSQL is
-done, however slow Spark is. The source deliberately lacks pushFilters: with it, Spark 4.3.0 gives wrong results for a
-DataFrame that is used twice.
+done, regardless of Spark's speed. The source lacks pushFilters, because Spark 4.3.0 with pushFilters gives wrong
+results for a DataFrame that is used twice.
 """
 
 from __future__ import annotations

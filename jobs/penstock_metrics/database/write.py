@@ -1,8 +1,8 @@
 """Writes changed windows into queue.metrics_* and leaves equal rows unchanged.
 
 Executors write pieces concurrently, several pieces in one transaction. The transaction copies the pieces into a
-temporary table, removes the windows of the scope that this table lacks, and adds or changes the windows that differ.
-Writing a piece again changes no rows: Spark may repeat a task, and a run may follow a killed run.
+temporary table, removes the windows of the scope that this table lacks, and adds or changes the windows that differ. A
+repeated write of a piece changes no rows, because Spark can repeat a task, and a run can follow a killed run.
 """
 
 from __future__ import annotations
@@ -80,8 +80,7 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
 
 
 def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Returns the function with which an executor writes the pieces of a partition. That function yields the names of
-    the pieces."""
+    """Returns the executors' function that writes a partition's pieces. The function yields the pieces' names."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:

@@ -27,7 +27,7 @@ class Kept:
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """Returns for how many days rows are kept. None means that rows are kept for ever."""
+        """Returns the number of days for which rows are kept. None means for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)

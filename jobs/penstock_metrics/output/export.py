@@ -1,6 +1,6 @@
 """Writes the days that changed since the last export, registers them, and then removes the replaced files.
 
-An export that ends early leaves unlisted new files and unused old files. The export writes its note last, so the next
+An interrupted export leaves unlisted new files and unused old files. The export writes its note last, so the next
 export writes the same days again, finds equal files, and removes the others.
 """
 

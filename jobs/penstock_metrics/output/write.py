@@ -1,8 +1,8 @@
-"""Executors write the rows of a dataset as one file for each day, queue and part, or as several files of ROWS rows.
+"""Writes a dataset's rows on executors, as one file for each day, queue and part, or as several files of ROWS rows.
 
 One partition holds all rows of a day and queue, sorted. The task writes the files of these rows and then removes the
 replaced files, so readers of the folder see both for milliseconds. With Iceberg the old files stay until readers no
-longer need them. A task that Spark runs twice writes the same files under the same names.
+longer need them. A repeated task writes the same files under the same names.
 """
 
 from __future__ import annotations
