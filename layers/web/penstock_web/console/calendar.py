@@ -1,4 +1,4 @@
-"""Shows seven days of schedules and their times. A schedule that fires often takes one line."""
+"""Shows seven days of schedules and times. A frequent schedule takes one line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -97,7 +97,7 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 
 
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
-    """Returns when these schedules fire before `until`. None means more than four times in 24 hours.
+    """Returns these schedules' times before `until`. None means more than four times in 24 hours.
 
     The stored time is the only past time in the result, because the schedules still have to fire for it.
     """
@@ -117,7 +117,7 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
 
 
 def describe_times(row: CalendarRow) -> str:
-    """Describes in English when the schedules fire."""
+    """Describes the schedules' times in English."""
     return read_stored(row.expression_kind, row.expression, row.canonical, row.timezone).description()
 
 

@@ -67,9 +67,7 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
 
 
 class History(NamedTuple):
-    """`charts` show the results of the metrics job. `computed_at` is the time when the job last ended without an error.
-    None means never.
-    """
+    """`charts` show the results of the metrics job. `computed_at` is the time of the job's last success, or None."""
 
     charts: Sequence[Chart]
     computed_at: datetime | None
@@ -77,7 +75,7 @@ class History(NamedTuple):
 
 
 def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
-    """Returns the history from `rows` of queue.read_queue_history. The queue is gone if there are no rows."""
+    """Returns the history from `rows` of queue.read_queue_history. A missing queue has no rows."""
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
@@ -133,7 +131,7 @@ def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> 
 
 
 def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
-    """Adds the last measured state of the queue in the minute that starts at this time."""
+    """Adds the queue's last measured state in the minute from this time."""
     if known is None or known.visible is None:
         return
     series.visible.append((at, known.visible))

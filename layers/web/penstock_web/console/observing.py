@@ -48,12 +48,12 @@ class Observed(NamedTuple):
 
     @property
     def drain_rate(self) -> float | None:
-        """Returns the rate of messages that were deleted or moved to the dead-letter queue."""
+        """Returns the deleted and dead-lettered messages per second."""
         return self.verdict.drain_rate if self._has_full_minute else None
 
     @property
     def _has_full_minute(self) -> bool:
-        if not self.minutes:  # Nothing happened if the minutes were read and the queue has no minutes.
+        if not self.minutes:  # A queue without minutes had no events if the minutes were read.
             return self.facts.measured_at is not None
         return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
 

@@ -35,8 +35,8 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 # --- the first screen ------------------------------------------------------------------------------------------------
 def now_section(state: ReportState) -> Iterator[str]:
-    """Yields the queues in trouble, with the beginning and the cause of the trouble, the time at which the queue will
-    be empty, and a remedy.
+    """Yields the queues in trouble. Each queue has the trouble's beginning and cause, the time when the queue will be
+    empty, and a remedy.
     """
     if state.read_at is None:
         yield '<p class="summary">There is no queue.</p>'

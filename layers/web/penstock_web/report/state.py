@@ -96,7 +96,7 @@ class ReportState:
 
 
 def read_state(database: Database, settings: Settings, queue: str | None) -> ReportState:
-    """Returns the state of the account's queues, or of the one called `queue`. Raises ServiceUnavailable."""
+    """Returns the state of the account's queues, or of the queue `queue`. Raises ServiceUnavailable."""
     state = ReportState()
     pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
@@ -133,7 +133,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
-    """Returns the same queues with all stored minutes, because the first of these minutes shows the state before."""
+    """Returns the same queues with all stored minutes. The first minute shows the earlier state."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
     for arns in split_parts(list(known), KEPT):

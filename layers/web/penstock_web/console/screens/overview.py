@@ -33,8 +33,8 @@ WORDS: Final = {
 
 
 class Item(NamedTuple):
-    """Something that needs attention. `level` is bad, warn or info. `what` is one or two words, and `path` is the
-    address of the page with the details.
+    """A queue or figure that needs attention. `level` is bad, warn or info. `what` is one or two words. `path` is the
+    detail page's address.
     """
 
     level: str

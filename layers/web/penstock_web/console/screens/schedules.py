@@ -75,7 +75,7 @@ async def schedules(page: CurrentPage) -> Response:
 
 
 def is_late(row: StoredSchedule, now: datetime) -> bool:
-    """Returns whether the schedule should have fired at least a minute ago, after its jitter and its window."""
+    """Returns whether the schedule is at least a minute late, after the jitter and the window."""
     if row.next_fire_at is None or row.status != "active":
         return False
     may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)
@@ -98,7 +98,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 
 @act("/console/schedules/{schedule}/run", right=right_of(management.run_schedule))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
-    """Fires a schedule now, even a paused one. The next time of the schedule stays unchanged."""
+    """Fires a schedule now, even a paused schedule. The schedule's next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
     await page.act(operation)
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
