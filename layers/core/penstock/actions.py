@@ -205,7 +205,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("sns", "SetTopicAttributes", sns.SetTopicAttributesRequest, None, penstock.sns.topics.set_topic_attributes,
            resources.use_topic),
     Action("sns", "Subscribe", sns.SubscribeRequest, sns.SubscribeResult, penstock.sns.subscriptions.subscribe,
-           resources.use_topic),
+           resources.use_subscribed_topic),
     Action("sns", "ConfirmSubscription", sns.ConfirmSubscriptionRequest, sns.ConfirmSubscriptionResult,
            penstock.sns.subscriptions.confirm_subscription, resources.use_topic),
     Action("sns", "Unsubscribe", sns.UnsubscribeRequest, None, penstock.sns.subscriptions.unsubscribe,

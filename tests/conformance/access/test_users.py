@@ -180,6 +180,22 @@ def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> 
         assert Sns(caller).client.publish(**message)["MessageId"]
 
 
+def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(
+    owner: Sqs, user: MakeUser
+) -> None:
+    """Otherwise a user could send text messages by a topic without `penstock:PublishToPhoneNumber`."""
+    topic = Sns(owner).create()
+    every_topic = {"Effect": "Allow", "Action": ["sns:Publish", "sns:Subscribe"], "Resource": "*"}
+    phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
+    by_sms = {"TopicArn": topic, "Protocol": "sms", "Endpoint": PHONE}
+    for policies in ((every_topic,), (phones,)):
+        assert Sns(user(*policies)).refusal("subscribe", **by_sms)[:2] == ("AuthorizationError", 403)
+    by_mail = {"TopicArn": topic, "Protocol": "email", "Endpoint": "a@example.com"}
+    assert Sns(user(every_topic)).client.subscribe(**by_mail)["SubscriptionArn"]
+    for caller in (user(every_topic, phones), user("admin"), owner):
+        assert Sns(caller).client.subscribe(**by_sms)["SubscriptionArn"]
+
+
 def test_endpoints_of_mobile_apps_are_their_accounts(
     owner: Sqs, user: MakeUser, keys: dict[str, tuple[str, str]]
 ) -> None:

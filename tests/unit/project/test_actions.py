@@ -420,6 +420,9 @@ def test_the_target_of_a_publish_is_checked() -> None:
     assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
     number = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
     assert list_uses(publish, phone_number="+1") == [ACCOUNT_USE, number]
+    (subscribe,) = (action for action in ACTIONS if action.name == "Subscribe")
+    assert list_uses(subscribe, topic_arn=TOPIC, protocol="sms") == [Use(TOPIC), number]
+    assert list_uses(subscribe, topic_arn=TOPIC, protocol="sqs") == [Use(TOPIC)]
 
 
 @pytest.mark.parametrize("service", RULES)

@@ -67,6 +67,7 @@ class Use(NamedTuple):
 
 Uses = Iterable[Use]
 ACCOUNT_USE = Use(ANY, is_owned=False)
+PHONE_USE = Use(ANY, is_owned=False, action=("penstock", "PublishToPhoneNumber"))
 
 
 # --- every service ---------------------------------------------------------------------------------------------------
@@ -192,6 +193,10 @@ class _WithEndpointArn(Protocol):
     endpoint_arn: str
 
 
+class _NewSubscription(_WithTopicArn, Protocol):
+    protocol: str
+
+
 class _Publication(Protocol):
     topic_arn: str | None
     target_arn: str | None
@@ -208,6 +213,12 @@ def use_new_application(request: _WithPlatform, context: ResourceContext) -> Use
 
 def use_topic(request: _WithTopicArn, _: ResourceContext) -> Uses:
     return _use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None)
+
+
+def use_subscribed_topic(request: _NewSubscription, _: ResourceContext) -> Uses:
+    """Returns the topic and, for text messages, the permission to send to a phone number."""
+    uses = _use_if(request.topic_arn, is_known=parse_topic_arn(request.topic_arn) is not None)
+    return [*uses, PHONE_USE] if request.protocol == "sms" else uses
 
 
 def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
@@ -240,7 +251,7 @@ def use_publication_target(request: _Publication, _: ResourceContext) -> Uses:
     else:
         uses = [ACCOUNT_USE]
     if request.phone_number is not None:
-        uses.append(Use(ANY, is_owned=False, action=("penstock", "PublishToPhoneNumber")))
+        uses.append(PHONE_USE)
     return uses
 
 
