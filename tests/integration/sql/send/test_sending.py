@@ -226,7 +226,7 @@ def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple
 
 def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topic: str) -> None:
     arn = create(db)
-    assert publish(db, topic, "1", "nobody listens") == [(None, "none")]
+    assert publish(db, topic, "1", "unheard") == [(None, "none")]
     subscribe(db, topic, arn)
     assert publish(db, topic, "1", "a", "b") == [(None, "none")] * 2
     assert publish(db, topic, "none", "c") == [(None, None)]
