@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import msgspec
@@ -38,14 +38,26 @@ Mistake = Callable[[Place, str], LocalError]
 
 def check(manifest: Manifest, mistake: Mistake) -> list[LocalError]:
     """Returns an error for each refused value. `mistake` builds the error from the place and the reason."""
-    mistakes = []
-    for place, run in _parts(manifest):
+    return list(_refused(_parts(manifest), mistake))
+
+
+def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalError]:
+    """Returns the error for a refused name of an entry whose form is wrong."""
+    checks: dict[str, Callable[[], object]] = {
+        "queues": partial(check_queue_name, name, fifo=is_fifo_name(name)),
+        "topics": partial(_check_topic_name, name),
+        "schedules": partial(check_name, name),
+    }
+    return list(_refused([((section, name), checks[section])] if section in checks else [], mistake))
+
+
+def _refused(parts: Iterable[Part], mistake: Mistake) -> Iterator[LocalError]:
+    for place, run in parts:
         try:
             run()
         except (AwsError, LocalError) as error:
             reason = f"{error} {(isinstance(error, AwsError) and error.detail) or ''}"
-            mistakes.append(mistake(place, " ".join(reason.split()).removesuffix(".")))
-    return mistakes
+            yield mistake(place, " ".join(reason.split()).removesuffix("."))
 
 
 def _parts(manifest: Manifest) -> Iterator[Part]:

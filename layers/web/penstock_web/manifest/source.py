@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -13,7 +15,7 @@ import yaml
 
 from penstock_web.system_account import LocalError
 
-from .check import check
+from .check import check, check_name_alone
 from .model import SECTIONS, Document, Manifest, build_schema
 
 MOST_MISTAKES: Final = 20
@@ -21,6 +23,8 @@ MOST_VALUES: Final = 200_000
 MOST_LEVELS: Final = 50
 TOO_DEEP: Final = f"values are nested in more than {MOST_LEVELS} levels, or contain themselves"
 
+Steps = tuple[str, ...]
+"""Holds the path to a part of an entry, as keys and numbers."""
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -92,32 +96,74 @@ def _convert_sections(place: _Place, data: Document, mistakes: list[LocalError])
 
 
 def _convert_entries(place: _Place, section: str, entries: Document, mistakes: list[LocalError]) -> Document:
-    """Returns the entries that have the right form, and adds the mistakes of the others."""
+    """Returns the entries, without the parts whose form is wrong, and adds the mistakes of these parts."""
     valid: Document = {}
     for key, value in entries.items():
-        try:
-            valid[str(key)] = _convert_entry(place, section, str(key), {} if value is None else value)
-        except LocalError as error:
-            mistakes.append(error)
+        rest = _convert_entry(place, section, str(key), {} if value is None else value, mistakes)
+        if rest is not None:
+            valid[str(key)] = rest
+        else:
+            mistakes += check_name_alone(section, str(key), place.refused)
     return valid
 
 
-def _convert_entry(place: _Place, section: str, key: str, value: object) -> object:
-    """Returns the entry unchanged, after a check of its form."""
+def _convert_entry(
+    place: _Place, section: str, key: str, value: object, mistakes: list[LocalError]
+) -> object:
+    """Returns the entry without each part whose form is wrong, or None if the remaining form is wrong too.
+
+    msgspec names one mistake. The function removes the part with this mistake and asks again.
+    """
     kind = SECTIONS[section]
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        said, _, where = str(error).partition(" - at `")
-        steps = [step or index for step, index in _STEP.findall(where.rstrip("`"))]
-        unknown = re.search(r"unknown field `(.*?)`", said)
-        if unknown:
-            path = [section, key, *steps, unknown[1]]
-            raise place.error(
-                path, f"{unknown[1]!r} is not allowed here", unknown[1], _fields(kind)
-            ) from None
-        raise place.error([section, key, *steps], said[:1].lower() + said[1:]) from None
-    return value
+    rest = deepcopy(value)
+    removed: Counter[Steps] = Counter()
+    while True:
+        try:
+            msgspec.convert(rest, kind)
+        except msgspec.ValidationError as error:
+            said, _, where = str(error).partition(" - at `")
+            steps = tuple(step or index for step, index in _STEP.findall(where.rstrip("`")))
+            if unknown := re.search(r"unknown field `(.*?)`", said):
+                wrong: Steps = (*steps, unknown[1])
+                path = _count_removed([section, key, *wrong], removed)
+                text = f"{unknown[1]!r} is not allowed here"
+                mistakes.append(place.error(path, text, unknown[1], _fields(kind)))
+            else:
+                wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
+                if steps not in removed:  # A removed member can be the cause of this mistake.
+                    path = _count_removed([section, key, *steps], removed)
+                    mistakes.append(place.error(path, said[:1].lower() + said[1:]))
+            if not _remove(rest, wrong):
+                return None
+            for former in [steps for steps in removed if steps[: len(wrong)] == wrong]:
+                del removed[former]  # The next row has the number of the removed row.
+            removed[wrong[:-1]] += 1
+        else:
+            return rest
+
+
+def _count_removed(path: list[str], removed: Counter[Steps]) -> list[str]:
+    """Returns a path of the file. Removed rows before the path's row have changed the row's number."""
+    if len(path) > 3 and path[3].isdigit():
+        path[3] = str(int(path[3]) + removed[path[2],])
+    return path
+
+
+def _remove(entry: object, path: Steps) -> bool:
+    """Removes the part at `path` from a copied entry. Returns False if the entry has no such part."""
+    if not path:
+        return False
+    for step in path[:-1]:
+        entry = (
+            entry[int(step)] if isinstance(entry, list) else entry[step] if isinstance(entry, dict) else None
+        )
+    if isinstance(entry, list):
+        del entry[int(path[-1])]
+        return True
+    if not isinstance(entry, dict) or path[-1] not in entry:
+        return False
+    del entry[path[-1]]
+    return True
 
 
 def _fields(kind: object) -> list[str]:

@@ -378,6 +378,31 @@ def test_all_mistakes_are_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("queues: {'a b': {}, 'c d': {}, ok: {nope: 1}}", ["'nope'", "(queues.a b)", "(queues.c d)"]),
+        ("queues: {'a b': {nope: 1, wrong: null}}", ["'nope'", "'wrong'", "(queues.a b)"]),
+        ("queues: {'a b': [x]}\ntopics: {'c d': 1}\nschedules: {'e f': 2}", [
+            "expected `object`, got `array`", "(queues.a b)", "expected `object`, got `int`", "(topics.c d)",
+            "expected `object`, got `int`", "(schedules.e f)",
+        ]),
+        ("queues: {a: {tags: [x], nope: 1, attributes: {DelaySeconds: -1}}}", ["expected", "'nope'", "DelaySec"]),
+        ("topics:\n t:\n  subscriptions:\n  - {quue: a, x: 1}\n  - {}\n  - {queue: b, y: 2}", [
+            "f:4: 'quue'", "f:4: 'x'", "f:5: a subscription has", "f:6: 'y'",
+        ]),
+        ("users: {u: {policy: [read], polices: [read]}}", ["'policy'", "'polices'"]),
+    ],
+)  # fmt: skip
+def test_each_part_of_an_entry_is_checked(text: str, said: list[str]) -> None:
+    with pytest.raises(LocalError) as error:
+        read_text(text, "f")
+    lines = str(error.value).splitlines()
+    assert len(lines) == len(said), lines
+    for line, part in zip(lines, said, strict=True):
+        assert part in line, lines
+
+
 def test_all_names_are_checked(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
