@@ -19,6 +19,7 @@ from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.examination import Finding
 from penstock_web.local import migrating
 from penstock_web.local.announced import Running, announce, running_services
+from penstock_web.system_account import LocalError
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
@@ -154,6 +155,9 @@ def test_schedules(penstock: Command) -> None:
     )
     assert made.startswith("nightly: ")
     assert "T03:00:00" in made
+    past = ("--queue", "reports", "--message", "{}", "--at", "2020-01-31T09:00:00Z")
+    assert ", no next run" in penstock("schedules", "put", "past", *past)
+    assert penstock("schedules", "delete", "past") == "deleted past\n"
     header, row = penstock("schedules", "list").splitlines()
     assert header.split()[:2] == ["name", "status"]
     assert row.split()[:2] == ["nightly", "active"]
@@ -230,6 +234,13 @@ def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFix
     shown = capsys.readouterr()
     assert shown.out.endswith("  0  hello\n")
     assert "delay above 900 seconds are schedules" in shown.err
+
+
+@pytest.mark.parametrize("name", ["PENSTOCK_TOKEN", "PENSTOCK_REGION"])
+def test_values_that_no_header_can_have_are_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "Schlüssel")
+    with pytest.raises(LocalError, match=f"{name} contains a character"):
+        RestClient("http://127.0.0.1:1")
 
 
 def test_a_database_that_is_away_is_named() -> None:

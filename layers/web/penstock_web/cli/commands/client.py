@@ -67,6 +67,9 @@ class RestClient:
             self._headers["authorization"] = f"Bearer {token}"
         if chosen := region or os.environ.get("PENSTOCK_REGION"):
             self._headers["penstock-region"] = chosen
+        for value, name in ((token, "PENSTOCK_TOKEN"), (chosen or "", "--region or PENSTOCK_REGION")):
+            if not value.isascii() or not value.isprintable():
+                raise LocalError(f"{name} contains a character that no HTTP header can have")
         self._pool = urllib3.PoolManager(retries=False, timeout=seconds)
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Document:

@@ -87,7 +87,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     }
     made = RestClient(endpoint).call("PUT", _path(name), body)
     warning = f"; {made['warning']}" if made.get("warning") else ""
-    meaning = f"{made['human_readable']}, next at {made['next_fire_at']}" if made else "replaced"
+    meaning = f"{made['human_readable']}, {_next_run(made)}" if made else "replaced"
     say(made, json, f"{name}: {meaning}{warning}")
 
 
@@ -101,7 +101,7 @@ def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Fires the schedule from now on."""
     resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
-    say(resumed, json, f"resumed {name}" + (f", next at {resumed['next_fire_at']}" if resumed else ""))
+    say(resumed, json, f"resumed {name}" + (f", {_next_run(resumed)}" if resumed else ""))
 
 
 @app.command("run", help="fire a schedule now, even if it is paused; its next time stays unchanged")
@@ -159,3 +159,8 @@ def _expression(cron: str | None, every: str | None, when: str | None, at: str |
     if len(expression) != 1:
         raise LocalError("pass the time: exactly one of --cron, --every, --when and --at")
     return expression
+
+
+def _next_run(schedule: Document) -> str:
+    """Says when the schedule fires next. A schedule for a moment in the past never fires."""
+    return f"next at {schedule['next_fire_at']}" if schedule["next_fire_at"] else "no next run"
