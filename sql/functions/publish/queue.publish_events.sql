@@ -2,7 +2,7 @@
 -- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
 -- the values that filter policies compare (null: the message is not an object, so no filter policy matches); delay in
 -- seconds for queues; the trace header, which its messages and deliveries keep.
--- A queue with several matching bindings gets one message. A FIFO queue gets the routing key as group.
+-- A queue with several matching bindings gets one message. A FIFO queue gets the routing key as group, and no delay.
 -- Returns a row for each queue: its ARN, the message's id, and error (as send_messages; then the queue gets no
 -- message). The last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL
 -- is bound, the function stores nothing. It raises QU009 or, with p_error_as_row, returns one row with the error
