@@ -5,19 +5,7 @@ from functools import partial
 
 from .neighbours import study as neighbours
 from .queen import study as queen
-from .studies import (
-    checks,
-    fairness,
-    fan_out,
-    growth,
-    hostile,
-    jobs,
-    long_polls,
-    million,
-    schedules,
-    table,
-    warski,
-)
+from .studies import checks, fairness, fan_out, growth, hostile, jobs, long_polls, million, schedules, table, warski
 from .studies.study import Bench, Findings, Study
 
 
@@ -30,10 +18,7 @@ def run_program(main: Callable[[list[str]], int], bench: Bench) -> Findings:
 
 PROGRAMS = [
     Study(
-        "fairness",
-        "how long quiet tenants wait beside a noisy one",
-        partial(run_program, fairness.main),
-        alone=True,
+        "fairness", "how long quiet tenants wait beside a noisy one", partial(run_program, fairness.main), alone=True
     ),
     Study(
         "schedules",

@@ -97,9 +97,7 @@ class Penstock:
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]
-        poolers = [
-            pid for root in self._pids for pid in processes_below(root, "pgbouncer") if pid not in self._pids
-        ]
+        poolers = [pid for root in self._pids for pid in processes_below(root, "pgbouncer") if pid not in self._pids]
         return roots | ({"pgbouncer": poolers} if poolers else {})
 
     def stop(self) -> None:

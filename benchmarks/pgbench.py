@@ -46,10 +46,7 @@ class Pgbench:
             times = ["-t", str(transactions), "-l", f"--log-prefix={folder}/log"]
             used = children_cpu_seconds()
             done = subprocess.run(
-                [*self.command(script, clients), *times, self.dsn],
-                check=False,
-                capture_output=True,
-                text=True,
+                [*self.command(script, clients), *times, self.dsn], check=False, capture_output=True, text=True
             )
             lines = [line for log in Path(folder).glob("log.*") for line in log.read_text().splitlines()]
             latencies = [float(line.split()[2]) / 1e6 for line in lines]

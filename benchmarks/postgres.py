@@ -51,9 +51,7 @@ def postmaster_of(dsn: str) -> int:
         try:
             return parent_of(int(row[0]))
         except ProcessLookupError:
-            raise UnavailableError(
-                f"the database at {row[1]} is on another machine: its CPU cannot be read"
-            ) from None
+            raise UnavailableError(f"the database at {row[1]} is on another machine: its CPU cannot be read") from None
 
 
 def settings_of(dsn: str) -> dict[str, str]:
@@ -151,24 +149,12 @@ class EphemeralPostgres:
         user, log = server_user(), self.folder / "log"
         if user is not None:
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-        initdb = [
-            self._binaries / "initdb",
-            "-D",
-            self.folder / "data",
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-        ]
+        initdb = [self._binaries / "initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8"]
         with log.open("wb") as output:
             self._popen([str(part) for part in initdb], user, output.fileno()).wait()
             options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
             place = ["-D", str(self.folder / "data"), "-k", str(self.folder), "-c", "listen_addresses="]
-            self._process = self._popen(
-                [str(self._binaries / "postgres"), *place, *options], user, output.fileno()
-            )
+            self._process = self._popen([str(self._binaries / "postgres"), *place, *options], user, output.fileno())
         wait_until(self._answers, self._process, log)
 
     def stop(self) -> None:
@@ -177,9 +163,7 @@ class EphemeralPostgres:
             self._process.wait(timeout=30)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _popen(
-        self, command: list[str], user: pwd.struct_passwd | None, output: int
-    ) -> subprocess.Popen[bytes]:
+    def _popen(self, command: list[str], user: pwd.struct_passwd | None, output: int) -> subprocess.Popen[bytes]:
         uid, gid = (user.pw_uid, user.pw_gid) if user is not None else (None, None)
         groups: list[int] | None = [] if user is not None else None
         return subprocess.Popen(

@@ -67,9 +67,7 @@ def fill(service: Penstock, messages: int) -> None:
     with psycopg.connect(service.dsn, autocommit=True) as connection:
         connection.execute("select queue.create('waiting')")
         for _ in range(0, messages, CHUNK):
-            connection.execute(
-                "select queue.send_batch('waiting', array_fill(%s::jsonb, %s))", ['"x"', [CHUNK]]
-            )
+            connection.execute("select queue.send_batch('waiting', array_fill(%s::jsonb, %s))", ['"x"', [CHUNK]])
         connection.execute("analyze")
 
 
@@ -86,9 +84,7 @@ def places(count: int, number: int) -> list[int]:
     return order[::-1] if number % 2 else order
 
 
-def compare(
-    scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds: int
-) -> Iterator[list[Cost]]:
+def compare(scenario: Scenario, plan: Plan, services: Sequence[Penstock], rounds: int) -> Iterator[list[Cost]]:
     """Yields the costs of all services in each round, after one round that does not count."""
     for number in range(-1, rounds):
         costs = {place: cost(services[place].run(scenario, plan)) for place in places(len(services), number)}
@@ -106,9 +102,7 @@ def plans(scenario: Scenario, connections: Sequence[int], messages: int, samples
 def main(  # noqa: PLR0913, PLR0917 - options of the command
     base: str,
     new: Annotated[list[str] | None, typer.Argument(help="one or more; HEAD by default")] = None,
-    scenario: Annotated[
-        str, typer.Option(help="names, with commas between them")
-    ] = "send_1,receive_delete_1",
+    scenario: Annotated[str, typer.Option(help="names, with commas between them")] = "send_1,receive_delete_1",
     rounds: Annotated[int, typer.Option(min=2)] = 10,
     connections: Annotated[str, typer.Option(help="numbers, with commas between them")] = "16",
     messages: Annotated[
@@ -127,9 +121,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
         fleet = Fleet(1)
         stack.callback(fleet.close)
         services = [
-            stack.enter_context(
-                running(revision, Path(folder) / f"{place}-{revision.replace('/', '-')}", fleet, plain)
-            )
+            stack.enter_context(running(revision, Path(folder) / f"{place}-{revision.replace('/', '-')}", fleet, plain))
             for place, revision in enumerate(revisions)
         ]
         for service in services if waiting else ():
@@ -143,18 +135,14 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
                 report(each, plan, revisions, found)
 
 
-def append_round(
-    log: Path | None, scenario: Scenario, plan: Plan, revisions: list[str], costs: list[Cost]
-) -> None:
+def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: list[str], costs: list[Cost]) -> None:
     """Appends a line with the costs of all commits, BASE first, if there is a log."""
     if log is None:
         return
     line = {
         "scenario": scenario.name,
         "connections": plan.connections,
-        "costs": [
-            {"revision": revision, **asdict(each)} for revision, each in zip(revisions, costs, strict=True)
-        ],
+        "costs": [{"revision": revision, **asdict(each)} for revision, each in zip(revisions, costs, strict=True)],
     }
     with log.open("a") as file:
         file.write(json.dumps(line) + "\n")

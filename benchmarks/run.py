@@ -63,10 +63,7 @@ def run_study(study: Study, bench: Bench) -> bool:
 def print_memory(systems: list[System]) -> None:
     """Prints the PSS of each system by part."""
     for system in systems:
-        parts = {
-            part: "?" if size is None else f"{size / 2**20:.0f} MiB"
-            for part, size in system.pss_bytes().items()
-        }
+        parts = {part: "?" if size is None else f"{size / 2**20:.0f} MiB" for part, size in system.pss_bytes().items()}
         print(f"memory (PSS) of {system.name}: {', '.join(f'{part} {size}' for part, size in parts.items())}")
 
 

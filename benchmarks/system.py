@@ -60,16 +60,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(
-    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60
-) -> None:
+def wait_until(done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
     """Waits for `done`. Raises UnavailableError with the end of `log` if the process ends or the time is over."""
     deadline = time.monotonic() + seconds
     while not done():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise UnavailableError(
-                f"{process.args!r} did not start: {log.read_text(errors='replace')[-2000:]}"
-            )
+            raise UnavailableError(f"{process.args!r} did not start: {log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.05)
 
 

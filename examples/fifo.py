@@ -24,10 +24,7 @@ def send(sqs: Any, url: str) -> None:
     for number, (account, event) in enumerate(EVENTS):
         for _ in range(2):
             sqs.send_message(
-                QueueUrl=url,
-                MessageBody=event,
-                MessageGroupId=account,
-                MessageDeduplicationId=f"{run}-{number}",
+                QueueUrl=url, MessageBody=event, MessageGroupId=account, MessageDeduplicationId=f"{run}-{number}"
             )
     print(f"sent {len(EVENTS)} events, each of them twice")
 
@@ -35,9 +32,9 @@ def send(sqs: Any, url: str) -> None:
 def receive(sqs: Any, url: str) -> dict[str, list[str]]:
     """The events of each account, until the queue is empty."""
     events = defaultdict(list)
-    while messages := sqs.receive_message(
-        QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["MessageGroupId"]
-    ).get("Messages"):
+    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["MessageGroupId"]).get(
+        "Messages"
+    ):
         for message in messages:
             events[message["Attributes"]["MessageGroupId"]].append(message["Body"])
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])

@@ -25,10 +25,7 @@ def work(sqs: Any, url: str) -> None:
     while open_orders:
         # This waits up to 20 seconds for a message and returns as soon as there is one.
         answer = sqs.receive_message(
-            QueueUrl=url,
-            MaxNumberOfMessages=10,
-            WaitTimeSeconds=20,
-            AttributeNames=["ApproximateReceiveCount"],
+            QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"]
         )
         for message in answer.get("Messages", []):
             try:
@@ -36,9 +33,7 @@ def work(sqs: Any, url: str) -> None:
             except ConnectionError as error:
                 # Not deleted, so the message comes again: at once, rather than after its visibility timeout.
                 print(f"the worker failed on {message['Body']}: {error}")
-                sqs.change_message_visibility(
-                    QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
-                )
+                sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
             else:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
                 open_orders.discard(message["Body"])

@@ -33,11 +33,7 @@ def main() -> None:
         FlexibleTimeWindow={"Mode": "OFF"},
         ActionAfterCompletion="DELETE",
         # AWS wants a role; Penstock checks only that it looks like one.
-        Target={
-            "Arn": arn,
-            "RoleArn": "arn:aws:iam::000000000000:role/schedules",
-            "Input": json.dumps({"do": report}),
-        },
+        Target={"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/schedules", "Input": json.dumps({"do": report})},
     )
     print(f"scheduled: {report}")
     while True:

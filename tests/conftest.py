@@ -33,9 +33,7 @@ def shares_a_fixture(item: pytest.Function) -> bool:
     if item.get_closest_marker("shared"):
         return True
     made = item._fixtureinfo.name2fixturedefs
-    return any(
-        made[name][-1].scope == "module" for name in item.fixturenames if name in made and name[0] != "_"
-    )
+    return any(made[name][-1].scope == "module" for name in item.fixturenames if name in made and name[0] != "_")
 
 
 @pytest.hookimpl(tryfirst=True)

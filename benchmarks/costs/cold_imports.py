@@ -40,19 +40,12 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
             yield properties["Handler"].removesuffix(".handler"), build / properties["CodeUri"]
 
 
-def import_ms(
-    python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]
-) -> tuple[float, int]:
+def import_ms(python: Path, layer: Path, module: str, code: Path, variables: Mapping[str, str]) -> tuple[float, int]:
     """Returns the CPU milliseconds of one import, and the number of modules after the import."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
         cwd=code,
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": f"{code}:{layer}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            **variables,
-        },
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{code}:{layer}", "PYTHONDONTWRITEBYTECODE": "1", **variables},
         capture_output=True,
         text=True,
         check=True,
@@ -96,9 +89,7 @@ def measure(options: argparse.Namespace, variables: Mapping[str, str]) -> None:
             times = [milliseconds for milliseconds, _ in runs]
             row[driver] = {"least_ms": min(times), "median_ms": median(times), "modules": runs[0][1]}
             if not options.json:
-                print(
-                    f"{module:40} {driver:8} {min(times):6.0f} {median(times):6.0f} ms  {runs[0][1]:4} modules"
-                )
+                print(f"{module:40} {driver:8} {min(times):6.0f} {median(times):6.0f} ms  {runs[0][1]:4} modules")
         found.append(row)
     if options.json:
         print(json.dumps(found, indent=2))

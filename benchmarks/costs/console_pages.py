@@ -151,9 +151,7 @@ def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
     for page in PAGES:
         fresh, size = get(page)
         shared = median(get(page)[0] for _ in range(times))
-        found.append(
-            {"page": page, "fresh_ms": round(fresh, 1), "shared_ms": round(shared, 1), "bytes": size}
-        )
+        found.append({"page": page, "fresh_ms": round(fresh, 1), "shared_ms": round(shared, 1), "bytes": size})
         print(json.dumps(found[-1]), flush=True)
     return found
 

@@ -32,10 +32,7 @@ SQS: Mapping[str, Mapping[str, Any]] = {
     "GetQueueAttributes": {"QueueUrl": QUEUE, "AttributeNames": ["All"]},
     "SetQueueAttributes": {"QueueUrl": QUEUE, "Attributes": {"DelaySeconds": "0"}},
     "SendMessage": {"QueueUrl": QUEUE, "MessageBody": BODY},
-    "SendMessageBatch": {
-        "QueueUrl": QUEUE,
-        "Entries": [{"Id": str(n), "MessageBody": BODY} for n in range(10)],
-    },
+    "SendMessageBatch": {"QueueUrl": QUEUE, "Entries": [{"Id": str(n), "MessageBody": BODY} for n in range(10)]},
     "ReceiveMessage": {"QueueUrl": QUEUE, "MaxNumberOfMessages": 1, "VisibilityTimeout": 0},
     "ChangeMessageVisibility": {"QueueUrl": QUEUE, "ReceiptHandle": "{handle}", "VisibilityTimeout": 40000},
     "ChangeMessageVisibilityBatch": {
@@ -88,16 +85,9 @@ SNS: Mapping[str, Mapping[str, Any]] = {
     "PutDataProtectionPolicy": {"ResourceArn": TOPIC, "DataProtectionPolicy": "{}"},
     "Unsubscribe": {"SubscriptionArn": f"{TOPIC}:00000000-0000-4000-8000-000000000000"},
     "DeleteTopic": {"TopicArn": f"{TOPIC}-gone"},
-    "CreatePlatformApplication": {
-        "Name": "bench",
-        "Platform": "GCM",
-        "Attributes": {"PlatformCredential": "b"},
-    },
+    "CreatePlatformApplication": {"Name": "bench", "Platform": "GCM", "Attributes": {"PlatformCredential": "b"}},
     "GetPlatformApplicationAttributes": {"PlatformApplicationArn": APPLICATION},
-    "SetPlatformApplicationAttributes": {
-        "PlatformApplicationArn": APPLICATION,
-        "Attributes": {"Enabled": "true"},
-    },
+    "SetPlatformApplicationAttributes": {"PlatformApplicationArn": APPLICATION, "Attributes": {"Enabled": "true"}},
     "ListPlatformApplications": {},
     "CreatePlatformEndpoint": {"PlatformApplicationArn": APPLICATION, "Token": "b"},
     "GetEndpointAttributes": {"EndpointArn": ENDPOINT},
@@ -154,9 +144,7 @@ def scheduler_request(method: str, path: str, body: Any) -> Request:
     return Request(method, path, query, (HOST, ("Content-Type", "application/json")), content)
 
 
-def json_request(
-    service: str, action: str, members: Mapping[str, Any], placeholders: Mapping[str, str]
-) -> Request:
+def json_request(service: str, action: str, members: Mapping[str, Any], placeholders: Mapping[str, str]) -> Request:
     target = f"Amazon{service.upper()}.{action}"
     headers = (HOST, ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
     text = json.dumps(members)

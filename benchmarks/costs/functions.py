@@ -102,9 +102,7 @@ async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
     return dict(json.loads(response.body or b"{}"))
 
 
-async def measure_one(
-    fleet: Fleet, name: str, event: dict[str, Any], options: argparse.Namespace
-) -> dict[str, Any]:
+async def measure_one(fleet: Fleet, name: str, event: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     cold: list[float] = []
     warm: list[float] = []
     processor: list[float] = []

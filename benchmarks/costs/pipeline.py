@@ -106,25 +106,18 @@ def facts_of(dsn: str) -> dict[str, object]:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    made.add_argument(
-        "--messages", default="1000000", help="sizes, separated by commas; default: %(default)s"
-    )
+    made.add_argument("--messages", default="1000000", help="sizes, separated by commas; default: %(default)s")
     made.add_argument("--days", type=int, default=7)
     made.add_argument("--queues", type=int, default=9)
     made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that are filled already")
-    made.add_argument(
-        "--busy-hour", default="", metavar="SIZES", help="messages of one queue, all in one hour"
-    )
+    made.add_argument("--busy-hour", default="", metavar="SIZES", help="messages of one queue, all in one hour")
     made.add_argument("--groups", type=int, default=0, help="with --busy-hour: message groups")
     made.add_argument("--deltas", action="store_true", help="measure runs after the first one instead")
     made.add_argument("--once", action="store_true", help="leave the second run of the job out")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")
     made.add_argument(
-        "--job-prefix",
-        default="",
-        metavar="COMMAND",
-        help="with --load: what starts the job, such as systemd-run …",
+        "--job-prefix", default="", metavar="COMMAND", help="with --load: what starts the job, such as systemd-run …"
     )
     made.add_argument("--no-results", action="store_true", help="write no results file")
     return made

@@ -77,9 +77,7 @@ class Connection(asyncio.Protocol):
         except (MalformedAnswerError, ValueError) as error:
             return self._fail(error)
         if len(self._buffer) >= total:
-            self._on_response(
-                self._buffer[: end + 4], self._buffer[end + 4 : total], len(self._buffer) > total
-            )
+            self._on_response(self._buffer[: end + 4], self._buffer[end + 4 : total], len(self._buffer) > total)
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -112,9 +110,7 @@ class Connection(asyncio.Protocol):
         if isinstance(request_or_due, Request):
             self._write(request_or_due, perf_counter())
         elif (pause := request_or_due.at - perf_counter()) > 0:
-            asyncio.get_running_loop().call_later(
-                pause, self._write, request_or_due.request, request_or_due.at
-            )
+            asyncio.get_running_loop().call_later(pause, self._write, request_or_due.request, request_or_due.at)
         else:
             self._write(request_or_due.request, request_or_due.at)
 

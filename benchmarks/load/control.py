@@ -10,9 +10,7 @@ VISIBILITY_SECONDS = 600
 SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
 
-def call(
-    address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS"
-) -> dict[str, object]:
+def call(address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS") -> dict[str, object]:
     """One action, signed if the address has a key. Raises urllib.error.HTTPError for a status other than 2xx."""
     data, target = json.dumps(payload).encode(), f"{service}.{action}"
     signed = signed_lines(address, target, data, SIGNING_NAMES[service]).decode()
@@ -20,11 +18,7 @@ def call(
     request = urllib.request.Request(
         f"http://{address.host}:{address.port}/",
         data=data,
-        headers={
-            "Content-Type": CONTENT_TYPE,
-            "X-Amz-Target": target,
-            **(given or {"Authorization": AUTHORIZATION}),
-        },
+        headers={"Content-Type": CONTENT_TYPE, "X-Amz-Target": target, **(given or {"Authorization": AUTHORIZATION})},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         text = answer.read()

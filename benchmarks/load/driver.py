@@ -36,9 +36,7 @@ class Callers:
 class HttpLoad:
     """Runs scenarios against one endpoint, each with a new queue."""
 
-    def __init__(
-        self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None
-    ) -> None:
+    def __init__(self, system: str, endpoint: str, fleet: Fleet, meter: Meter, callers: Callers | None = None) -> None:
         self._callers = callers or Callers()
         self._system = system
         self._endpoint = endpoint
@@ -146,9 +144,7 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--body-bytes", type=int, default=100)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument(
-        "--rate", type=float, default=0.0, help="messages a second, open loop; 0: closed loop"
-    )
+    parser.add_argument("--rate", type=float, default=0.0, help="messages a second, open loop; 0: closed loop")
     options = parser.parse_args()
     fleet = Fleet(options.processes)
     try:

@@ -159,8 +159,7 @@ async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
     loop, address = asyncio.get_running_loop(), order.address
     count = 2 if order.idle_samples else order.connections
     return [
-        (await loop.create_connection(lambda: Connection(tally), address.host, address.port))[1]
-        for _ in range(count)
+        (await loop.create_connection(lambda: Connection(tally), address.host, address.port))[1] for _ in range(count)
     ]
 
 

@@ -126,8 +126,7 @@ def nested_uuids(width: int = 10, depth: int = 10) -> str:
     """Returns the payload of BullMQ's `queue-add`, 4.6 KB: a JSON object of `width` objects with `depth` UUIDs each."""
     dice = random.Random(width * depth)
     made = {
-        f"k{n}": {f"k{m}": str(UUID(int=dice.getrandbits(128), version=4)) for m in range(depth)}
-        for n in range(width)
+        f"k{n}": {f"k{m}": str(UUID(int=dice.getrandbits(128), version=4)) for m in range(depth)} for n in range(width)
     }
     return msgspec.json.encode(made).decode()
 
@@ -183,17 +182,11 @@ class Requests:
         return self.of(Action.SEND_BATCH, msgspec.json.encode(payload))
 
     def receive(self, count: int, wait_seconds: int = 0) -> Request:
-        payload = {
-            "QueueUrl": self.address.queue_url,
-            "MaxNumberOfMessages": count,
-            "WaitTimeSeconds": wait_seconds,
-        }
+        payload = {"QueueUrl": self.address.queue_url, "MaxNumberOfMessages": count, "WaitTimeSeconds": wait_seconds}
         return self.of(Action.RECEIVE, msgspec.json.encode(payload))
 
     def delete(self, handle: str) -> Request:
-        return self.of(
-            Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{json_quoted(handle)}}}'.encode()
-        )
+        return self.of(Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{json_quoted(handle)}}}'.encode())
 
     def delete_batch(self, handles: list[str]) -> Request:
         entries = ",".join(f'{{"Id":"{n}","ReceiptHandle":{json_quoted(h)}}}' for n, h in enumerate(handles))

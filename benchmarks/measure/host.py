@@ -82,12 +82,7 @@ def check_host_load(when_busy: str) -> HostLoad:
         time.sleep(PAUSE_SECONDS)
         load = host_load()
     if load.busy and when_busy == "refuse":
-        raise BusyHostError(
-            f"the host is busy: {load.busy_share:.0%} of all cores are in use by other programs"
-        )
+        raise BusyHostError(f"the host is busy: {load.busy_share:.0%} of all cores are in use by other programs")
     if load.busy:
-        print(
-            f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): figures are marked",
-            file=sys.stderr,
-        )
+        print(f"WARNING: the host is busy ({load.busy_share:.0%} of all cores): figures are marked", file=sys.stderr)
     return load

@@ -74,10 +74,7 @@ class Outcome:
     @property
     def server_cpu_seconds(self) -> dict[str, float]:
         """Maps the parts of the server side to their figures: service, postgresql, pgbouncer."""
-        return {
-            part: used - self.before.cpu_seconds.get(part, 0.0)
-            for part, used in self.after.cpu_seconds.items()
-        }
+        return {part: used - self.before.cpu_seconds.get(part, 0.0) for part, used in self.after.cpu_seconds.items()}
 
     @property
     def server_cpu_seconds_per_1000(self) -> float:

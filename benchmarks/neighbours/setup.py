@@ -70,9 +70,7 @@ def settings() -> dict[str, str]:
 
 def set_up(service: Penstock) -> Installation:
     """Creates the resources of both accounts."""
-    quiet, noisy = (
-        Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY)
-    )
+    quiet, noisy = (Account(service.make_key(account), service.make_bearer_key(account)) for account in (QUIET, NOISY))
     target = Target(service.endpoint, service.dsn, quiet, "quiet", ROUTING_KEY, free_port())
     create_queue(quiet.address(service.endpoint, "quiet"))
     create_queue(quiet.address(service.endpoint, "fired"))
@@ -122,9 +120,7 @@ def create_topic(service: Penstock, account: Account) -> str:
     made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
     arn = str(made["TopicArn"])
     start = f"{arn.rpartition(':')[0]}:"
-    patterns = [
-        (start + "n*o*i*s*e*" * 20)[: PATTERN_LENGTH - 4] + f"{number:04}" for number in range(PATTERNS)
-    ]
+    patterns = [(start + "n*o*i*s*e*" * 20)[: PATTERN_LENGTH - 4] + f"{number:04}" for number in range(PATTERNS)]
     deny = {"Effect": "Deny", "Principal": "*", "Action": "sns:Publish", "Resource": patterns}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]}, separators=(",", ":"))
     payload: dict[str, object] = {"TopicArn": arn, "AttributeName": "Policy", "AttributeValue": policy}

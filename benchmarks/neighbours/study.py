@@ -77,9 +77,7 @@ def order_of(kind: str, installation: Installation, sizes: Sizes) -> Order:
         "policies": [installation.topic_arn],
         "webhooks": ["noise"],
     }[kind]
-    count = {"polls": sizes.polls, "senders": sizes.senders, "policies": sizes.publishers, "webhooks": 1}[
-        kind
-    ]
+    count = {"polls": sizes.polls, "senders": sizes.senders, "policies": sizes.publishers, "webhooks": 1}[kind]
     endpoint = installation.service.endpoint
     return Order(kind, endpoint, installation.noisy, count, names, installation.slow_port)
 
@@ -138,9 +136,7 @@ def measure(quotas: Mapping[str, str], bench: Bench) -> Findings:
     service.stop()
     rows = rows_of(rounds)
     samples = [phase.sample for each in rounds for phase in each.values()]
-    print(
-        "".join(f"refused: {sample.refusals}\n" for sample in samples if sample.refused), end="", flush=True
-    )
+    print("".join(f"refused: {sample.refusals}\n" for sample in samples if sample.refused), end="", flush=True)
     document: Document = {"system": "penstock", "facts": facts, "rows": rows, "marks": marks_of(rounds)}
     return Findings([document], valid=not any(sample.refused for sample in samples))
 
@@ -168,9 +164,7 @@ def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
     row["goal (2)"] = "reached" if max(ratios) <= GOAL else "MISSED"
     row["missing"] = sum(sum(phase.sample.missing.values()) for _, phase in pairs)
     row["refused"] = sum(phase.sample.refused for _, phase in pairs)
-    row |= {
-        f"{who} cores": round(median(phase.cores[who] for _, phase in pairs), 2) for who in pairs[0][1].cores
-    }
+    row |= {f"{who} cores": round(median(phase.cores[who] for _, phase in pairs), 2) for who in pairs[0][1].cores}
     return row | {"noises did": done_text([phase.done for _, phase in pairs])}
 
 

@@ -115,18 +115,14 @@ class Channel(asyncio.Protocol):
 
     async def consume(self, queue: str, prefetch: int) -> None:
         await self.ask(1, QOS, struct.pack(">IHB", 0, prefetch, 0), QOS_OK)
-        await self.ask(
-            1, CONSUME, b"\x00\x00" + short(queue) + short("c") + b"\x00" + field_table({}), CONSUME_OK
-        )
+        await self.ask(1, CONSUME, b"\x00\x00" + short(queue) + short("c") + b"\x00" + field_table({}), CONSUME_OK)
 
     async def publish(self, queue: str, messages: list[tuple[str, bytes]]) -> None:
         """Publishes persistent messages (id, body) in one write, and waits for all confirms. Raises OSError."""
         start = method(1, PUBLISH, b"\x00\x00" + short("") + short(queue) + b"\x00")
         parts: list[bytes] = []
         for message_id, body in messages:
-            head = struct.pack(">HHQHB", 60, 0, len(body), DELIVERY_MODE | MESSAGE_ID, PERSISTENT) + short(
-                message_id
-            )
+            head = struct.pack(">HHQHB", 60, 0, len(body), DELIVERY_MODE | MESSAGE_ID, PERSISTENT) + short(message_id)
             parts += (start, frame(HEADER, 1, head), frame(BODY, 1, body))
         self._published += len(messages)
         confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -183,11 +179,7 @@ class Channel(asyncio.Protocol):
         while self._confirmed_until + 1 in self._confirmed_early:
             self._confirmed_until += 1
             self._confirmed_early.remove(self._confirmed_until)
-        if (
-            self._waiting is not None
-            and self._confirmed_until >= self._waiting[0]
-            and not self._waiting[1].done()
-        ):
+        if self._waiting is not None and self._confirmed_until >= self._waiting[0] and not self._waiting[1].done():
             self._waiting[1].set_result(None)
 
     def _fail(self, error: Exception) -> None:

@@ -54,9 +54,7 @@ class Bullmq(LibraryPeer):
         return {"port": self._port}
 
     def facts(self) -> dict[str, object]:
-        text = subprocess.run(
-            [redis()[0], "--version"], env=redis()[1], capture_output=True, text=True, check=False
-        )
+        text = subprocess.run([redis()[0], "--version"], env=redis()[1], capture_output=True, text=True, check=False)
         return {"version": VERSION, "client": CLIENT, "redis": text.stdout.strip(), "settings": SETTINGS}
 
     def pss_bytes(self) -> dict[str, int | None]:

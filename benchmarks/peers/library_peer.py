@@ -83,11 +83,7 @@ class LibraryPeer:
         watch("empty")
         waiting = plan.held + (plan.messages if scenario.filled else 0)
         with_eight_connections = replace(plan, connections=8)
-        fill = (
-            self._run_driver(queue, FILL, replace(with_eight_connections, messages=waiting))
-            if waiting
-            else {}
-        )
+        fill = self._run_driver(queue, FILL, replace(with_eight_connections, messages=waiting)) if waiting else {}
         self.settle()
         watch("filled")
         readings: list[Reading] = []
@@ -103,11 +99,7 @@ class LibraryPeer:
         """Runs a driver process, and calls `mark` just before and just after its measured time. Raises RuntimeError."""
         order = self.order_of(queue, shape, plan)
         process = subprocess.Popen(
-            [*self.command, json.dumps(order)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
+            [*self.command, json.dumps(order)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )
         assert process.stdin is not None
         assert process.stdout is not None

@@ -47,10 +47,7 @@ def python(name: str, packages: list[str]) -> Path:
     interpreter = folder / "bin" / "python"
     if not is_complete(folder, packages):
         uv = shutil.which("uv") or str(FOLDER.parent / "bin" / "uv")
-        run_command(
-            [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)],
-            FOLDER.parent,
-        )
+        run_command([uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)], FOLDER.parent)
         run_command([uv, "pip", "install", "--quiet", "--python", str(interpreter), *packages], FOLDER.parent)
         mark_complete(folder, packages)
     return interpreter

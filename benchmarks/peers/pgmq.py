@@ -84,10 +84,7 @@ class Pgmq:
         return scenario.name in SCRIPTS or scenario.name == "warski"
 
     def facts(self) -> dict[str, object]:
-        return {
-            "design": "pgmq, bare SQL through pgbench -M prepared",
-            "postgresql": shown_settings(self._server.dsn),
-        }
+        return {"design": "pgmq, bare SQL through pgbench -M prepared", "postgresql": shown_settings(self._server.dsn)}
 
     def pss_bytes(self) -> dict[str, int | None]:
         return self._meter.pss_bytes()
@@ -109,9 +106,7 @@ class Pgmq:
         watch("filled")
         opening = self._pgbench.opening_cpu(plan.connections, self._meter)
         held, before = self._count(queue), self._meter.read()
-        bench = self._pgbench.run(
-            text, plan.connections, -(-plan.messages // script.size // plan.connections)
-        )
+        bench = self._pgbench.run(text, plan.connections, -(-plan.messages // script.size // plan.connections))
         after, moved = self._meter.read(), self._moved(scenario, queue, held)
         watch("measured")
         self._query_number(f"select pgmq.drop_queue('{queue}')")
@@ -162,9 +157,7 @@ class Pgmq:
         if scenario.filled:
             return held - self._count(queue)
         if scenario.drains:
-            return self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(
-                queue
-            )
+            return self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(queue)
         return self._count(queue) - held
 
     def _check(self, scenario: Scenario, bench: PgbenchRun, script: Script, moved: int) -> None:

@@ -50,11 +50,7 @@ class PlainPostgres(Penstock):
         """
         assert self._server is not None
         where = urlencode({"host": self._server.folder, "port": 5432})
-        return {
-            **os.environ,
-            "DATABASE_URL": f"postgresql://{OWNER}@/{OWNER}?{where}",
-            "DATABASE_DIRECT_URL": "",
-        }
+        return {**os.environ, "DATABASE_URL": f"postgresql://{OWNER}@/{OWNER}?{where}", "DATABASE_DIRECT_URL": ""}
 
     def stop(self) -> None:
         """Stops the service, then the server."""

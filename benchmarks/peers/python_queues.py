@@ -42,11 +42,7 @@ class PythonQueue(LibraryPeer):
         self.command = python_driver(interpreter, f"{self.name}_driver")
         self._server.start()
         made = subprocess.run(
-            [str(interpreter), "-c", SCHEMAS[self.name]],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
+            [str(interpreter), "-c", SCHEMAS[self.name]], capture_output=True, text=True, check=False, cwd=ROOT
         )
         if made.returncode != 0:
             raise UnavailableError(f"its schema: {made.stderr[-500:]}")

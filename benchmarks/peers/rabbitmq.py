@@ -60,9 +60,7 @@ class Rabbitmq(LibraryPeer):
         server = next(root.glob("usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server"))
         with log.open("wb") as output:
             epmd = [str(root / "usr/bin/epmd"), "-port", environment["ERL_EPMD_PORT"]]
-            self._epmd = subprocess.Popen(
-                epmd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
+            self._epmd = subprocess.Popen(epmd, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
             self._process = subprocess.Popen(
                 [str(server)], env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )

@@ -67,8 +67,7 @@ class Rabbitmq(Driver):
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         loop = asyncio.get_running_loop()
         consumers = (
-            loop.run_in_executor(self._threads, self._consume, on_received)
-            for _ in range(int(self.order["receivers"]))
+            loop.run_in_executor(self._threads, self._consume, on_received) for _ in range(int(self.order["receivers"]))
         )
         await asyncio.gather(*consumers)
 

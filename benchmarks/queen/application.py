@@ -56,18 +56,14 @@ def prepare(penstock: Penstock, profile: Profile) -> Application:
         subscribe(at, topic, name, profile, suffix)
     ledger = Ledger((ConsumerGroup(bool(suffix)), ConsumerGroup(bool(suffix))))
     requests = ApplicationRequests(at, arn("sns", topic))
-    return Application(
-        profile, requests, queues, at.queue, ledger, Tally(), profile.rate or profile.first_rate
-    )
+    return Application(profile, requests, queues, at.queue, ledger, Tally(), profile.rate or profile.first_rate)
 
 
 def subscribe(at: Address, topic: str, name: str, profile: Profile, suffix: str) -> None:
     fifo = {"FifoQueue": "true"} if suffix else {}
     dead, queue = (Address(at.host, at.port, each) for each in (dead_letter_queue(name), name))
     create_queue(dead, **fifo)
-    redrive = json.dumps(
-        {"deadLetterTargetArn": arn("sqs", dead.queue), "maxReceiveCount": profile.retry_limit}
-    )
+    redrive = json.dumps({"deadLetterTargetArn": arn("sqs", dead.queue), "maxReceiveCount": profile.retry_limit})
     create_queue(queue, VisibilityTimeout=str(profile.lease_seconds), RedrivePolicy=redrive, **fifo)
     payload: dict[str, object] = {
         "TopicArn": arn("sns", topic),
@@ -119,9 +115,7 @@ async def start_flows(app: Application, flows: list[Flow]) -> list[Connection]:
     loop, address = asyncio.get_running_loop(), app.requests.queue(app.stage2).address
     connections = []
     for flow in flows:
-        _, connection = await loop.create_connection(
-            lambda: Connection(app.tally), address.host, address.port
-        )
+        _, connection = await loop.create_connection(lambda: Connection(app.tally), address.host, address.port)
         connection.start(flow)
         connections.append(connection)
     return connections
@@ -150,9 +144,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
         now = (len(app.waits), len(app.completions))
         if len(run.samples) % MEMORY_EVERY == 0:
             memory = await asyncio.to_thread(memory_of, penstock)
-        run.samples.append(
-            await asyncio.to_thread(sample, app, penstock, perf_counter() - began, since, memory)
-        )
+        run.samples.append(await asyncio.to_thread(sample, app, penstock, perf_counter() - began, since, memory))
         since = now
         if app.pushing and not app.profile.rate and len(run.samples) > RATE_WINDOW:
             app.rate = max(app.profile.first_rate / 10, app.profile.over_rate * consumption_rate(run.samples))
@@ -167,9 +159,7 @@ def consumption_rate(samples: list[Sample]) -> float:
 
 async def audit_group(app: Application, group: int) -> AuditResult:
     dead: set[MessageKey] = set()
-    connections = await start_flows(
-        app, [collect_dead_letters(app, dead_letter_queue(app.queues[group]), dead)]
-    )
+    connections = await start_flows(app, [collect_dead_letters(app, dead_letter_queue(app.queues[group]), dead)])
     await wait_until_finished(connections)
     poison = {mark for mark in dead if app.profile.fate(*mark) is Fate.POISON}
     return audit(app.ledger, group, dead, poison)

@@ -16,13 +16,7 @@ from benchmarks.measure.tally import Tally
 
 from .ledger import Ledger
 from .profile import Fate, Profile
-from .requests import (
-    ApplicationRequests,
-    SessionMessage,
-    decode_session_message,
-    read_published,
-    session_message_body,
-)
+from .requests import ApplicationRequests, SessionMessage, decode_session_message, read_published, session_message_body
 
 BATCH = 10
 POLL_SECONDS = 1
@@ -64,10 +58,7 @@ def produce(app: Application, owner: int) -> Flow:
             at += rng.expovariate(app.rate * share)
             session = zipf.draw(rng)
             requests.append((session, app.ledger.number(session), at))
-        bodies = [
-            (s, session_message_body(s, n, due, rng.randint(*profile.payload_bytes)))
-            for s, n, due in requests
-        ]
+        bodies = [(s, session_message_body(s, n, due, rng.randint(*profile.payload_bytes))) for s, n, due in requests]
         answer = yield Due(app.requests.publish(bodies), at)
         record_push(app, requests, answer)
 

@@ -46,9 +46,7 @@ class ConsumerGroup:
         """Returns the messages that were pushed and not completed. `pushed` has the number of messages of each
         session.
         """
-        behind = (
-            (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
-        )
+        behind = ((session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1))
         return self.skipped | set(behind)
 
     def unknown(self, pushed: dict[int, int]) -> int:
@@ -101,9 +99,7 @@ class AuditResult:
 
     @property
     def clean(self) -> bool:
-        return not (
-            self.lost or self.duplicates or self.order_violations or self.unknown or self.completed_and_dead
-        )
+        return not (self.lost or self.duplicates or self.order_violations or self.unknown or self.completed_and_dead)
 
 
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:

@@ -32,9 +32,7 @@ def peer_send_cpu(bench: Bench) -> float | None:
     return median(costs) if costs and all(costs) else None
 
 
-def compare_with_peer(
-    before: float | None, after: float | None, of_a_push: float, pushes_a_core: float
-) -> Row:
+def compare_with_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
     """Lines of the table. `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a
     second.
     """

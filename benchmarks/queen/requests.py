@@ -81,9 +81,7 @@ class ApplicationRequests:
             {"Id": str(n), "ReceiptHandle": message.receipt_handle, "VisibilityTimeout": 0}
             for n, message in enumerate(messages)
         ]
-        return Request(
-            Action.RELEASE, with_content_length(self._release, {"QueueUrl": url, "Entries": entries})
-        )
+        return Request(Action.RELEASE, with_content_length(self._release, {"QueueUrl": url, "Entries": entries}))
 
     def forward(self, queue: str, message: Message, target: str, content: SessionMessage) -> Request:
         """Acknowledges a message and sends its successor in one transaction."""

@@ -31,9 +31,7 @@ class Sample:
     completed_after: Latency
 
 
-def sample(
-    app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]
-) -> Sample:
+def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]) -> Sample:
     """Takes a sample. `since` has the numbers of waits and completions at the previous sample."""
     ledger = app.ledger
     size, connections = database_state(penstock.dsn)

@@ -97,9 +97,7 @@ def row_of(run: Run) -> Row:
         "pushes/s": round(pushes, 1),
         "server cores while pushing": round(cores, 2),
         "pushes/s a core": round(pushes / cores, 1) if cores else None,
-        "goal": "reached"
-        if cores and pushes / cores >= GOAL_PUSHES_A_CORE
-        else f"MISSED {GOAL_PUSHES_A_CORE:,}",
+        "goal": "reached" if cores and pushes / cores >= GOAL_PUSHES_A_CORE else f"MISSED {GOAL_PUSHES_A_CORE:,}",
         "deliveries/s": round(deliveries / (run.push_seconds + run.drain_seconds), 1),
         "CPU s/1000 pushes": round((end - begin) / max(1, ledger.acknowledged) * 1000, 3),
         "load CPU s": round(run.generator_cpu_seconds, 1),
@@ -108,9 +106,7 @@ def row_of(run: Run) -> Row:
         "forward errors": ledger.forward_errors,
         "stage 2 lost": len(ledger.forwarded - ledger.stage2),
         "stage 2 twice": ledger.stage2_duplicates,
-        "calls": ", ".join(
-            f"{action} {len(times):,}" for action, times in app.tally.call_seconds.items() if times
-        ),
+        "calls": ", ".join(f"{action} {len(times):,}" for action, times in app.tally.call_seconds.items() if times),
         "bad answers": app.tally.bad_answers,
         "peak backlog": max(max(sample.backlog) for sample in run.samples),
         "drained in s": round(run.drain_seconds, 1),
@@ -164,13 +160,6 @@ def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
 
 
 STUDIES = [
-    Study(
-        "queen_fifo",
-        "Queen's application mode, sessions as FIFO groups",
-        partial(measure, "fifo"),
-        alone=True,
-    ),
-    Study(
-        "queen_fair", "Queen's application mode, sessions as tenants of fair queues", partial(measure, "fair")
-    ),
+    Study("queen_fifo", "Queen's application mode, sessions as FIFO groups", partial(measure, "fifo"), alone=True),
+    Study("queen_fair", "Queen's application mode, sessions as tenants of fair queues", partial(measure, "fair")),
 ]

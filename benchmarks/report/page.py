@@ -93,11 +93,7 @@ def page(results: dict[str, Results]) -> str:
     goals = [results[name] for name in STUDIES if name in results and name in GOALS]
     in_short = [row for document in goals for row in rows_in_short(document)]
     parts = [HEAD, f"{IN_SHORT}\n{markdown(in_short)}\n", BESIDE_PEERS]
-    for title, name in (
-        ("CPU s/1000", CPU_FIGURE),
-        ("Messages a second", "messages_per_second"),
-        ("p50 ms", "p50_ms"),
-    ):
+    for title, name in (("CPU s/1000", CPU_FIGURE), ("Messages a second", "messages_per_second"), ("p50 ms", "p50_ms")):
         if rows := rows_of_systems(goals, title, name):
             parts.append(f"{markdown(rows)}\n")
     return "\n".join((*parts, source(goals), REPEAT))
@@ -180,9 +176,7 @@ def rows_in_short(document: Results) -> Iterable[Row]:
     own = valid["penstock"]
     peers = {name: figures for name, figures in valid.items() if not name.startswith("penstock")}
     less = sorted(
-        (figures[CPU_FIGURE], name)
-        for name, figures in peers.items()
-        if figures[CPU_FIGURE] < own[CPU_FIGURE]
+        (figures[CPU_FIGURE], name) for name, figures in peers.items() if figures[CPU_FIGURE] < own[CPU_FIGURE]
     )
     yield {
         "scenario": document["scenario"],
@@ -205,8 +199,7 @@ def rows_beside_peers(document: Results) -> Iterable[Row]:
         system["system"]: float(system["median"][figure])
         for system in systems_of(document)
         if figure
-        if system["connections"] == CONNECTIONS
-        and not any(mark.startswith("INVALID") for mark in system["marks"])
+        if system["connections"] == CONNECTIONS and not any(mark.startswith("INVALID") for mark in system["marks"])
     }
     if goal is None or "penstock" not in valid_figures:
         return
@@ -299,15 +292,9 @@ def host_of(document: Results) -> str:
 
 
 def circumstances(document: Results) -> str:
-    marks = sorted(
-        {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
-    )
+    marks = sorted({mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []})
     memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
-    parts = (
-        f"{document['date'][:10]}, commit {document['commit']}, {interpreter_of(document)}",
-        *memory[-1:],
-        *marks,
-    )
+    parts = (f"{document['date'][:10]}, commit {document['commit']}, {interpreter_of(document)}", *memory[-1:], *marks)
     return "; ".join(part for part in parts if part) + "."
 
 

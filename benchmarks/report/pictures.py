@@ -34,16 +34,10 @@ def growth(name: str, label: str) -> list[Picture]:
 
 ROWS: dict[str, list[Picture]] = {
     "warski_threads": [
-        Picture(
-            "warski-threads",
-            "Warski: received a second against threads",
-            "threads",
-            ("received/s",),
-            "messages/s",
-        ),
+        Picture("warski-threads", "Warski: received a second against threads", "threads", ("received/s",), "messages/s")
     ],
     "warski_nodes_threads": [
-        Picture("warski-nodes", "Warski: 25 threads a node", "nodes", ("received/s",), "messages/s"),
+        Picture("warski-nodes", "Warski: 25 threads a node", "nodes", ("received/s",), "messages/s")
     ],
     "growth_backlog": growth("backlog", "waiting messages"),
     "growth_queues": growth("queues", "queues"),
@@ -79,9 +73,7 @@ def draw(document: dict[str, Any]) -> list[Path]:
 
 def draw_picture(wanted: Picture, systems: Sequence[dict[str, Any]]) -> str:
     curves = {
-        str(system["system"]) + (f" {column}" if len(wanted.curves) > 1 else ""): points(
-            system, wanted.x, column
-        )
+        str(system["system"]) + (f" {column}" if len(wanted.curves) > 1 else ""): points(system, wanted.x, column)
         for system in systems
         for column in wanted.curves
     }
@@ -91,9 +83,7 @@ def draw_picture(wanted: Picture, systems: Sequence[dict[str, Any]]) -> str:
 
 def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
     rows = cast("list[dict[str, Any]]", system.get("rows") or [])
-    return [
-        (float(row[x]), float(row[y])) for row in rows if row.get(x) is not None and row.get(y) is not None
-    ]
+    return [(float(row[x]), float(row[y])) for row in rows if row.get(x) is not None and row.get(y) is not None]
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:

@@ -17,9 +17,7 @@ def figures_of(run: Outcome) -> Row:
         "sent/s": round(run.sent_per_second, 1),
         "received/s": round(run.received_per_second, 1),
         "CPU s/1000": round(run.server_cpu_seconds_per_1000, 4),
-        "load CPU s/1000": round(run.generator_cpu_seconds / run.messages * 1000, 4)
-        if run.messages
-        else None,
+        "load CPU s/1000": round(run.generator_cpu_seconds / run.messages * 1000, 4) if run.messages else None,
         "p50 ms": round(run.latency.p50_ms, 2),
         "p99 ms": round(run.latency.p99_ms, 2),
         "verdict": verdict_of(run),
@@ -66,9 +64,7 @@ def text(rows: Sequence[Row]) -> str:
     """Returns the rows for a terminal, in aligned columns."""
     cells = table(rows)
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
-    return "\n".join(
-        "  ".join(part.rjust(width) for part, width in zip(line, widths, strict=True)) for line in cells
-    )
+    return "\n".join("  ".join(part.rjust(width) for part, width in zip(line, widths, strict=True)) for line in cells)
 
 
 def markdown(rows: Sequence[Row]) -> str:

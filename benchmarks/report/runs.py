@@ -70,17 +70,13 @@ def figures_of(run: Outcome) -> dict[str, float]:
         "p99_ms": run.latency.p99_ms,
         "generator_cpu_seconds_per_1000": run.generator_cpu_seconds * for_1000,
         "foreign_cpu_share": run.foreign_cpu_share,
-    } | {
-        f"{part}_cpu_seconds_per_1000": seconds * for_1000 for part, seconds in run.server_cpu_seconds.items()
-    }
+    } | {f"{part}_cpu_seconds_per_1000": seconds * for_1000 for part, seconds in run.server_cpu_seconds.items()}
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
     """Returns marks for the first invalid run, and for a machine that was busy with other work."""
     bad = [run for run in runs if not run.valid]
-    marks = [
-        f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
-    ]
+    marks = [f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]]
     return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
 
 
@@ -99,9 +95,7 @@ def row(repeated: RepeatedRuns) -> str:
     """Returns one line of the table."""
     run, figures = repeated.runs[0], repeated.figures()
     slowest, fastest = (repeated.figures(end)["messages_per_second"] for end in (min, max))
-    parts = ", ".join(
-        f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds
-    )
+    parts = ", ".join(f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds)
     cells = (
         f"{run.scenario:<18}{run.plan.connections:>5} {run.system:<14}{figures['messages_per_second']:>10,.0f}"
         f"{slowest:>10,.0f}{fastest:>10,.0f}"
@@ -130,11 +124,7 @@ def goal_notes(repeated: RepeatedRuns) -> list[str]:
         return []
     checks = [
         (goal.messages_per_second, figures["messages_per_second"] >= goal.messages_per_second, "msg/s ≥"),
-        (
-            goal.cpu_seconds_per_1000,
-            figures["server_cpu_seconds_per_1000"] <= goal.cpu_seconds_per_1000,
-            "CPU ≤",
-        ),
+        (goal.cpu_seconds_per_1000, figures["server_cpu_seconds_per_1000"] <= goal.cpu_seconds_per_1000, "CPU ≤"),
         (goal.p50_ms, figures["p50_ms"] <= goal.p50_ms, "p50 ≤"),
         (goal.p99_ms, figures["p99_ms"] <= goal.p99_ms, "p99 ≤"),
     ]

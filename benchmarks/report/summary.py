@@ -59,9 +59,7 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
     kept |= {name: system[name] for name in TABLES if name in system}
     if figures := system.get("median"):
         kept["median"] = {name: figures[name] for name in MEDIANS if name in figures}
-    series = {
-        name: thin_out(curve) for name, curve in (system.get("series") or {}).items() if name in DRAWN_CURVES
-    }
+    series = {name: thin_out(curve) for name, curve in (system.get("series") or {}).items() if name in DRAWN_CURVES}
     return kept | ({"series": series} if series else {})
 
 

@@ -78,9 +78,7 @@ def start(variant: Variant, bench: Bench) -> Penstock:
     if variant.settings:
         owner = service.make_key(ACCOUNT)
         service.callers = (
-            Callers(owner, service.make_key(PARTNER), policy_for(PARTNER))
-            if variant.policy
-            else Callers(owner)
+            Callers(owner, service.make_key(PARTNER), policy_for(PARTNER)) if variant.policy else Callers(owner)
         )
     return service
 
@@ -122,6 +120,4 @@ def row_of(scenario: str, name: str, base: Sequence[Cost], found: Sequence[Cost]
     }
 
 
-STUDIES = [
-    Study("checks", "what signatures and policies cost a message", measure, alone=True),
-]
+STUDIES = [Study("checks", "what signatures and policies cost a message", measure, alone=True)]

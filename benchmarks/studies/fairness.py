@@ -159,9 +159,7 @@ async def run(phase: Phase) -> None:
     loop = asyncio.get_running_loop()
     host, port = phase.address.host, phase.address.port
     count = phase.workload.consumers + SENDERS
-    connections = [
-        (await loop.create_connection(lambda: Connection(phase.tally), host, port))[1] for _ in range(count)
-    ]
+    connections = [(await loop.create_connection(lambda: Connection(phase.tally), host, port))[1] for _ in range(count)]
     rng = random.Random(2)
     consumers = [asyncio.create_task(consume(phase, connection, rng)) for connection in connections[SENDERS:]]
     await produce(phase, connections[:SENDERS])
@@ -238,9 +236,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if statistics.median(ratios) <= 2 else 1
 
 
-def run_phases(
-    service: Penstock, workload: Workload, names: list[str], number: int
-) -> list[dict[str, object]]:
+def run_phases(service: Penstock, workload: Workload, names: list[str], number: int) -> list[dict[str, object]]:
     results = []
     for name in names:
         phase = Phase(name, workload, address_of(service.endpoint, f"fairness-{name}-{number}"))

@@ -80,9 +80,7 @@ def measure(bench: Bench) -> Findings:
     rows: list[Row] = []
     for queues in sorted({bench.scaled(size) for size in QUEUES}):
         topic = prepare(penstock.dsn, queues)
-        rows.append(
-            {"queues": queues, **publish_figures(penstock, topic, queues, bench.scaled(20, 3), "x" * 1_000)}
-        )
+        rows.append({"queues": queues, **publish_figures(penstock, topic, queues, bench.scaled(20, 3), "x" * 1_000)})
         print(text([rows[-1]]), flush=True)
     facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     penstock.stop()

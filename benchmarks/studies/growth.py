@@ -61,14 +61,10 @@ def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
         bench.fleet.run(PhaseOrder(address, plan.body, (flows.send_without_recording,), 16, to_send=waiting))
     scenario, readings = SCENARIOS["warski"], list[Reading]()
     penstock.settle()
-    measured = bench.fleet.run(
-        order_of(scenario, plan, address), lambda: readings.append(penstock.meter.read())
-    )
+    measured = bench.fleet.run(order_of(scenario, plan, address), lambda: readings.append(penstock.meter.read()))
     duplicated = len(measured.received) - len(set(measured.received))
     left = waiting + len(measured.acknowledged) - measured.deleted
-    verdict = Verdict(
-        abs(left - messages_of(address)), duplicated, 0, len(measured.received) - measured.deleted
-    )
+    verdict = Verdict(abs(left - messages_of(address)), duplicated, 0, len(measured.received) - measured.deleted)
     delete_queue(address)
     return row_of("backlog", size, outcome_of("penstock", scenario, plan, measured, readings, verdict))
 
@@ -82,9 +78,7 @@ def measure_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
                 connection.execute(MAKE_QUEUES, [first, min(first + 999, size - 1)])
             connection.execute("analyze")
         queues_made[penstock.dsn] = size - 1
-    return row_of(
-        "queues", size, penstock.run(SCENARIOS["warski"], Plan(16, bench.scaled(MESSAGES, 500), 100))
-    )
+    return row_of("queues", size, penstock.run(SCENARIOS["warski"], Plan(16, bench.scaled(MESSAGES, 500), 100)))
 
 
 queues_made: dict[str, int] = {}
@@ -105,9 +99,7 @@ def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
     lost = len(set(measured.acknowledged) - set(measured.received))
     verdict = Verdict(lost, duplicated, 0, len(measured.received) - measured.deleted)
     delete_queue(address)
-    return row_of(
-        "groups", size, outcome_of("penstock", SCENARIOS["warski"], plan, measured, readings, verdict)
-    )
+    return row_of("groups", size, outcome_of("penstock", SCENARIOS["warski"], plan, measured, readings, verdict))
 
 
 def send_in_groups(groups: int, phase: Phase) -> Flow:
@@ -143,15 +135,10 @@ def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
     size.
     """
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
-    outcomes = [
-        run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")
-    ]
+    outcomes = [run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")]
     sent, received = outcomes
     row = row_of("body_bytes", size, received)
-    return row | {
-        "sent/s": round(sent.sent_per_second, 1),
-        "CPU s/1000 sent": sent.server_cpu_seconds_per_1000,
-    }
+    return row | {"sent/s": round(sent.sent_per_second, 1), "CPU s/1000 sent": sent.server_cpu_seconds_per_1000}
 
 
 def run(penstock: Penstock, scenario: str, plan: Plan) -> Outcome:
@@ -213,6 +200,5 @@ WHAT = {
     "body_bytes": "bodies of 100 B to 1 MiB",
 }
 STUDIES = [
-    Study(f"growth_{name}", f"cost growth: {what}", partial(measure, name), alone=True)
-    for name, what in WHAT.items()
+    Study(f"growth_{name}", f"cost growth: {what}", partial(measure, name), alone=True) for name, what in WHAT.items()
 ]

@@ -34,11 +34,7 @@ GOAL_RATE, GOAL_P99 = 0.9, 2.0
 # receive_delete_1 fills the quiet queue before it measures; the queue under pressure has messages already.
 MEASURED = ("warski", "receive_delete_1", "send_1")
 # The attributes whose sum is the number of all messages of a queue.
-COUNTS = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
+COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 
 class LoadedQueue:
@@ -104,8 +100,7 @@ def measure(bench: Bench) -> Findings:
     other.stop()
     rows = [row_of(name, [pair for pair in runs if pair[0].scenario == name]) for name in MEASURED]
     print(
-        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MAX_VISIBILITY_SECONDS} s pressed",
-        flush=True,
+        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MAX_VISIBILITY_SECONDS} s pressed", flush=True
     )
     every = [run for pair in runs for run in pair]
     document: Document = {"system": "penstock", "facts": facts, "rows": rows, "marks": marks_of(every)}
@@ -117,9 +112,7 @@ def pairs(
 ) -> list[tuple[Outcome, Outcome]]:
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
     quiet.run(scenario, plan)
-    return [
-        (quiet.run(scenario, plan), loaded_queue.run(scenario, plan)) for _ in range(bench.options.repeat)
-    ]
+    return [(quiet.run(scenario, plan), loaded_queue.run(scenario, plan)) for _ in range(bench.options.repeat)]
 
 
 def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:
@@ -142,6 +135,4 @@ def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:
     }
 
 
-STUDIES = [
-    Study("hostile", "5 M messages wait, 50,000 in flight, a foreign old snapshot", measure, alone=True)
-]
+STUDIES = [Study("hostile", "5 M messages wait, 50,000 in flight, a foreign old snapshot", measure, alone=True)]

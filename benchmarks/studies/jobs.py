@@ -113,6 +113,4 @@ def document_of(system: System, row: Row, runs: list[Outcome]) -> Document:
     }  # fmt: skip
 
 
-STUDIES = [
-    Study(job.scenario.name, f"bullmq-bench: {job.scenario.what}", partial(measure, job)) for job in JOBS
-]
+STUDIES = [Study(job.scenario.name, f"bullmq-bench: {job.scenario.what}", partial(measure, job)) for job in JOBS]

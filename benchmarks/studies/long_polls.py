@@ -52,9 +52,7 @@ class WaitingConsumers:
         loop, connections = asyncio.get_running_loop(), []
         for number in range(self._connections):
             address = self.addresses[number % len(self.addresses)]
-            _, connection = await loop.create_connection(
-                lambda: Connection(self.tally), address.host, address.port
-            )
+            _, connection = await loop.create_connection(lambda: Connection(self.tally), address.host, address.port)
             connection.start(self.poll(address))
             connections.append(connection)
         return connections

@@ -29,9 +29,7 @@ def measure(bench: Bench) -> Findings:
     they are.
     """
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
-    peers = [
-        system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)
-    ]
+    peers = [system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)]
     documents: list[Document] = []
     valid = True
     for system in (*ours, *peers):
@@ -77,27 +75,17 @@ def measure_system(system: System, bench: Bench) -> tuple[Document, bool]:
 def stage_of(system: System, stage: str) -> Row:
     """Returns memory and disk in MiB at one stage of a run."""
     parts = {
-        f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1)
-        for part, size in system.pss_bytes().items()
+        f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1) for part, size in system.pss_bytes().items()
     }
     disk = system.disk_bytes()
-    return {
-        "system": system.name,
-        "stage": stage,
-        **parts,
-        "disk MiB": None if disk is None else disk // MEBIBYTE,
-    }
+    return {"system": system.name, "stage": stage, **parts, "disk MiB": None if disk is None else disk // MEBIBYTE}
 
 
 def growth_of(stages: list[Row]) -> Row:
     """Returns the growth of each part of the system in MiB with the million messages."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
-    return {
-        f"{name} more": round(more, 1)
-        for name in empty
-        if (more := difference(filled, empty, name)) is not None
-    }
+    return {f"{name} more": round(more, 1) for name in empty if (more := difference(filled, empty, name)) is not None}
 
 
 def difference(after: Row, before: Row, name: str) -> float | None:
@@ -111,9 +99,7 @@ def reaches_goals(row: Row) -> bool:
     """Checks the goals: the service grows by at most 5 MiB and the database by 60 MiB, and receives reach 0.95 of the
     empty queue's rate.
     """
-    service, database, ratio = (
-        row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")
-    )
+    service, database, ratio = (row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio"))
     return (
         isinstance(service, float)
         and isinstance(database, float)

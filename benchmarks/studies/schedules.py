@@ -166,11 +166,7 @@ def flat_row(figures: dict[str, object]) -> dict[str, object]:
     """Returns one row. A figure by part becomes a column for each part."""
     row: dict[str, object] = {}
     for name, value in figures.items():
-        row |= (
-            {f"{part} {name}": used for part, used in value.items()}
-            if isinstance(value, dict)
-            else {name: value}
-        )
+        row |= {f"{part} {name}": used for part, used in value.items()} if isinstance(value, dict) else {name: value}
     return row
 
 

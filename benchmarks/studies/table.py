@@ -39,9 +39,7 @@ def facts_of(system: System) -> Document:
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
     """Runs each system in turn after a small run of each, with the order reversed every second time."""
-    small = Plan(
-        plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10)
-    )
+    small = Plan(plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10))
     for system in systems:
         system.run(scenario, small)
     runs: dict[str, list[Outcome]] = {system.name: [] for system in systems}

@@ -77,7 +77,5 @@ def document_of(system: System, rows: list[Row], runs: list[Outcome]) -> Documen
 STUDIES = [
     Study("warski_threads", "Warski: 1 to 75 threads of one node", partial(measure, THREADS)),
     Study("warski_nodes", "Warski: 1 to 8 nodes with one thread", partial(measure, NODES)),
-    Study(
-        "warski_nodes_threads", "Warski: 1 to 8 nodes with 25 threads", partial(measure, NODES_AND_THREADS)
-    ),
+    Study("warski_nodes_threads", "Warski: 1 to 8 nodes with 25 threads", partial(measure, NODES_AND_THREADS)),
 ]

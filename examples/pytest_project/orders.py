@@ -15,9 +15,7 @@ def always(_: int) -> bool:
     return True
 
 
-def ship(
-    sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0
-) -> list[int]:
+def ship(sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0) -> list[int]:
     """Ships what waits; an order that cannot be shipped stays in the queue, for another attempt."""
     answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     shipped = []

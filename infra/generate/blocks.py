@@ -31,9 +31,7 @@ def read_block(text: str, file: str, name: str) -> list[str]:
 def _find_block(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
     begins = [number for number, line in enumerate(lines) if BEGIN.format(name) in line]
     if len(begins) != 1:
-        raise MarkerError(
-            f"{file} has {len(begins)} lines with the marker {BEGIN.format(name)!r}; it needs one."
-        )
+        raise MarkerError(f"{file} has {len(begins)} lines with the marker {BEGIN.format(name)!r}; it needs one.")
     first = begins[0] + 1
     for number, line in enumerate(lines[first:], first):
         if END in line:

@@ -61,15 +61,11 @@ def add_gradual_deployment(template: str, release: str) -> str:
     """
     for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
         if template.count(line) != 1:
-            raise MarkerError(
-                f"template.yaml has {template.count(line)} lines {line.strip()!r}; it needs one."
-            )
+            raise MarkerError(f"template.yaml has {template.count(line)} lines {line.strip()!r}; it needs one.")
         template = template.replace(line, added.replace("{release}", release) + line)
     return template
 
 
 if __name__ == "__main__":
     written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    sys.stdout.write(
-        add_gradual_deployment((Path(__file__).parents[2] / "template.yaml").read_text(), written)
-    )
+    sys.stdout.write(add_gradual_deployment((Path(__file__).parents[2] / "template.yaml").read_text(), written))

@@ -28,9 +28,7 @@ class PriorityError(Exception):
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
     """Returns the mapping of a service's actions. `present` has the template's present lines. Raises PriorityError."""
     numbers = assign_priorities(service, [action.name for action in actions], present)
-    return [
-        f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions
-    ]
+    return [f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions]
 
 
 def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
@@ -50,9 +48,7 @@ def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]
         if name not in numbers:
             given = next(free, None)
             if given is None:
-                raise PriorityError(
-                    f"{service} has more actions than priorities: give it more in {__name__}."
-                )
+                raise PriorityError(f"{service} has more actions than priorities: give it more in {__name__}.")
             numbers[name] = given
     return numbers
 

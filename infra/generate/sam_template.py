@@ -21,7 +21,7 @@ FUNCTION = """\
 CONCURRENCY = {
     "SqsReceiveMessage": """\
       ReservedConcurrentExecutions: !If [ReceivesShare, !Ref AWS::NoValue, !Ref ReceiveConcurrency]
-""",
+"""
 }
 ROUTE = """\
       Events:

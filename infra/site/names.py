@@ -11,21 +11,15 @@ FUNCTIONS: Final = "reference/sql_functions.md"
 _COMMAND: Final = re.compile(r"^### (penstock .+)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^## (queue\.\w+)$", re.MULTILINE)
 # A fenced block, a heading, a link and a picture keep their names unlinked.
-_KEPT: Final = re.compile(
-    r"^(?: *```.*?^ *```$|#.*?$)|!?\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL
-)
+_KEPT: Final = re.compile(r"^(?: *```.*?^ *```$|#.*?$)|!?\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _CALL: Final = re.compile(r"queue\.\w+")
 
 
 def read_names(generated: Mapping[str, str]) -> dict[str, str]:
     """Returns the address of the entry of each command and function, such as `penstock up` and `queue.send`."""
-    commands = {
-        name: f"{COMMANDS}#{name.replace(' ', '-')}" for name in _COMMAND.findall(generated[COMMANDS])
-    }
-    functions = {
-        name: f"{FUNCTIONS}#{name.replace('.', '')}" for name in _FUNCTION.findall(generated[FUNCTIONS])
-    }
+    commands = {name: f"{COMMANDS}#{name.replace(' ', '-')}" for name in _COMMAND.findall(generated[COMMANDS])}
+    functions = {name: f"{FUNCTIONS}#{name.replace('.', '')}" for name in _FUNCTION.findall(generated[FUNCTIONS])}
     return commands | functions
 
 

@@ -244,9 +244,7 @@ def main() -> None:
     if len(picture.encode()) > LARGEST_BYTES:
         sys.exit(f"{PICTURE} would have {len(picture.encode())} bytes, more than {LARGEST_BYTES}")
     PICTURE.write_text(picture)
-    sys.stdout.write(
-        f"{PICTURE}: {len(picture.encode()) / 1e3:.0f} kB, {film.now:.0f} s, {len(shown)} texts\n"
-    )
+    sys.stdout.write(f"{PICTURE}: {len(picture.encode()) / 1e3:.0f} kB, {film.now:.0f} s, {len(shown)} texts\n")
 
 
 if __name__ == "__main__":

@@ -66,9 +66,7 @@ def _render_rest() -> Iterator[str]:
         yield from lines
 
 
-def _render_request(
-    method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]
-) -> Iterator[str]:
+def _render_request(method: str, path: str, operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
     yield f"### {method} {path}\n"
     yield f"{_join(operation.get('description') or operation['summary'])}\n"
     parameters = [
@@ -78,9 +76,7 @@ def _render_request(
     yield from _render_table(("parameter", "in", "type", "required"), parameters)
     for content in operation.get("requestBody", {}).get("content", {}).values():
         yield from _render_members("Body", content["schema"], schemas)
-    answers = (
-        f"{status} {_name_answer(answer)}".strip() for status, answer in operation["responses"].items()
-    )
+    answers = (f"{status} {_name_answer(answer)}".strip() for status, answer in operation["responses"].items())
     yield f"Answers: {', '.join(answers)}.\n"
 
 

@@ -80,6 +80,4 @@ def run_with_retries(
 
 def is_lost(error: BaseException) -> bool:
     """Returns whether the error reports a lost connection or a lost shared snapshot."""
-    return isinstance(error, psycopg.OperationalError) or bool(
-        _LOST.search(f"{type(error).__name__} {error}")
-    )
+    return isinstance(error, psycopg.OperationalError) or bool(_LOST.search(f"{type(error).__name__} {error}"))

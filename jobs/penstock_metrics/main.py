@@ -63,17 +63,11 @@ def build_parser() -> argparse.ArgumentParser:
         description="Computes metrics of queues from their history into queue.metrics_*. Without --from and --to: "
         "changes since the last run; the first time, everything.",
     )
-    made.add_argument(
-        "--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time"
-    )
+    made.add_argument("--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time")
     made.add_argument("--to", dest="end", metavar="TIME", help="compute up to this time; default: now")
     made.add_argument("--continuous", action="store_true", help="continue, computing changes, until stopped")
-    made.add_argument(
-        "--interval-seconds", type=int, default=60, help="with --continuous; default: %(default)s"
-    )
-    made.add_argument(
-        "--master", help="of Spark, such as spark://host:7077; default: this machine, all cores"
-    )
+    made.add_argument("--interval-seconds", type=int, default=60, help="with --continuous; default: %(default)s")
+    made.add_argument("--master", help="of Spark, such as spark://host:7077; default: this machine, all cores")
     made.add_argument("--jdbc-jar", metavar="PATH", help="read by JDBC with this driver instead of by Arrow")
     made.add_argument(
         "--zone", metavar="NAME", help="whose days to compute: Europe/Berlin; default: QUEUE_METRICS_TIMEZONE"

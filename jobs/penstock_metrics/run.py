@@ -30,16 +30,7 @@ from .database.ranges import Handled
 from .database.read import SourceDatabase
 from .database.runs import Run
 from .database.snapshot import Snapshot, share_snapshot
-from .database.tables import (
-    DELIVERIES,
-    FINISHED,
-    FIRES,
-    LIVE,
-    OPEN,
-    Piece,
-    list_history_pieces,
-    list_live_pieces,
-)
+from .database.tables import DELIVERIES, FINISHED, FIRES, LIVE, OPEN, Piece, list_history_pieces, list_live_pieces
 from .database.write import WindowTable, write_open, write_windows
 from .scope import INSTALLATION, Scope
 from .span import to_datetime, to_micros
@@ -125,10 +116,7 @@ class State:
 
 
 def compute(
-    database: SourceDatabase,
-    requested: RequestedDays,
-    mode: str = "once",
-    report: Callable[[str], None] | None = None,
+    database: SourceDatabase, requested: RequestedDays, mode: str = "once", report: Callable[[str], None] | None = None
 ) -> Run:
     """Computes the windows and writes the changed windows. Returns the run with its counts of rows."""
     zone = requested.zone.key
@@ -147,9 +135,7 @@ def compute(
             since = None if requested.is_span else last
             end = min(state.snapshot.at, to_datetime(scope.span.end_us))
             run.covers(to_datetime(scope.start_us), end, state.snapshot, since)
-            job.report(
-                f"{len(scope.since_us):,} queues, from {to_datetime(scope.start_us):%Y-%m-%d %H:%M} UTC on"
-            )
+            job.report(f"{len(scope.since_us):,} queues, from {to_datetime(scope.start_us):%Y-%m-%d %H:%M} UTC on")
             _compute(job, state, scope)
         finally:
             job.release()
@@ -232,9 +218,7 @@ def _find_changes(
         stored = f"zone = {_quote(zone)} and run_id <= {last.run_id}"
     new = job.database.read({FINISHED: recorded}).transform(select_messages)
     open_then = job.database.read({OPEN: [stored]}).transform(deltas.read_stored)
-    return deltas.find_changed(
-        new.transform(deltas.sum_contributions(state.snapshot.now_us)), open_now, open_then
-    )
+    return deltas.find_changed(new.transform(deltas.sum_contributions(state.snapshot.now_us)), open_now, open_then)
 
 
 def _quote(text: str) -> str:
@@ -259,11 +243,7 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
             for piece in list_history_pieces(connection, "queue.outgoing_delivery_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
-    read = (
-        job.database.read({FINISHED: finished})
-        .transform(select_messages)
-        .unionByName(state.live.drop("state"))
-    )
+    read = job.database.read({FINISHED: finished}).transform(select_messages).unionByName(state.live.drop("state"))
     asked = scope.frame(job.database.session)
     with job.step(f"reading the history in {len(finished)} pieces") as step:
         concerned = read.join(asked, "queue_id").where(_build_concern(scope))

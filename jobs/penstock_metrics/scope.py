@@ -32,12 +32,7 @@ class Scope:
 
     @classmethod
     def of(
-        cls,
-        first_us: Mapping[int, int],
-        kept_us: Mapping[int, int],
-        end: datetime,
-        now: datetime,
-        zone: ZoneInfo,
+        cls, first_us: Mapping[int, int], kept_us: Mapping[int, int], end: datetime, now: datetime, zone: ZoneInfo
     ) -> Scope:
         """Returns all windows from the window that contains the `first_us` of a queue, if the kept history has all
         its messages.
@@ -46,9 +41,7 @@ class Scope:
         """
         starts = _WindowStarts(zone)
         since = {
-            queue: max(starts.around(first), kept_us[queue])
-            for queue, first in first_us.items()
-            if queue in kept_us
+            queue: max(starts.around(first), kept_us[queue]) for queue, first in first_us.items() if queue in kept_us
         }
         start = to_datetime(min(since.values(), default=to_micros(end)))
         return cls(DaySpan.of(min(start, end), end, now, zone), since)
@@ -64,9 +57,7 @@ class Scope:
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Returns (queue_id, since_us) for every executor."""
-        return F.broadcast(
-            session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint")
-        )
+        return F.broadcast(session.createDataFrame(list(self.since_us.items()), "queue_id int, since_us bigint"))
 
 
 class _WindowStarts:

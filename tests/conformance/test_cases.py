@@ -88,17 +88,12 @@ def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
     form = tuple((name, value) for name, value in document["form"])
     answer = endpoint.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
     found = difference(case, document["text"], answer)
-    return (
-        found
-        and f"{case.action} {case.parameter}: {case.case} ({endpoint.name}; {case.source.title}): {found}"
-    )
+    return found and f"{case.action} {case.parameter}: {case.case} ({endpoint.name}; {case.source.title}): {found}"
 
 
 def test_every_action_and_each_of_its_members_has_cases() -> None:
     """Members of structures have cases, too. All targets of schedules that Penstock does not invoke share one case."""
-    assert BY_ACTION.keys() == {
-        (action.service, action.name) for action in ACTIONS if action.service != "sts"
-    }
+    assert BY_ACTION.keys() == {(action.service, action.name) for action in ACTIONS if action.service != "sts"}
     for (service, action), cases in BY_ACTION.items():
         known = {case.parameter for case in cases}
         for member in members_of(service, action, without=OTHER_TARGETS):

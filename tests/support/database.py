@@ -83,9 +83,7 @@ class TestServer:
         create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
         self.administration.execute(create.encode())
         try:
-            yield Database(
-                name, self.server.superuser_dsn(name), self.server.service_dsn(name), self.pooler.dsn(name)
-            )
+            yield Database(name, self.server.superuser_dsn(name), self.server.service_dsn(name), self.pooler.dsn(name))
         finally:
             self.administration.execute(f"drop database {name} with (force)".encode())
 

@@ -109,18 +109,14 @@ class Ledger:
             for body in bodies:
                 self._messages[body].withdrawn = True
 
-    def delivered(
-        self, bodies: Sequence[str], begun: float, seconds: float, message_ids: Sequence[str] = ()
-    ) -> None:
+    def delivered(self, bodies: Sequence[str], begun: float, seconds: float, message_ids: Sequence[str] = ()) -> None:
         """Notes the bodies of one committed receive in their order."""
         ended = self.clock()
         with self._lock:
             for body, message_id in zip(bodies, message_ids, strict=False):
                 if (known := self._messages.get(body)) is not None:
                     if known.message_id not in (None, message_id):
-                        self._findings.append(
-                            (ended, "stored_twice", f"{body}: {known.message_id}, {message_id}")
-                        )
+                        self._findings.append((ended, "stored_twice", f"{body}: {known.message_id}, {message_id}"))
                     known.message_id = message_id
             for body, message in self._known(bodies):
                 message.deliveries += 1
@@ -158,9 +154,7 @@ class Ledger:
         """
         with self._lock:
             self._forgotten = until or self.clock()
-            self._findings = [
-                found for found in self._findings if found[1] != "overlapping" or found[0] < since
-            ]
+            self._findings = [found for found in self._findings if found[1] != "overlapping" or found[0] < since]
 
     def unanswered_receive(self, begun: float) -> None:
         """Notes that a receive began then and is given up now. The messages that it handed out, or will hand out soon,
@@ -297,17 +291,13 @@ class Ledger:
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
         """Returns whether a receive without an answer may have handed out the messages that were there between these
         moments."""
-        return any(
-            begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered
-        )
+        return any(begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered)
 
     def _check_order(self, bodies: Sequence[str]) -> None:
         """Checks that no message of a group comes while an earlier message is neither done nor before it in the
         batch."""
         for group in {m.group for m in map(self._messages.get, bodies) if m and m.group is not None}:
-            batch = [
-                body for body in bodies if body in self._messages and self._messages[body].group == group
-            ]
+            batch = [body for body in bodies if body in self._messages and self._messages[body].group == group]
             orders = [self._messages[body].order for body in batch if self._messages[body].sent]
             first = self._first_open(group, set(batch))
             late = first is not None and bool(orders) and first < max(orders)

@@ -76,9 +76,7 @@ def exposed() -> set[str]:
 def named(query: str) -> set[str]:
     """Returns the metrics of a query: names with an underscore that are neither functions nor labels nor ranges of
     time."""
-    bare = re.sub(
-        r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query
-    )
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query)
     return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
 
 

@@ -56,9 +56,7 @@ PYTHON = re.compile(
     r"|(?P<quote>\"\"\"|'''|\"|')(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)",
     re.DOTALL,
 )
-SQL = re.compile(
-    r"(?P<comment>(?m:^[ \t]*--[^\n]*(?:\n[ \t]*--[^\n]*)*)|--[^\n]*)|'(?P<text>(?:''|[^'])*)'", re.DOTALL
-)
+SQL = re.compile(r"(?P<comment>(?m:^[ \t]*--[^\n]*(?:\n[ \t]*--[^\n]*)*)|--[^\n]*)|'(?P<text>(?:''|[^'])*)'", re.DOTALL)
 TAG = re.compile(r"\{[{%#].*?[}%#]\}|</?\w[^>]*>|<!--|-->", re.DOTALL)
 ADJACENT = re.compile(r"\s*[rbfuRBFU]{0,2}")
 WORDS = re.compile(r"\b(?:so|none|nobody|vain|st(?:ands?|ood)|again|anew|own|who|what)\b", re.IGNORECASE)
@@ -117,9 +115,7 @@ def find_offences(path: str, source: str) -> list[Offence]:
 
 def list_files(paths: Iterable[str]) -> list[str]:
     """Returns the files of prose below these paths, or in the whole repository."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     names = listed.stdout.splitlines()
     return [
         name for name in names
@@ -129,9 +125,7 @@ def list_files(paths: Iterable[str]) -> list[str]:
 
 def check(paths: Iterable[str]) -> list[Offence]:
     """Returns the offences of all files below these paths."""
-    return [
-        offence for name in list_files(paths) for offence in find_offences(name, (ROOT / name).read_text())
-    ]
+    return [offence for name in list_files(paths) for offence in find_offences(name, (ROOT / name).read_text())]
 
 
 def folder_of(path: str) -> str:

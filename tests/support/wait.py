@@ -24,8 +24,6 @@ def wait_until(condition: Callable[[], object]) -> None:
 def _describe(condition: Callable[[], object]) -> str:
     """The source of a condition, and the local variables that it reads."""
     try:
-        return (
-            f"{inspect.getsource(condition).strip()} with {dict(inspect.getclosurevars(condition).nonlocals)}"
-        )
+        return f"{inspect.getsource(condition).strip()} with {dict(inspect.getclosurevars(condition).nonlocals)}"
     except (OSError, TypeError):
         return repr(condition)

@@ -40,11 +40,7 @@ def context(headers: dict[bytes, bytes] | None = None, **variables: str) -> Cont
     return Context("123456789012", "eu-west-1", "id", environment, http)
 
 
-FORWARDED = {
-    b"host": b"inside:1",
-    b"x-forwarded-proto": b"https, http",
-    b"x-forwarded-host": b"q.example.com, lb",
-}
+FORWARDED = {b"host": b"inside:1", b"x-forwarded-proto": b"https, http", b"x-forwarded-host": b"q.example.com, lb"}
 ALLOWED = {"QUEUE_ALLOWED_HOSTS": "*.example.com"}
 
 
@@ -88,19 +84,12 @@ LOCAL = "http://localhost:9324"
         (b"evil.example", SIGV4, True, LOCAL),
         (b"evil.example", {**SIGV4, "QUEUE_ALLOWED_HOSTS": "*"}, False, LOCAL),
         (b"evil.example", {**SIGV4, "QUEUE_ADDRESS": "[::1]:9400"}, False, "http://[::1]:9400"),
-        (
-            b"evil.example",
-            {**SIGV4, "QUEUE_BASE_URL": "https://q.example.com/"},
-            False,
-            "https://q.example.com",
-        ),
+        (b"evil.example", {**SIGV4, "QUEUE_BASE_URL": "https://q.example.com/"}, False, "https://q.example.com"),
         (b"q.example.com", {**SIGV4, **ALLOWED}, False, "http://q.example.com"),
         (b"q.example.com", {**SIGV4, **ALLOWED}, True, "http://q.example.com"),
     ],
 )
-def test_links_lead_where_somebody_vouches_for(
-    host: bytes, variables: dict[str, str], signed: bool, url: str
-) -> None:
+def test_links_lead_where_somebody_vouches_for(host: bytes, variables: dict[str, str], signed: bool, url: str) -> None:
     found = context({b"host": host}, **variables)
     found.user = build_user("123456789012", None, None) if signed else None
     assert found.link_base_url == url
@@ -159,9 +148,7 @@ def test_regions_with_names_of_their_own() -> None:
 
 
 def test_the_url_of_another_region() -> None:
-    assert (
-        context(QUEUE_REGION="us-east-1").queue_url("q") == "http://sqs.local:9324/eu-west-1/123456789012/q"
-    )
+    assert context(QUEUE_REGION="us-east-1").queue_url("q") == "http://sqs.local:9324/eu-west-1/123456789012/q"
 
 
 @pytest.mark.parametrize(
@@ -184,12 +171,7 @@ def test_arns_are_read_back() -> None:
     assert text == "arn:aws:sqs:us-east-1:000000000000:q.fifo"
     parsed = parse_queue_arn(text)
     assert parsed is not None
-    assert (parsed.region, parsed.account_id, parsed.name, parsed.fifo) == (
-        "us-east-1",
-        "000000000000",
-        "q.fifo",
-        True,
-    )
+    assert (parsed.region, parsed.account_id, parsed.name, parsed.fifo) == ("us-east-1", "000000000000", "q.fifo", True)
     assert str(parsed) == text
 
 
@@ -216,9 +198,7 @@ def test_both_types_may_have_eighty_characters() -> None:
     assert not is_queue_name("x" * 76 + ".fifo")
 
 
-@pytest.mark.parametrize(
-    "path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000]
-)
+@pytest.mark.parametrize("path", ["123456789012/" + "q" * 60_000, "p" * 60_000 + "/123456789012/q", "q" * 60_000])
 def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
     """A body may contain a QueueUrl of 2 MiB, and the cache keeps the URLs of the last thousands of requests."""
     remembered = resolve.cache_info().currsize
@@ -275,6 +255,4 @@ def test_the_last_parameters_may_be_named() -> None:
     function.
     """
     statement = Statement("queue.f", ("text[]", "int4", "bool"), DeletedRow, named=("p_b", "p_c"))
-    assert (
-        statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'
-    )
+    assert statement.text == 'select "n", "outcome" from queue.f($1::text[], p_b => $2::int4, p_c => $3::bool)'

@@ -66,9 +66,7 @@ def test_every_error_of_the_model_is_there() -> None:
     model = botocore.session.get_session().get_service_model("sqs")
     theirs = {shape.name for shape in model.error_shapes} - NOT_OURS
     assert theirs <= set(ERRORS)
-    assert all(
-        ERRORS[name].json_type == name and ERRORS[name].namespace == "com.amazonaws.sqs" for name in theirs
-    )
+    assert all(ERRORS[name].json_type == name and ERRORS[name].namespace == "com.amazonaws.sqs" for name in theirs)
 
 
 def test_no_two_errors_are_the_same_on_the_wire() -> None:
@@ -138,9 +136,7 @@ def test_the_table_has_every_error_of_its_module(
     module: ModuleType, table: dict[str, type[AwsError]], base: type[AwsError]
 ) -> None:
     defined = {
-        name: member
-        for name, member in vars(module).items()
-        if isinstance(member, type) and issubclass(member, base)
+        name: member for name, member in vars(module).items() if isinstance(member, type) and issubclass(member, base)
     }
     own = {n: kind for n, kind in defined.items() if kind is not base and kind.__module__ == module.__name__}
     assert table == own

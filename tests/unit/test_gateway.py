@@ -80,9 +80,7 @@ def test_json_by_target() -> None:
         http(b"Action=SendMessage&MessageBody=b&QueueUrl=http://h/000000000000/q"),
         http(b"MessageBody=b&QueueUrl=http://h/000000000000/q", query=b"Action=SendMessage"),
         http(query=b"Action=SendMessage&MessageBody=b&QueueUrl=http://h/000000000000/q", method="GET"),
-        http(
-            b"Action=SendMessage&MessageBody=b&QueueUrl=http://h/000000000000/q", path="/000000000000/other"
-        ),
+        http(b"Action=SendMessage&MessageBody=b&QueueUrl=http://h/000000000000/q", path="/000000000000/other"),
     ],
     ids=["form", "action in the query string", "get", "queue path"],
 )
@@ -99,9 +97,7 @@ def test_the_path_of_a_queue_is_its_address() -> None:
 
 def test_a_request_on_a_queue_path_as_aws_shows_it() -> None:
     # The example is SendMessage of the Query protocol in the SQS API reference, whose path ends in a slash.
-    found = call(
-        http(b"Action=SendMessage&MessageBody=This+is+a+test+message", path="/177715257436/MyQueue/")
-    )
+    found = call(http(b"Action=SendMessage&MessageBody=This+is+a+test+message", path="/177715257436/MyQueue/"))
     assert found.context.queue_arn(found.request.queue_url) == "arn:aws:sqs:us-east-1:177715257436:MyQueue"
 
 
@@ -256,10 +252,7 @@ def test_a_json_answer() -> None:
     result = sqs.SendMessageResult(message_id="m", md5_of_message_body="d")
     status, headers, body, request_id = answer(http(SEND, target="AmazonSQS.SendMessage"), result)
     assert status == 200
-    assert headers == {
-        b"content-type": b"application/x-amz-json-1.0",
-        b"x-amzn-requestid": request_id.encode(),
-    }
+    assert headers == {b"content-type": b"application/x-amz-json-1.0", b"x-amzn-requestid": request_id.encode()}
     assert msgspec.json.decode(body) == {"MessageId": "m", "MD5OfMessageBody": "d"}
 
 
@@ -304,8 +297,4 @@ def test_a_cause_that_awss_text_hides_is_logged(caplog: pytest.LogCaptureFixture
 
 def test_the_rest_api_tells_it_too() -> None:
     body = error_response(InvalidAction("AWS's text.", "And why.")).body
-    assert msgspec.json.decode(body)["error"] == {
-        "code": "bad_request",
-        "message": "AWS's text.",
-        "detail": "And why.",
-    }
+    assert msgspec.json.decode(body)["error"] == {"code": "bad_request", "message": "AWS's text.", "detail": "And why."}

@@ -23,11 +23,7 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
     for key, members in _split(settings).items():
         properties = {name: f"{_PLACEHOLDER}{name}" for name in members}
         schemas |= {name: json.dumps(member) for name, member in members.items()}
-        schema["properties"][key] = {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": properties,
-        }
+        schema["properties"][key] = {"type": "object", "additionalProperties": False, "properties": properties}
     written = _format(schema)
     for name, line in schemas.items():
         written = written.replace(f'"{_PLACEHOLDER}{name}"', line)

@@ -39,9 +39,5 @@ def _render_object(setting: Setting[Any]) -> str:
         "pattern": setting.format.pattern or None if setting.format else None,
         "secret": setting.secret or None,
     }
-    members = {
-        "type": setting.kind,
-        "default": setting.write(),
-        **{k: v for k, v in bounds.items() if v is not None},
-    }
+    members = {"type": setting.kind, "default": setting.write(), **{k: v for k, v in bounds.items() if v is not None}}
     return f"{{ {', '.join(f'{name} = {json.dumps(value)}' for name, value in members.items())} }}"

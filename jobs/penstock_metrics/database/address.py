@@ -29,11 +29,7 @@ TRANSACTION_SETTINGS: Final = (
     "set local enable_hashjoin = on",
     "set local enable_mergejoin = on",
     "set local jit = off",
-    *(
-        f"set local {name} = '{value}'"
-        for name, value in PINNED_SETTINGS.items()
-        if name != "client_encoding"
-    ),
+    *(f"set local {name} = '{value}'" for name, value in PINNED_SETTINGS.items() if name != "client_encoding"),
 )
 
 

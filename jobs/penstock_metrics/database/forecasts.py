@@ -16,13 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock_metrics.span import MINUTE, to_datetime, to_micros
-from penstock_metrics.transforms.forecasts.rows import (
-    FORECAST,
-    WINDOWS,
-    QueueFacts,
-    forecast_row,
-    make_forecaster,
-)
+from penstock_metrics.transforms.forecasts.rows import FORECAST, WINDOWS, QueueFacts, forecast_row, make_forecaster
 from penstock_metrics.transforms.forecasts.series import FINE_STEPS, HOURS, STEP
 
 from .address import TRANSACTION_SETTINGS, open_connection
@@ -71,8 +65,7 @@ def read_active_queues(
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
     return {
-        queue: QueueFacts(to_micros(created), retention, backlog.get(queue, 0))
-        for queue, created, retention in found
+        queue: QueueFacts(to_micros(created), retention, backlog.get(queue, 0)) for queue, created, retention in found
     }
 
 
@@ -81,9 +74,7 @@ def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], la
         return ()
     stored = database.read({_STORED: list(write_pieces(sorted(facts), to_datetime(last_us)))})
     windows = stored.withColumn("ends_us", F.unix_micros("ends_at")).select(*WINDOWS.names)
-    rows = windows.groupBy("queue_id").applyInArrow(
-        make_forecaster(facts, last_us), from_arrow_schema(FORECAST)
-    )
+    rows = windows.groupBy("queue_id").applyInArrow(make_forecaster(facts, last_us), from_arrow_schema(FORECAST))
     return rows.collect()
 
 
@@ -125,8 +116,6 @@ def replace_forecasts(rows: Sequence[Row], address: str) -> int:
 def _list_values(row: Row) -> tuple[Any, ...]:
     times = row.get("forecast_us")
     return tuple(
-        (None if times is None else [to_datetime(at) for at in times])
-        if name == "forecast_us"
-        else row.get(name)
+        (None if times is None else [to_datetime(at) for at in times]) if name == "forecast_us" else row.get(name)
         for name in FORECAST.names
     )

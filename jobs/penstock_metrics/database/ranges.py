@@ -91,16 +91,12 @@ def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
         dropped: dict[str, datetime] = dict(
             connection.execute("select name, dropped_before from queue.history_drop").fetchall()
         )
-        queues = connection.execute(
-            "select queue_id, history_since from queue.queues where keeps_history"
-        ).fetchall()
+        queues = connection.execute("select queue_id, history_since from queue.queues where keeps_history").fetchall()
     oldest = _to_micros(dropped.get("history"))
     found = {queue: max(oldest, _to_micros(since and since + _SWITCH)) for queue, since in queues}
     return {
         **found,
-        INSTALLATION: max(
-            _to_micros(dropped.get(name)) for name in ("outgoing_delivery_history", "schedule_run")
-        ),
+        INSTALLATION: max(_to_micros(dropped.get(name)) for name in ("outgoing_delivery_history", "schedule_run")),
     }
 
 

@@ -64,6 +64,4 @@ class SourceDatabase:
             "sessionInitStatement": "; ".join(before),
         }
         reader = self.session.read.format("jdbc").options(url=url, **properties, **more)
-        return reduce(
-            DataFrame.union, [reader.option("dbtable", f"({query}) as piece").load() for query in queries]
-        )
+        return reduce(DataFrame.union, [reader.option("dbtable", f"({query}) as piece").load() for query in queries])

@@ -24,15 +24,7 @@ from penstock_metrics.span import to_datetime
 from penstock_metrics.transforms.columns import Batches, map_batches
 
 from .address import TRANSACTION_SETTINGS, open_connection
-from .copy_lines import (
-    KEYS,
-    LATENCY_COLUMNS,
-    WINDOW_COLUMNS,
-    CopyPiece,
-    name_in_sql,
-    split_pieces,
-    write_lines,
-)
+from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, CopyPiece, name_in_sql, split_pieces, write_lines
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
 # A run measures these values in the windows that contain its time. A later run cannot measure these values and keeps
@@ -65,9 +57,7 @@ class WindowTable:
 
 def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
     """Replaces the windows of the target with `rows`. Returns how many rows the function added, changed or removed."""
-    zoned = rows.withColumn(
-        "zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise("")
-    )
+    zoned = rows.withColumn("zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise(""))
     made = zoned.transform(write_lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
     written = map_batches(in_pieces, make_piece_writer(address, target), WRITTEN).collect()
@@ -131,9 +121,7 @@ def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
         yield together
 
 
-def _write(
-    connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]
-) -> tuple[list[str], int]:
+def _write(connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]) -> tuple[list[str], int]:
     """Returns the names of the pieces, and the number of rows that the call added, changed or removed."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _list_columns(target)))
     table = sql.Identifier("queue", target.table)
@@ -181,17 +169,13 @@ def _build_upsert(target: WindowTable) -> sql.Composed:
     )
 
 
-def _remove(
-    connection: psycopg.Connection[Any], target: WindowTable, names: Iterable[str], *, incoming: bool
-) -> int:
+def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Iterable[str], *, incoming: bool) -> int:
     """Removes the windows of these pieces from the target, except the windows in the table incoming if that table
     exists."""
     if not target.queue_ids:
         return 0
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(
-        sql.SQL(" and ").join(
-            sql.SQL("i.{0} = t.{0}").format(sql.Identifier(name)) for name in KEYS[target.table]
-        )
+        sql.SQL(" and ").join(sql.SQL("i.{0} = t.{0}").format(sql.Identifier(name)) for name in KEYS[target.table])
     )
     statement = sql.SQL(
         "delete from {table} t using unnest(%s::int[], %s::timestamptz[]) s (queue_id, since)"

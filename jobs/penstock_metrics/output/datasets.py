@@ -41,8 +41,7 @@ _QUEUE: Final = {
     "queue_arn": (_TEXT, "coalesce(q.arn, d.arn)"),
 }
 _NAMED: Final = (
-    " t left join queue.queues q on q.queue_id = t.queue_id"
-    " left join queue.dropped_queue d on d.queue_id = t.queue_id"
+    " t left join queue.queues q on q.queue_id = t.queue_id left join queue.dropped_queue d on d.queue_id = t.queue_id"
 )
 Columns = dict[str, tuple[pa.DataType, str]]
 
@@ -90,12 +89,8 @@ WINDOWS: Final = Dataset(
     "queue.metrics_window",
     _QUEUE
     | _WINDOW
-    | _keep_columns(
-        _COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired"
-    )
-    | _keep_columns(
-        _COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed"
-    )
+    | _keep_columns(_COUNT, "arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired")
+    | _keep_columns(_COUNT, "moved", "depth", "waiting", "received", "oldest_age_us", "visible", "in_flight", "delayed")
     | _keep_columns(_INT, "groups")
     | _keep_columns(_REAL, "top_group_share", "gini"),
     "starts_at",

@@ -52,9 +52,7 @@ class Exported:
     left: Sequence[Slot] = ()
 
 
-def export(
-    database: SourceDatabase, target: ExportTarget, kept: Kept, report: Callable[[str], None]
-) -> Exported:
+def export(database: SourceDatabase, target: ExportTarget, kept: Kept, report: Callable[[str], None]) -> Exported:
     """Exports the results of the runs since the last export. The first export writes everything. Waits for another
     export."""
     with _turn(database.address) as connection:
@@ -79,9 +77,7 @@ def export(
     return done
 
 
-def _finish(
-    target: ExportTarget, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]
-) -> None:
+def _finish(target: ExportTarget, note: Note, written: Mapping[str, Collection[str]], unused: Sequence[str]) -> None:
     place, now = target.place, time.time()
     names = {name for each in written.values() for name in each}
     waiting = {name: since for name, since in note.unused.items() if name not in names}
@@ -91,10 +87,7 @@ def _finish(
         place.write_note(Note(note.run_id))
         return
     target.register(
-        {
-            dataset.name: {name for _, name in place.names(dataset.name)} - waiting.keys()
-            for dataset in DATASETS
-        }
+        {dataset.name: {name for _, name in place.names(dataset.name)} - waiting.keys() for dataset in DATASETS}
     )
     over = [name for name, since in waiting.items() if since <= now - UNUSED_SECONDS]
     place.remove(over)
@@ -126,23 +119,17 @@ def _write(
     )
     folder = F.substring_index(KEY, "/", 2)
     rows = keyed.repartition(folder).sortWithinPartitions(KEY, *dataset.order)
-    job = WriteTask(
-        target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None
-    )
+    job = WriteTask(target.place.uri, dataset.name, dataset.schema, frozenset(slots), target.register is not None)
     found = map_batches(rows, make_writer(job), WRITTEN).collect()
     return {row["name"]: row["rows"] for row in found}
 
 
-def _list_pieces(
-    connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]
-) -> Iterator[str]:
+def _list_pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
     """Yields conditions that each select about ten thousand rows: one hour of minute windows, or one day of other
     rows."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
-        inside = " or ".join(
-            f"({_build_condition(dataset.time, *stretch)})" for stretch in _list_stretches(days)
-        )
+        inside = " or ".join(f"({_build_condition(dataset.time, *stretch)})" for stretch in _list_stretches(days))
         for piece in list_history_pieces(connection, "queue.history", _find_day(days[0])[0] - _CLOCKS):
             yield f"{piece.condition} and ({inside})"
         return

@@ -76,9 +76,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
     wanted = _group_by_slot(place.address(name) for name in names)
     there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
-    added = {
-        path for slot, paths in wanted.items() for path in paths - (set() if slot in stale else there[slot])
-    }
+    added = {path for slot, paths in wanted.items() for path in paths - (set() if slot in stale else there[slot])}
     if not (stale or added):
         return
     with table.transaction() as transaction:
@@ -123,6 +121,4 @@ def _load_catalog(name: str) -> Any:
         return load_catalog(name)
     except (ValueError, OSError) as error:  # The catalog is not configured, or it does not answer.
         variable = f"PYICEBERG_CATALOG__{name.upper()}__URI"
-        raise NoCatalogError(
-            f"no Iceberg catalog {name!r}: {error} Set {variable}, or ~/.pyiceberg.yaml."
-        ) from None
+        raise NoCatalogError(f"no Iceberg catalog {name!r}: {error} Set {variable}, or ~/.pyiceberg.yaml.") from None

@@ -33,9 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def make_exporter(
-    options: argparse.Namespace, settings: Settings
-) -> Callable[[SourceDatabase, Report], None]:
+def make_exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
     """Returns the export that follows a run. Raises ValueError or NoCatalogError before the run computes any
     windows."""
     if options.parquet is None:
@@ -43,9 +41,7 @@ def make_exporter(
             raise ValueError("--iceberg needs --parquet PATH, where its files are")
         return lambda _database, _report: None
     if options.continuous:
-        raise ValueError(
-            "--parquet does not go with --continuous: let a separate run export, every hour or day"
-        )
+        raise ValueError("--parquet does not go with --continuous: let a separate run export, every hour or day")
     place = Place.of(options.parquet)
     register = None if options.iceberg is None else Tables.of(options.iceberg, place).register
     kept = Kept(settings.queue_metrics_days, settings.queue_history_days)

@@ -74,9 +74,7 @@ class Place:
 
     def names(self, dataset: str, days: Iterable[date] | None = None) -> Iterator[tuple[Slot, str]]:
         """Yields the files of a dataset, for all days or for these days."""
-        folders = (
-            [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
-        )
+        folders = [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
         for folder in folders:
             for name in self.folder(folder):
                 if slot := parse_slot(name):

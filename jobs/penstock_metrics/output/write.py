@@ -107,9 +107,7 @@ class _Folder:
         if not job.keep_replaced:
             folder = next(iter(self.files)).rpartition("/")[0]
             place.remove(
-                name
-                for name in place.folder(folder)
-                if name not in self.files and parse_slot(name) in job.slots
+                name for name in place.folder(folder) if name not in self.files and parse_slot(name) in job.slots
             )
         yield pa.record_batch([list(self.files), list(self.files.values())], schema=WRITTEN)
 

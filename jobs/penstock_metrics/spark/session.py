@@ -75,8 +75,5 @@ def prepare_environment() -> None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    paths = [
-        *(str(folder.parent) for folder in list_folders()),
-        *filter(None, [os.environ.get("PYTHONPATH")]),
-    ]
+    paths = [*(str(folder.parent) for folder in list_folders()), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths))

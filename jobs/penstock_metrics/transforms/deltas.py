@@ -59,9 +59,7 @@ def sum_contributions(now_us: int) -> Transform:
         cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(group_by_minutes)
         counts = cube.transform(count_by_minute(now_us)).withColumnRenamed("at_us", "minute_us")
         levels = cube.transform(list_changes).withColumn("minute_us", F.col("at_us") - MINUTE)
-        both = counts.select(*_MINUTE, *COUNTS).unionByName(
-            levels.select(*_MINUTE, *LEVELS), allowMissingColumns=True
-        )
+        both = counts.select(*_MINUTE, *COUNTS).unionByName(levels.select(*_MINUTE, *LEVELS), allowMissingColumns=True)
         return both.groupBy(*_MINUTE).agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in VALUES))
 
     return transform
@@ -83,9 +81,7 @@ def list_lines(zone: str, run_id: int) -> Transform:
 
     def transform(rows: DataFrame) -> DataFrame:
         at = F.date_format(F.timestamp_micros("minute_us"), "yyyy-MM-dd HH:mm:ss'+00'")
-        numbers = F.concat(
-            F.lit("{"), F.concat_ws(",", *(F.col(name).cast("string") for name in VALUES)), F.lit("}")
-        )
+        numbers = F.concat(F.lit("{"), F.concat_ws(",", *(F.col(name).cast("string") for name in VALUES)), F.lit("}"))
         cells = (F.lit(zone), F.col("queue_id").cast("string"), at, F.lit(str(run_id)), numbers)
         return rows.select(F.concat_ws("\t", *cells).alias("line"))
 
@@ -112,10 +108,7 @@ def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> l
         (F.max("is_open") > 0).alias("is_open"),
         F.max(_compare("open")).alias("changed"),
     )
-    return [
-        DepthChange(row["queue_id"], row["first_us"], row["is_open"], row["changed"])
-        for row in queues.collect()
-    ]
+    return [DepthChange(row["queue_id"], row["first_us"], row["is_open"], row["changed"]) for row in queues.collect()]
 
 
 def _add_weight(rows: DataFrame, *, all_: int, open_: int, is_open: int) -> DataFrame:

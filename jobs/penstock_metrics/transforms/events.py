@@ -60,9 +60,7 @@ def sum_by_minutes(cube: DataFrame) -> DataFrame:
     """Merges rows of the same minutes into one row. A whole queue has such rows for each of its groups."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
-        F.sum("messages").alias("messages"),
-        F.min("oldest_us").alias("oldest_us"),
-        F.sum("again").alias("again"),
+        F.sum("messages").alias("messages"), F.min("oldest_us").alias("oldest_us"), F.sum("again").alias("again")
     )
 
 
@@ -76,9 +74,7 @@ def count_by_minute(now_us: int) -> Transform:
         events = F.array(
             _build_event(F.col("entered_us"), arrivals=n),
             _build_event(F.col("received_us"), deliveries=n),
-            _build_event(
-                F.when(F.col("again") > 0, again_at), deliveries=F.col("again"), redeliveries=F.col("again")
-            ),
+            _build_event(F.when(F.col("again") > 0, again_at), deliveries=F.col("again"), redeliveries=F.col("again")),
             _build_event(finished, **ended),
         )
         again = F.transform("redelivered_us", lambda at: _build_event(at, deliveries=n, redeliveries=n))
@@ -113,9 +109,7 @@ def measure_skew(counts: DataFrame) -> DataFrame:
         F.max("arrivals").alias("most"),
         F.sum(F.col("place") * F.col("arrivals")).alias("weighted"),
     )
-    whole = counts.where(F.col("group_id") == WHOLE_QUEUE).select(
-        *_SAME_WINDOW, F.col("arrivals").alias("all")
-    )
+    whole = counts.where(F.col("group_id") == WHOLE_QUEUE).select(*_SAME_WINDOW, F.col("arrivals").alias("all"))
     n, sent = F.col("groups"), F.col("sent")
     return added.join(whole, [*_SAME_WINDOW]).select(
         *_SAME_WINDOW,
@@ -148,7 +142,5 @@ def _is_sending_group() -> Column:
 
 
 def _build_event(at: Column, **counts: Column) -> Column:
-    values = (
-        F.coalesce(counts.get(name, F.lit(None)), F.lit(0)).cast("bigint").alias(name) for name in COUNTS
-    )
+    values = (F.coalesce(counts.get(name, F.lit(None)), F.lit(0)).cast("bigint").alias(name) for name in COUNTS)
     return F.struct(at.alias("at_us"), *values)

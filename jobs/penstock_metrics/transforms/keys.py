@@ -103,9 +103,7 @@ def read_column(rows: pa.Table, name: str) -> Ints:
 
 def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """Returns all batches as one table, which is empty if there are no batches."""
-    return (
-        pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
-    )
+    return pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
 
 
 def _build_column(rows: pa.Table, name: str) -> pa.Array:

@@ -79,9 +79,7 @@ def summarise_latencies(
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
     parted = near.withColumn("hour_us", round_down(F.col("at_us"), HOUR)).transform(_add_parts(busy))
-    by_hour = parted.repartition(_count_partitions(near, messages), "queue_id", "hour_us", "part").drop(
-        "hour_us"
-    )
+    by_hour = parted.repartition(_count_partitions(near, messages), "queue_id", "hour_us", "part").drop("hour_us")
     return map_batches(by_hour, make_summarizer(span), SUMMARY)
 
 
@@ -104,9 +102,7 @@ def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
     return transform
 
 
-def complete(
-    found: DataFrame, measured: DataFrame, span: DaySpan, messages: int, checkpoint: Checkpoint
-) -> DataFrame:
+def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int, checkpoint: Checkpoint) -> DataFrame:
     """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` computes and stores rows that are used
     twice."""
     pieces = found.where("not whole").repartition(_count_partitions(found, messages), *_KEY)
@@ -131,9 +127,7 @@ def _compute_percentiles(found: DataFrame) -> Transform:
     """Returns the key and found_p50_us … of each window with ranks in buckets. `found` has the values in these
     buckets.
     """
-    values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(
-        F.sum("number").alias("number")
-    )
+    values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))
 
@@ -141,9 +135,7 @@ def _compute_percentiles(found: DataFrame) -> Transform:
         ranks = F.arrays_zip(F.array(*map(F.lit, _PERCENTILES)).alias("name"), "rank_buckets", "rank_places")
         wanted = windows.select(*_KEY, F.inline(ranks))
         reached = wanted.join(up_to, [*_KEY, "rank_buckets"]).where("up_to >= rank_places")
-        columns = (
-            F.min(F.when(F.col("name") == name, F.col("us"))).alias(f"found_{name}") for name in _PERCENTILES
-        )
+        columns = (F.min(F.when(F.col("name") == name, F.col("us"))).alias(f"found_{name}") for name in _PERCENTILES)
         return reached.groupBy(*_KEY).agg(*columns)
 
     return transform

@@ -29,9 +29,7 @@ def list_changes(cube: DataFrame) -> DataFrame:
         _change(F.when(touched.isNotNull(), F.greatest(entered, touched)), F.lit(0), -n),
         _change(F.when(finished.isNotNull(), F.greatest(entered, finished)), -n, F.lit(0)),
     )
-    exploded = (
-        cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
-    )
+    exploded = cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
     return exploded.groupBy(*GROUP, "at_us").agg(*list_sums(LEVELS))
 
 
@@ -42,8 +40,7 @@ def compute_levels(moments: DataFrame) -> Transform:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
         both = changed.unionByName(asked, allowMissingColumns=True)
         one = both.groupBy(*GROUP, "at_us").agg(
-            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in LEVELS),
-            F.max("asked").alias("asked"),
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in LEVELS), F.max("asked").alias("asked")
         )
         so_far = Window.partitionBy(*GROUP).orderBy("at_us").rowsBetween(*_SO_FAR)
         running = one.withColumns({name: F.sum(name).over(so_far) for name in LEVELS})
@@ -105,11 +102,7 @@ def find_oldest(moments: DataFrame) -> Transform:
 
     def transform(cube: DataFrame) -> DataFrame:
         ended = F.coalesce("finished_us", F.lit(NEVER))
-        before = (
-            Window.partitionBy(*GROUP)
-            .orderBy("oldest_us", "ended_us")
-            .rowsBetween(Window.unboundedPreceding, -1)
-        )
+        before = Window.partitionBy(*GROUP).orderBy("oldest_us", "ended_us").rowsBetween(Window.unboundedPreceding, -1)
         lasting = (
             cube.withColumn("ended_us", ended)
             .where(F.col("ended_us") > F.col("entered_us"))
@@ -123,9 +116,7 @@ def find_oldest(moments: DataFrame) -> Transform:
             "oldest_us", F.last("oldest_us", ignorenulls=True).over(back)
         )
         there = F.when(F.col("oldest_us") < F.col("at_us"), F.col("oldest_us"))
-        return found.where("asked = 1").select(
-            *GROUP, F.col("at_us").alias("ends_us"), there.alias("oldest_us")
-        )
+        return found.where("asked = 1").select(*GROUP, F.col("at_us").alias("ends_us"), there.alias("oldest_us"))
 
     return transform
 
@@ -149,11 +140,7 @@ def _list_even_windows(running: DataFrame, seconds: int, span: DaySpan) -> DataF
 
 
 def _select_days(running: DataFrame, days: DataFrame, span: DaySpan) -> DataFrame:
-    whole = days.select(
-        F.col("day_starts_us").alias("starts_us"), F.col("day_ends_us").alias("ends_us")
-    ).distinct()
+    whole = days.select(F.col("day_starts_us").alias("starts_us"), F.col("day_ends_us").alias("ends_us")).distinct()
     begun = F.broadcast(whole.where(F.col("starts_us") <= span.now_us))
     inside = F.col("ends_us").between(F.col("at_us"), F.col("until_us"))
-    return running.join(begun, inside).select(
-        "queue_id", F.lit(86400).alias("window_seconds"), "starts_us", "ends_us"
-    )
+    return running.join(begun, inside).select("queue_id", F.lit(86400).alias("window_seconds"), "starts_us", "ends_us")

@@ -165,8 +165,7 @@ def find_candidates(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Call
     `wanted` is a table of WANTED. `chunk` replaces CHUNK.
     """
     lengths = [
-        (Windows.of(span, seconds), wanted.filter(pc.equal(wanted["window_seconds"], seconds)))
-        for seconds in LENGTHS
+        (Windows.of(span, seconds), wanted.filter(pc.equal(wanted["window_seconds"], seconds))) for seconds in LENGTHS
     ]
 
     def filter_partition(batches: Batches) -> Batches:

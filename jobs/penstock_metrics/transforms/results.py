@@ -42,9 +42,7 @@ def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) ->
     happened = cube.transform(events.count_by_minute(inputs.span.now_us)).transform(
         assign_windows(inputs.days, inputs.span)
     )
-    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(
-        occupancy.sum_from_then_on(inputs.since)
-    )
+    whole = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.sum_from_then_on(inputs.since))
     quiet = whole.transform(occupancy.find_windows_with_messages(inputs.days, inputs.span))
     all_ = happened.unionByName(quiet).transform(_drop_early(inputs.since))
     counts = inputs.checkpoint(all_.transform(events.sum_totals))
@@ -69,9 +67,7 @@ def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) ->
     )
 
 
-def build_latencies(
-    messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs
-) -> DataFrame:
+def build_latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
     """Returns rows of metrics_latency. `others` contains durations of the installation, and `rows` contains rows of
     metrics_window.
     """
@@ -91,9 +87,7 @@ def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Drops windows that start before the time of their queue, because the run did not read all of their messages."""
 
     def transform(rows: DataFrame) -> DataFrame:
-        return (
-            rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
-        )
+        return rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
 
     return transform
 

@@ -29,9 +29,7 @@ def assign_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transfo
         low = min(span.bounds(3600)[0], span.start_us)
         high = max(span.bounds(3600)[1], span.end_us)
         near = rows.where((F.col(at) >= low) & (F.col(at) < high))
-        slotted = near.withColumn("slot_us", round_down(F.col(at), span.slot_us)).join(
-            days, "slot_us", "left"
-        )
+        slotted = near.withColumn("slot_us", round_down(F.col(at), span.slot_us)).join(days, "slot_us", "left")
         around = F.array(*(_build_window(seconds, F.col(at)) for seconds in (60, 3600, 86400)))
         return (
             slotted.withColumn("w", F.explode(around))

@@ -371,9 +371,7 @@ BY_NAME: dict[tuple[str, str], AnyAction] = {
     (action.service, action.name): action for action in (*ACTIONS, *STS_ACTIONS, *MAPPING_ACTIONS)
 }
 BY_TARGET: dict[bytes, AnyAction] = {
-    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
-    for action in ACTIONS
-    if not action.route
+    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action for action in ACTIONS if not action.route
 }
 
 

@@ -20,17 +20,12 @@ _texts = msgspec.json.Decoder(dict[str, str])
 DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
 
 
-def build_call(
-    effect: DatabaseEffect[RowT], *, assume_short: bool = False
-) -> tuple[Statement[RowT], list[object]]:
+def build_call(effect: DatabaseEffect[RowT], *, assume_short: bool = False) -> tuple[Statement[RowT], list[object]]:
     """Returns the statement and arguments of one effect that is not merged. Arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [*transpose(effect.entries, effect.statement.width), *effect.options]
     if isinstance(effect, Transact):
-        return effect.statement, [
-            *build_transaction_columns(effect.handles, effect.messages),
-            *effect.options,
-        ]
+        return effect.statement, [*build_transaction_columns(effect.handles, effect.messages), *effect.options]
     if isinstance(effect, Receive):
         return receive_call(effect, effect.count, effect.count, assume_short=assume_short)
     return effect.statement, list(effect.arguments)
@@ -65,8 +60,7 @@ def receive_call(
         lease,
         receive.visibility_seconds,
         receive.in_flight_limit,
-        own_transaction
-        and receive.attempt_id is None,  # the database must remember the attempt after a crash
+        own_transaction and receive.attempt_id is None,  # the database must remember the attempt after a crash
         receive.attempt_id,
     ]
     limit = receive.limit

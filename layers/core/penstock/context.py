@@ -172,9 +172,7 @@ class Context:
         if len(url) > queue_url.LONGEST_URL:
             raise QueueDoesNotExist
         settings = self.environment.settings
-        queue = queue_url.resolve(
-            url, self.account_id, self.region, settings.queue_region, settings.queue_regions
-        )
+        queue = queue_url.resolve(url, self.account_id, self.region, settings.queue_region, settings.queue_regions)
         if queue is None:
             raise QueueDoesNotExist
         return queue

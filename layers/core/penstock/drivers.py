@@ -71,9 +71,7 @@ def run(
         return value
 
 
-def perform(
-    effect: Effect[Any], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths
-) -> object:
+def perform(effect: Effect[Any], database: StatementExecutor, grant: GrantWait, lengths: MessageLengths) -> object:
     """Performs one effect and returns its result. Raises TypeError for an unknown effect."""
     if isinstance(effect, (Call, BatchCall, Transact)):
         return database.call(*build_call(effect))

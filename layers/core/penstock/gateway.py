@@ -34,17 +34,7 @@ from penstock.scheduler.errors import UnknownOperationException, ValidationExcep
 from penstock.sns import link_page
 from penstock.sns.errors import ValidationError
 
-from .actions import (
-    BY_NAME,
-    BY_ROUTE,
-    BY_TARGET,
-    PEEK,
-    REST_SERVICES,
-    SERVICES,
-    UNDECODED,
-    AnyAction,
-    Service,
-)
+from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, REST_SERVICES, SERVICES, UNDECODED, AnyAction, Service
 from .context import Context, find_client_address
 from .effects import Operation
 from .environment import Environment
@@ -181,9 +171,7 @@ def decode(
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
         if guard is not None:
-            context = Context(
-                settings.queue_account_id, settings.queue_region, request_id, environment, http, protocol
-            )
+            context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http, protocol)
             return GuardedActionCall(UNDECODED, None, context, protocol, guard, read)
         if environment.request_rate is not None:
             address = find_client_address(http.headers, http.peer, settings)
@@ -429,20 +417,14 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     headers: list[tuple[bytes, bytes]] = []
     if protocol is Protocol.JSON:
         content_type = json.CONTENT_TYPE
-        body = (
-            b"" if result is None else json.encode(result)
-        )  # AWS responds like this to actions without a result, too
+        body = b"" if result is None else json.encode(result)  # AWS responds like this to actions without a result, too
     elif protocol is Protocol.REST_JSON:
         content_type, body = rest_json.CONTENT_TYPE, rest_json.encode_result(result)
     elif protocol is Protocol.QUERY_JSON and action is not PEEK:
         content_type = query_json.CONTENT_TYPE
         body = query_json.encode_result(action.name, result, context.request_id)
     elif protocol is Protocol.PAGE:
-        content_type, body, headers = (
-            link_page.CONTENT_TYPE,
-            link_page.page(call.request),
-            link_page.build_headers(),
-        )
+        content_type, body, headers = (link_page.CONTENT_TYPE, link_page.page(call.request), link_page.build_headers())
     else:
         content_type = xml.CONTENT_TYPE
         namespace = SERVICES[action.service].xml_namespace
@@ -461,11 +443,7 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
     logged.
     """
     if error.detail is not None:
-        extra = {
-            "request_id": request_id,
-            "error": error.json_type,
-            "cause": f"{error.message} {error.detail}",
-        }
+        extra = {"request_id": request_id, "error": error.json_type, "cause": f"{error.message} {error.detail}"}
         _log.info("request refused", extra=extra)
     error = SERVICES[service].convert_error(error)
     if protocol is Protocol.JSON:

@@ -43,14 +43,7 @@ class HttpRequest(Struct, frozen=True):
     def without_body(self) -> "HttpRequest":
         """Returns the request without its body, which is not needed after decoding."""
         return HttpRequest(
-            self.method,
-            self.path,
-            self.query,
-            self.headers,
-            b"",
-            self.peer,
-            self.host_checked,
-            self.response_limit,
+            self.method, self.path, self.query, self.headers, b"", self.peer, self.host_checked, self.response_limit
         )
 
 

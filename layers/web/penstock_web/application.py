@@ -65,9 +65,7 @@ REQUEST_KEY = "penstock.request"
 PREFIX = "/v1"
 # The routes that the application calls itself, without FastAPI's middleware and routing.
 DIRECT_ROUTES = {
-    ("POST", PREFIX + route.path): route
-    for route in transactions.routes.router.routes
-    if isinstance(route, APIRoute)
+    ("POST", PREFIX + route.path): route for route in transactions.routes.router.routes if isinstance(route, APIRoute)
 }
 PASSED_HEADERS = ("retry-after", "www-authenticate")
 UNMATCHED = "(unmatched)"
@@ -107,17 +105,9 @@ class Application(RestApplication):
             )
         )
         self.include_router(
-            metrics_router(
-                resources.meter,
-                resources.pool,
-                settings,
-                admit_scraper,
-                resources.refresh_gauges,
-            ),
+            metrics_router(resources.meter, resources.pool, settings, admit_scraper, resources.refresh_gauges),
             responses=error_responses(*EVERY_ROUTE),
-            dependencies=bearer_key(
-                needed=environment.access is not None or bool(settings.queue_metrics_token)
-            ),
+            dependencies=bearer_key(needed=environment.access is not None or bool(settings.queue_metrics_token)),
         )
 
     def _add_mcp_and_console(self, settings: Settings) -> None:
@@ -147,11 +137,7 @@ class Application(RestApplication):
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
             long_request = LongRequest(
-                self._reading_budget,
-                self._processing_budget,
-                size,
-                partial(self._find_caller, scope),
-                receive,
+                self._reading_budget, self._processing_budget, size, partial(self._find_caller, scope), receive
             )
             try:
                 await self._serve(scope, long_request.receive, send)
@@ -166,9 +152,7 @@ class Application(RestApplication):
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment
-        head = HttpRequest(
-            scope["method"], scope["path"], scope["query_string"], dict(scope["headers"]), b"", peer
-        )
+        head = HttpRequest(scope["method"], scope["path"], scope["query_string"], dict(scope["headers"]), b"", peer)
         address = find_client_address(head.headers, peer, environment.settings)
         caller = None
         if environment.access is not None:
@@ -291,9 +275,7 @@ def limit_body(receive: Receive) -> Receive:
         except AwsError as error:
             answer = error_response(error)
             headers = {name: answer.headers[name] for name in PASSED_HEADERS if name in answer.headers}
-            raise HTTPException(
-                answer.status_code, error.message, {**headers, "connection": "close"}
-            ) from error
+            raise HTTPException(answer.status_code, error.message, {**headers, "connection": "close"}) from error
         size += len(message.get("body", b""))
         if size > MAXIMUM_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})

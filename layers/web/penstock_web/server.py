@@ -126,10 +126,7 @@ def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
 
 
 async def run(
-    environment: Environment,
-    listener: socket.socket,
-    on_ready: Callable[[], None],
-    metrics_folder: Path | None = None,
+    environment: Environment, listener: socket.socket, on_ready: Callable[[], None], metrics_folder: Path | None = None
 ) -> None:
     """Opens the resources, serves and shuts down, in a running event loop."""
     settings = environment.settings
@@ -141,9 +138,7 @@ async def run(
         writing_refusals(environment, resources),
     ):
         application = Application(environment, resources)
-        http_server = HttpServer(
-            with_tracing(application, tracing), application.aws_application, write_backpressure
-        )
+        http_server = HttpServer(with_tracing(application, tracing), application.aws_application, write_backpressure)
         with StopSignals() as signals:
             await http_server.start(listener)
             gc.freeze()  # The current objects live until the end, so the collector need not scan them.

@@ -44,11 +44,7 @@ class SystemAccount:
         return cls(entry.pw_uid, entry.pw_gid, is_other_user=True)
 
     def run(
-        self,
-        command: Sequence[str | Path],
-        *,
-        log: Path | None = None,
-        environment: Mapping[str, str] | None = None,
+        self, command: Sequence[str | Path], *, log: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command as this user and returns the completed command with its output. Does not raise an error if the
         command fails.
@@ -64,16 +60,10 @@ class SystemAccount:
             except BaseException:
                 process.wait()
                 raise
-        return subprocess.CompletedProcess(
-            process.args, process.returncode, (output or b"").decode(errors="replace")
-        )
+        return subprocess.CompletedProcess(process.args, process.returncode, (output or b"").decode(errors="replace"))
 
     def start(
-        self,
-        command: Sequence[str | Path],
-        *,
-        output: IO[bytes] | int,
-        environment: Mapping[str, str] | None = None,
+        self, command: Sequence[str | Path], *, output: IO[bytes] | int, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """Starts a command as this user in a new session, which Ctrl-C in the terminal does not reach."""
         user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}

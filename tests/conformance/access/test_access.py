@@ -79,14 +79,10 @@ def test_a_presigned_address(owner: Sqs) -> None:
     client = owner.client
     by_post = client.generate_presigned_url("send_message", Params=parameters, ExpiresIn=60)
     address = client.generate_presigned_url("send_message", Params=parameters, ExpiresIn=60, HttpMethod="GET")
-    changed = urlunsplit(
-        urlsplit(address)._replace(query=urlsplit(address).query.replace("address", "nobody"))
-    )
+    changed = urlunsplit(urlsplit(address)._replace(query=urlsplit(address).query.replace("address", "nobody")))
     assert error(client_setup.get(changed)) == refused("SignatureDoesNotMatch", 403)
     assert error(client_setup.post(address)) == refused("SignatureDoesNotMatch", 403)
-    assert error(client_setup.post(by_post, content=b"DelaySeconds=9")) == refused(
-        "SignatureDoesNotMatch", 403
-    )
+    assert error(client_setup.post(by_post, content=b"DelaySeconds=9")) == refused("SignatureDoesNotMatch", 403)
     assert [client_setup.get(address).status_code, client_setup.post(by_post).status_code] == [200, 200]
     assert [message["Body"] for message in owner.receive(url, 2)] == ["by address ü+ &"] * 2
 
@@ -132,13 +128,7 @@ def test_a_permission_is_enough(owner: Sqs, partner: Sqs) -> None:
     url = owner.create()
     name = url.rpartition("/")[2]
     assert partner.code("get_queue_url", QueueName=name, QueueOwnerAWSAccountId=OWNER) == "AccessDenied"
-    actions = [
-        "GetQueueUrl",
-        "ReceiveMessage",
-        "DeleteMessage",
-        "ChangeMessageVisibility",
-        "GetQueueAttributes",
-    ]
+    actions = ["GetQueueUrl", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes"]
     owner.client.add_permission(QueueUrl=url, Label="partner", AWSAccountIds=[PARTNER], Actions=actions)
     owner.send(url)
     assert partner.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=OWNER)["QueueUrl"] == url

@@ -23,24 +23,10 @@ from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
 from tests.support.conformance.sqs import REGION, Sqs, read_refusal
 from tests.support.hostile.signatures.altered import unknown_keys
 from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
-from tests.support.hostile.signatures.signing import (
-    Forgeries,
-    Key,
-    Recipe,
-    Request,
-    Signer,
-    sign_address,
-    sign_header,
-)
+from tests.support.hostile.signatures.signing import Forgeries, Key, Recipe, Request, Signer, sign_address, sign_header
 
 NOT_HTTP = "no request of HTTP"
-CODES = {
-    NOT_HTTP,
-    "SignatureDoesNotMatch",
-    "IncompleteSignature",
-    "InvalidClientTokenId",
-    "MissingAuthenticationToken",
-}
+CODES = {NOT_HTTP, "SignatureDoesNotMatch", "IncompleteSignature", "InvalidClientTokenId", "MissingAuthenticationToken"}
 
 
 class Deployment(NamedTuple):
@@ -81,9 +67,7 @@ def deployment(
     connection = HTTPConnection(urlsplit(owner.endpoint_url).netloc, timeout=30)
     url, other = owner.create(), urlsplit(owner.create()).path
     try:
-        yield Deployment(
-            connection, owner, url, Signer(owner.endpoint_url, url, other, keys[OWNER], keys[PARTNER])
-        )
+        yield Deployment(connection, owner, url, Signer(owner.endpoint_url, url, other, keys[OWNER], keys[PARTNER]))
     finally:
         connection.close()
 
@@ -118,18 +102,13 @@ def test_the_signer_signs_as_botocore_does(deployment: Deployment) -> None:
         (signer.unsigned_address(), SigV4QueryAuth),
     ):  # fmt: skip
         given = AWSRequest(
-            request.method,
-            signer.endpoint_url + request.target,
-            headers=dict(request.headers),
-            data=request.body,
+            request.method, signer.endpoint_url + request.target, headers=dict(request.headers), data=request.body
         )
         more = {"expires": 60} if kind is SigV4QueryAuth else {}
         kind(Credentials(*signer.key), "sqs", REGION, **more).add_auth(given)
         by_botocore = given.headers.get("Authorization") or given.url.partition("&")[2]
         ours = (sign_address if more else sign_header)(
-            request,
-            signer.key,
-            Recipe(timestamp=given.headers.get("X-Amz-Date") or given.context["timestamp"]),
+            request, signer.key, Recipe(timestamp=given.headers.get("X-Amz-Date") or given.context["timestamp"])
         )
         assert by_botocore == (ours.header("authorization") or ours.target.partition("&")[2])
 

@@ -113,9 +113,7 @@ def last_row(rows: Rows) -> dict[str, Any]:
         "actor",
         "key_id",
     )
-    found = rows.execute(
-        f"select {', '.join(columns)} from queue.audit order by audit_id desc limit 1"
-    ).fetchone()
+    found = rows.execute(f"select {', '.join(columns)} from queue.audit order by audit_id desc limit 1").fetchone()
     assert found is not None
     return dict(zip(columns, found, strict=True))
 
@@ -123,9 +121,7 @@ def last_row(rows: Rows) -> dict[str, Any]:
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-query"], indirect=True)
 def test_a_row_has_the_old_and_the_new_value(owner: Sqs, rows: Rows) -> None:
     url = owner.create(DelaySeconds="1")
-    owner.client.set_queue_attributes(
-        QueueUrl=url, Attributes={"DelaySeconds": "7", "VisibilityTimeout": "30"}
-    )
+    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "7", "VisibilityTimeout": "30"})
     row = last_row(rows)
     assert (row["target"], row["changes"]) == (owner.arn(url), {"DelaySeconds": ["1", "7"]})
     assert row["key_id"] == owner.account

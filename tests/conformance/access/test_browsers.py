@@ -27,12 +27,8 @@ JSON = {"content-type": "application/x-amz-json-1.0", "x-amz-target": "AmazonSQS
 
 
 @pytest.mark.parametrize("settings", [{}, PRESENCE, SIGV4], ids=["off", "presence", "sigv4"])
-@pytest.mark.parametrize(
-    "page", [CROSS_SITE, {"sec-fetch-site": "same-site"}, {"origin": "http://evil.example"}]
-)
-def test_pages_of_other_sites_change_nothing(
-    raw: Raw, settings: Mapping[str, str], page: Mapping[str, str]
-) -> None:
+@pytest.mark.parametrize("page", [CROSS_SITE, {"sec-fetch-site": "same-site"}, {"origin": "http://evil.example"}])
+def test_pages_of_other_sites_change_nothing(raw: Raw, settings: Mapping[str, str], page: Mapping[str, str]) -> None:
     name = raw.sqs.name()
     url = raw.sqs.with_settings(settings).endpoint_url
     headers = {**page, "authorization": "Bearer x"}
@@ -120,9 +116,7 @@ def test_a_program_gets_awss_answer(sns: Sns, headers: dict[str, str]) -> None:
     with httpx.Client(verify=False) as program:
         done = program.get(confirmation(sns, to)["SubscribeURL"], headers=headers)
         assert f"<SubscriptionArn>{arn}</SubscriptionArn>" in done.text
-        ended = program.get(
-            f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}", headers=headers
-        )
+        ended = program.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}", headers=headers)
         assert "<UnsubscribeResponse" in ended.text
 
 

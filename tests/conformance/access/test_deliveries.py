@@ -94,9 +94,7 @@ def test_a_policy_that_changes_holds_for_the_next_message(owner: Sns, partner: S
     partner.publish(topic, "after the end")
     let_in(owner, url, topic, Principal="*")
     partner.publish(topic, "allowed again")
-    owner.sqs.client.add_permission(
-        QueueUrl=url, Label="more", AWSAccountIds=[PARTNER], Actions=["ReceiveMessage"]
-    )
+    owner.sqs.client.add_permission(QueueUrl=url, Label="more", AWSAccountIds=[PARTNER], Actions=["ReceiveMessage"])
     partner.publish(topic, "still allowed")
     owner.sqs.client.remove_permission(QueueUrl=url, Label="more")
     partner.publish(topic, "allowed to the end")
@@ -114,11 +112,7 @@ def test_a_subscription_that_is_not_allowed_has_a_dead_letter_queue(owner: Sns, 
     assert owner.sqs.poll(url) == []
     # The policy of the dead-letter queue must also allow the topic.
     mine = owner.sqs.create()
-    change = {
-        "SubscriptionArn": arn,
-        "AttributeName": "RedrivePolicy",
-        "AttributeValue": dead_letters(owner, mine),
-    }
+    change = {"SubscriptionArn": arn, "AttributeName": "RedrivePolicy", "AttributeValue": dead_letters(owner, mine)}
     refused(partner, "set_subscription_attributes", **change)
     new = {"TopicArn": topic, "Protocol": "https", "Endpoint": "https://collector.invalid/"}
     redrive = {"RedrivePolicy": dead_letters(owner, mine)}
@@ -153,9 +147,7 @@ def test_a_deny_holds_for_topics_of_the_own_account(owner: Sns) -> None:
     let_in(owner, url, topic, effect="Deny", Principal="*", Condition={})
     owner.publish(topic, "denied")
     refused(owner, "subscribe", TopicArn=owner.create(), Protocol="sqs", Endpoint=owner.sqs.arn(url))
-    let_in(
-        owner, url, topic, effect="Deny", Principal="*", Condition={"Bool": {"aws:SecureTransport": "false"}}
-    )
+    let_in(owner, url, topic, effect="Deny", Principal="*", Condition={"Bool": {"aws:SecureTransport": "false"}})
     owner.publish(topic, "encrypted only")
     assert bodies(owner, url, 2) == ["encrypted only", "no policy"]
 
@@ -216,9 +208,9 @@ def test_a_mobile_app_of_another_account_subscribes_to_nothing(owner: Sns, partn
     made = owner.client.create_platform_application(
         Name=owner.sqs.name(), Platform="GCM", Attributes={"PlatformCredential": "secret"}
     )
-    arn = owner.client.create_platform_endpoint(
-        PlatformApplicationArn=made["PlatformApplicationArn"], Token="t"
-    )["EndpointArn"]
+    arn = owner.client.create_platform_endpoint(PlatformApplicationArn=made["PlatformApplicationArn"], Token="t")[
+        "EndpointArn"
+    ]
     topic = partner.create()
     refused(partner, "publish", TargetArn=arn, Message="m")
     refused(partner, "subscribe", TopicArn=topic, Protocol="application", Endpoint=arn)

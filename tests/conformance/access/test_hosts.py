@@ -27,9 +27,7 @@ from tests.support.conformance.sqs import Sqs
 
 EVIL = {"host": "rebind.evil.example:9324"}
 JSON = {"x-amz-target": "AmazonSQS.ListQueues", "content-type": "application/x-amz-json-1.0"}
-CREDENTIALS = {
-    "authorization": "AWS4-HMAC-SHA256 Credential=test/20250101/us-east-1/sqs/aws4_request, Signature=0"
-}
+CREDENTIALS = {"authorization": "AWS4-HMAC-SHA256 Credential=test/20250101/us-east-1/sqs/aws4_request, Signature=0"}
 
 
 def told(document: Any, name: str) -> str:
@@ -94,11 +92,7 @@ def test_a_signature_vouches_for_the_name(raw: Raw, keys: dict[str, tuple[str, s
     assert answer.status_code == 200, json.dumps(answer.json())
 
 
-SERVED = {
-    "QUEUE_REGION": "eu-west-1",
-    "QUEUE_REGIONS": "eu-west-1, eu-central-1",
-    "QUEUE_PEEK_ENDPOINT": "true",
-}
+SERVED = {"QUEUE_REGION": "eu-west-1", "QUEUE_REGIONS": "eu-west-1, eu-central-1", "QUEUE_PEEK_ENDPOINT": "true"}
 BODY = {"QueueNamePrefix": "none"}
 
 

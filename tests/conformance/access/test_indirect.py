@@ -60,10 +60,7 @@ def target(arn: str, **more: Any) -> dict[str, Any]:
 def subscribe(setup: Setup, **attributes: str) -> Any:
     endpoint = "https://collector.invalid/" if attributes else setup.queue_arn
     return setup.partner.client.subscribe(
-        TopicArn=setup.topic,
-        Protocol="https" if attributes else "sqs",
-        Endpoint=endpoint,
-        Attributes=attributes,
+        TopicArn=setup.topic, Protocol="https" if attributes else "sqs", Endpoint=endpoint, Attributes=attributes
     )
 
 
@@ -95,13 +92,9 @@ WAYS = {
     "send a batch": Way(
         PARTNER,
         "sqs:SendMessage",
-        lambda w: w.partner.sqs.client.send_message_batch(
-            QueueUrl=w.queue, Entries=[{"Id": "a", "MessageBody": "x"}]
-        ),
+        lambda w: w.partner.sqs.client.send_message_batch(QueueUrl=w.queue, Entries=[{"Id": "a", "MessageBody": "x"}]),
     ),
-    "receive": Way(
-        PARTNER, "sqs:ReceiveMessage", lambda w: w.partner.sqs.client.receive_message(QueueUrl=w.queue)
-    ),
+    "receive": Way(PARTNER, "sqs:ReceiveMessage", lambda w: w.partner.sqs.client.receive_message(QueueUrl=w.queue)),
     "move": Way(
         PARTNER,
         "sqs:SendMessage",
@@ -121,9 +114,7 @@ WAYS = {
         lambda w: schedule(w, target(w.partner.sqs.arn(w.dead), DeadLetterConfig={"Arn": w.queue_arn})),
     ),
     "target of a changed schedule": Way("scheduler", "sqs:SendMessage", change_schedule),
-    "publish": Way(
-        PARTNER, "sns:Publish", lambda w: w.partner.publish(w.foreign_topic, "forged"), on_topic=True
-    ),
+    "publish": Way(PARTNER, "sns:Publish", lambda w: w.partner.publish(w.foreign_topic, "forged"), on_topic=True),
     "subscribe to a topic": Way(
         PARTNER,
         "sns:Subscribe",
@@ -143,9 +134,7 @@ def statement(setup: Setup, way: Way) -> dict[str, Any]:
     if way.principal == PARTNER:
         return {**allows, "Principal": {"AWS": f"arn:aws:iam::{PARTNER}:root"}}
     source = (
-        setup.topic
-        if way.principal == "sns"
-        else SOURCES["scheduler"].format(account=PARTNER, name=setup.schedule)
+        setup.topic if way.principal == "sns" else SOURCES["scheduler"].format(account=PARTNER, name=setup.schedule)
     )
     return {
         **allows,

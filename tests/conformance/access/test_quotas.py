@@ -137,9 +137,7 @@ def test_messages_for_the_gateway(sqs: Sqs) -> None:
     sns, database = Sns(caller), caller.clock.connection
     topic, phone = sns.create(), "+15550100123"
     sns.subscribe(topic, phone, "sms")
-    database.execute(
-        "insert into queue.delivery_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,)
-    )
+    database.execute("insert into queue.delivery_excess values (%s, 'sms', 1, clock_timestamp())", (caller.account,))
     text = "1000000 deliveries of an account can wait."
     for target in ({"TopicArn": topic}, {"PhoneNumber": phone}):
         assert sns.refusal("publish", Message="no", **target) == ("Throttled", 429, text)
@@ -162,10 +160,7 @@ def test_webhooks_of_events(raw: Raw, clock: Clock, count_webhooks: Count) -> No
     queue = raw.sqs.create().rpartition("/")[2]
     transaction = raw.http.post(
         f"{url}/v1/transactions",
-        json={
-            "send": [{"queue": queue, "message": "no"}],
-            "publish": [{"routing_key": key, "message": {}}],
-        },
+        json={"send": [{"queue": queue, "message": "no"}], "publish": [{"routing_key": key, "message": {}}]},
     )
     for refused in (event, transaction):
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
@@ -283,8 +278,7 @@ def test_links_that_anybody_may_follow_count_for_the_address(raw: Raw) -> None:
     def unsubscribe(address: str) -> httpx.Response:
         arn = f"arn:aws:sns:{REGION}:{OWNER}:news:00000000-0000-0000-0000-000000000000"
         return raw.http.get(
-            f"{url}/?Action=Unsubscribe&Version=2010-03-31&SubscriptionArn={arn}",
-            headers={"x-forwarded-for": address},
+            f"{url}/?Action=Unsubscribe&Version=2010-03-31&SubscriptionArn={arn}", headers={"x-forwarded-for": address}
         )
 
     answers = (unsubscribe(address) for _ in range(MANY))

@@ -30,9 +30,7 @@ pytestmark = pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], i
 def client(sqs: Sqs, service: str, **credentials: str) -> Any:
     session = botocore.session.Session()
     if credentials:
-        session.set_credentials(
-            credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"]
-        )
+        session.set_credentials(credentials["AccessKeyId"], credentials["SecretAccessKey"], credentials["SessionToken"])
     else:
         session.set_credentials(sqs.account, sqs.secret)
     unchecked = Config(parameter_validation=False)
@@ -83,17 +81,10 @@ def test_a_profile_of_a_role(sqs: Sqs, tmp_path: Path, monkeypatch: pytest.Monke
         ("get_session_token", {}, 899, "greater than or equal to 900"),
         ("get_session_token", {}, 129_601, "less than or equal to 129600"),
         ("assume_role", ROLE, 43_201, "less than or equal to 43200"),
-        (
-            "assume_role_with_web_identity",
-            {**ROLE, "WebIdentityToken": "eyJ0"},
-            899,
-            "greater than or equal to 900",
-        ),
+        ("assume_role_with_web_identity", {**ROLE, "WebIdentityToken": "eyJ0"}, 899, "greater than or equal to 900"),
     ],
 )
-def test_a_duration_that_cannot_be(
-    sqs: Sqs, method: str, parameters: dict[str, str], seconds: int, limit: str
-) -> None:
+def test_a_duration_that_cannot_be(sqs: Sqs, method: str, parameters: dict[str, str], seconds: int, limit: str) -> None:
     """The limits come from botocore's model, the text from AWS's services."""
     with pytest.raises(ClientError) as caught:
         getattr(client(sqs, "sts"), method)(**parameters, DurationSeconds=seconds)

@@ -74,16 +74,10 @@ def test_an_unsigned_request_that_knows_the_subscription_ends_it(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_unless_it_was_confirmed_with_authenticate_on_unsubscribe(
-    owner: Sns, stranger: Sns, way: str
-) -> None:
+def test_unless_it_was_confirmed_with_authenticate_on_unsubscribe(owner: Sns, stranger: Sns, way: str) -> None:
     topic, to = owner.create(), endpoint(owner)
     arn = owner.subscribe(topic, to, "https")
-    given = {
-        "TopicArn": topic,
-        "Token": confirmation(owner, to)["Token"],
-        "AuthenticateOnUnsubscribe": "true",
-    }
+    given = {"TopicArn": topic, "Token": confirmation(owner, to)["Token"], "AuthenticateOnUnsubscribe": "true"}
     refused = unsigned(owner, way, Action="ConfirmSubscription", **given)
     assert (refused.status_code, "AuthorizationError" in refused.text) == (403, True)
     owner.client.confirm_subscription(**given)
@@ -162,9 +156,7 @@ def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
     body = f"Action=Publish&Version=2010-03-31&Message=m&TopicArn={topic}".encode()
     asked = AWSRequest("POST", f"http://{EVIL['host']}/", headers={"content-type": FORM}, data=body)
     SigV4Auth(Credentials(*keys[OWNER]), "sns", REGION).add_auth(asked)
-    answer = client_setup.post(
-        owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL}
-    )
+    answer = client_setup.post(owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL})
     assert answer.status_code == 200, answer.text
     message = owner.notification(url)
     assert roots(message, "SigningCertURL", "UnsubscribeURL") == {"http://localhost:9324"}

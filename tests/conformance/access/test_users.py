@@ -36,9 +36,7 @@ def user(sqs: Sqs, installation: Database) -> MakeUser:
 
     def make(*policies: Any, account: str = OWNER, name: str = "") -> Sqs:
         name = name or f"user-{next(_numbers)}"
-        texts = [
-            policy if isinstance(policy, str) else json.dumps({"Statement": [policy]}) for policy in policies
-        ]
+        texts = [policy if isinstance(policy, str) else json.dumps({"Statement": [policy]}) for policy in policies]
         with key_ring(installation) as ring:
             list(ring.set_user(name, texts, account, new=True))
         return sqs.with_settings(SETTINGS).with_key(*new_key(installation, account, name))
@@ -55,9 +53,7 @@ def test_the_policies_that_are_built_in(owner: Sqs, user: MakeUser) -> None:
     url = owner.create()
     owner.send(url, "hello")
     arn = owner.arn(url)
-    nothing, read, operate, admin = (
-        user(*policies) for policies in ((), ("read",), ("operate",), ("admin",))
-    )
+    nothing, read, operate, admin = (user(*policies) for policies in ((), ("read",), ("operate",), ("admin",)))
     looks: list[tuple[str, dict[str, Any]]] = [
         ("list_queues", {}),
         ("get_queue_url", {"QueueName": url.rpartition("/")[2]}),
@@ -118,9 +114,7 @@ def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None
     named = user(name=name)
     operate = user("operate")
     denied(named, "send_message", **send)
-    allow(
-        owner, url, "sqs:SendMessage", principal=OWNER
-    )  # the principal is the account: its users also need a policy
+    allow(owner, url, "sqs:SendMessage", principal=OWNER)  # the principal is the account: its users also need a policy
     denied(named, "send_message", **send)
     allow(owner, url, "sqs:SendMessage", principal=f"arn:aws:iam::{OWNER}:user/{name}")
     named.client.send_message(**send)
@@ -130,9 +124,7 @@ def test_policies_of_user_and_queue_together(owner: Sqs, user: MakeUser) -> None
     allow(owner, url, "sqs:*", effect="Deny", principal=OWNER)
     for caller in (named, operate, user("admin")):
         denied(caller, "set_queue_attributes", QueueUrl=url, Attributes={"Policy": ""})
-    owner.client.set_queue_attributes(
-        QueueUrl=url, Attributes={"Policy": ""}
-    )  # the root user repairs the policy
+    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})  # the root user repairs the policy
     operate.client.send_message(**send)
 
 
@@ -154,10 +146,7 @@ def test_topics(owner: Sqs, user: MakeUser) -> None:
     assert read.attributes(topic)["TopicArn"] == topic
     assert read.refusal("publish", TopicArn=topic, Message="x")[:2] == ("AuthorizationError", 403)
     operate.publish(topic)
-    for method, parameters in (
-        ("create_topic", {"Name": owner.name()}),
-        ("delete_topic", {"TopicArn": topic}),
-    ):
+    for method, parameters in (("create_topic", {"Name": owner.name()}), ("delete_topic", {"TopicArn": topic})):
         for caller in (read, operate):
             assert caller.refusal(method, **parameters)[:2] == ("AuthorizationError", 403)
         getattr(admin.client, method)(**parameters)
@@ -180,9 +169,7 @@ def test_a_phone_number_needs_a_right_of_its_own(owner: Sqs, user: MakeUser) -> 
         assert Sns(caller).client.publish(**message)["MessageId"]
 
 
-def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(
-    owner: Sqs, user: MakeUser
-) -> None:
+def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(owner: Sqs, user: MakeUser) -> None:
     """Otherwise a user could send text messages by a topic without `penstock:PublishToPhoneNumber`."""
     topic = Sns(owner).create()
     every_topic = {"Effect": "Allow", "Action": ["sns:Publish", "sns:Subscribe"], "Resource": "*"}
@@ -232,8 +219,7 @@ def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Da
                 list(ring.set_user(name, [policy], account, new=True))
             key = ring.create(account, "", bearer=True, user=name).token
         answer = client_setup.get(
-            f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444",
-            headers={"authorization": f"Bearer {key}"},
+            f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444", headers={"authorization": f"Bearer {key}"}
         )
         found.append((answer.status_code, len(answer.json()) > 0))
     assert found == [(200, True), (200, True), (403, True), (200, False)]
@@ -244,11 +230,7 @@ def test_schedules(scheduler: Scheduler, installation: Database, keys: dict[str,
     arn = account.sqs.arn(account.sqs.create())
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r"}
     statements = [
-        {
-            "Effect": "Allow",
-            "Action": "scheduler:*",
-            "Resource": "arn:aws:scheduler:*:*:schedule/default/mine-*",
-        },
+        {"Effect": "Allow", "Action": "scheduler:*", "Resource": "arn:aws:scheduler:*:*:schedule/default/mine-*"},
         {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": arn},
     ]
     callers = []

@@ -61,15 +61,12 @@ def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
     failed = [(entry["Id"], entry["Code"], entry["Message"][:60]) for entry in answer.json()["Failed"]]
     text = "Invalid binary character '#x{}' was found in the message body"
     assert failed == [
-        (id_, "InvalidMessageContents", text.format(code)[:60])
-        for id_, code in (("0", "D83D"), ("1", "DE00"))
+        (id_, "InvalidMessageContents", text.format(code)[:60]) for id_, code in (("0", "D83D"), ("1", "DE00"))
     ]
     assert sorted(message["Body"] for message in raw.sqs.receive(url, 2)) == ["plain", "\U0001f600"]
     single = raw.json("SendMessage", b'{"QueueUrl":"%s","MessageBody":"ab\\ud83d"}' % url.encode())
     assert error(single) == refused("InvalidMessageContents")
-    group = raw.json(
-        "SendMessage", b'{"QueueUrl":"%s","MessageBody":"x","MessageGroupId":"\\ud83d"}' % url.encode()
-    )
+    group = raw.json("SendMessage", b'{"QueueUrl":"%s","MessageBody":"x","MessageGroupId":"\\ud83d"}' % url.encode())
     assert error(group) == refused("InvalidParameterValue")
 
 
@@ -136,16 +133,11 @@ def test_no_body_at_all(raw: Raw, action: str) -> None:
 def test_members_that_nobody_knows(raw: Raw) -> None:
     """The service ignores unknown members, because clients may be newer than the service."""
     url = raw.sqs.create()
-    assert (
-        raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "Colour": {"a": [1]}}).status_code
-        == 200
-    )
+    assert raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "Colour": {"a": [1]}}).status_code == 200
     assert raw.sqs.counts(url) == (1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "action", ["Nothing", "", "sendmessage", "SendMessage;", "x" * 5000, "../SendMessage"]
-)
+@pytest.mark.parametrize("action", ["Nothing", "", "sendmessage", "SendMessage;", "x" * 5000, "../SendMessage"])
 def test_actions_that_do_not_exist(raw: Raw, action: str) -> None:
     assert error(raw.json(action, {})) == refused("InvalidAction")
 
@@ -215,9 +207,7 @@ def test_binary_that_is_not_base64(raw: Raw) -> None:
     url = raw.sqs.create()
     for text in ("x", "*", "AAAA=", "AAAA====", "ä", "AA==AA=="):
         value = {"DataType": "Binary", "BinaryValue": text}
-        answer = raw.json(
-            "SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageAttributes": {"a": value}}
-        )
+        answer = raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageAttributes": {"a": value}})
         assert (text, error(answer)) == (text, refused("InvalidParameterValue"))
 
 
@@ -264,9 +254,7 @@ def test_the_url_is_built_from_the_host(raw: Raw) -> None:
 def test_an_empty_answer(raw: Raw) -> None:
     """An action without a result answers 200 with an empty body. Every answer has a different request id."""
     url = raw.sqs.create()
-    answers = [
-        raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"
-    ]
+    answers = [raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"]
     assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"")] * 2
     ids = {answer.headers["x-amzn-requestid"] for answer in answers}
     assert len(ids) == 2

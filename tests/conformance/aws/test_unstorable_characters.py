@@ -125,9 +125,7 @@ def by_json(service: str, action: str, given: Members) -> Request:
 def by_query(service: str, action: str, given: Members) -> Request:
     serializer = botocore.serialize.create_serializer("query", include_validation=False)
     written = serializer.serialize_to_request(given, operation_of(service, action, "query"))["body"]
-    return Request(
-        headers=(("Content-Type", FORM),), body=urlencode(written, errors="surrogatepass").encode()
-    )
+    return Request(headers=(("Content-Type", FORM),), body=urlencode(written, errors="surrogatepass").encode())
 
 
 def by_rest(service: str, action: str, given: Members) -> Request | None:

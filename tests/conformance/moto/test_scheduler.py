@@ -46,9 +46,7 @@ def on(method: str, *, missing: bool = False, **parameters: Any) -> Callable[[An
 
 
 def update(*, missing: bool = False, **changes: Any) -> Callable[[Any, str], None]:
-    return on(
-        "update_schedule", missing=missing, **{k: v for k, v in given("", **changes).items() if k != "Name"}
-    )
+    return on("update_schedule", missing=missing, **{k: v for k, v in given("", **changes).items() if k != "Name"})
 
 
 def twice(method: str, **parameters: Any) -> Callable[[Any, str], None]:

@@ -95,9 +95,7 @@ def subscribe_again(first: dict[str, str], second: dict[str, str]) -> Callable[[
 
 
 def tags(number: int) -> Callable[[Any, str], None]:
-    return on(
-        "tag_resource", member="ResourceArn", Tags=[{"Key": str(n), "Value": "v"} for n in range(number)]
-    )
+    return on("tag_resource", member="ResourceArn", Tags=[{"Key": str(n), "Value": "v"} for n in range(number)])
 
 
 def permit(**changes: Any) -> Callable[[Any, str], None]:
@@ -210,9 +208,7 @@ def application(sns: Any, name: str, platform: str = "GCM", **attributes: str) -
     return str(made["PlatformApplicationArn"])
 
 
-def create_application(
-    suffix: str = "", platform: str = "GCM", **attributes: str
-) -> Callable[[Any, str], None]:
+def create_application(suffix: str = "", platform: str = "GCM", **attributes: str) -> Callable[[Any, str], None]:
     def action(sns: Any, name: str) -> None:
         application(sns, name + suffix, platform, **attributes)
 
@@ -308,9 +304,7 @@ def set_sms(**attributes: str) -> Callable[[Any, str], None]:
     return call("set_sms_attributes", attributes=attributes)
 
 
-SETS_ANYTHING = (
-    "moto keeps any attribute (model: InvalidParameterException; SetSMSAttributes lists names and values)"
-)
+SETS_ANYTHING = "moto keeps any attribute (model: InvalidParameterException; SetSMSAttributes lists names and values)"
 BREAKS = "moto breaks at it; DeletePlatformApplication names no error for an application that is gone"
 SANDBOX = "moto knows no SMS sandbox"
 DEVICE_CASES = (

@@ -107,9 +107,7 @@ def change_to(seconds: int) -> Callable[[Any, str], None]:
     return action
 
 
-def on(
-    method: str, *, fifo: bool = False, missing: bool = False, **parameters: Any
-) -> Callable[[Any, str], None]:
+def on(method: str, *, fifo: bool = False, missing: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
     """Returns a call on a new queue, or on a missing one."""
 
     def action(sqs: Any, name: str) -> None:

@@ -88,9 +88,7 @@ def test_every_action_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("action", GOOD)
 @pytest.mark.parametrize("form", EVENT_FORMS)
-def test_every_form_of_an_event(
-    scheduler: Scheduler, functions: Functions, form: EventForm, action: str
-) -> None:
+def test_every_form_of_an_event(scheduler: Scheduler, functions: Functions, form: EventForm, action: str) -> None:
     """Method and path select the function of the action in each form of event."""
     asked = by_rest(action, GOOD[action].needs(scheduler))
     assert function_for(asked) == f"scheduler/{file_name(action)}"
@@ -103,8 +101,7 @@ REQUIRED = [
     (name, member)
     for name in GOOD
     for member in MODEL.operation_model(name).input_shape.required_members
-    if "location" not in MODEL.operation_model(name).input_shape.members[member].serialization
-    or member == "TagKeys"
+    if "location" not in MODEL.operation_model(name).input_shape.members[member].serialization or member == "TagKeys"
 ]
 
 
@@ -179,9 +176,7 @@ def test_paths_and_queries_that_are_wrong(send: Send, action: str, path: str, qu
 
 
 def test_a_function_answers_its_own_action_alone(functions: Functions) -> None:
-    answer = response_of(
-        functions.invoke("scheduler/get_schedule", event_of("http_api", Request("GET", "/schedules")))
-    )
+    answer = response_of(functions.invoke("scheduler/get_schedule", event_of("http_api", Request("GET", "/schedules"))))
     assert (answer.status, answer.header("x-amzn-errortype")) == (404, "UnknownOperationException")
 
 

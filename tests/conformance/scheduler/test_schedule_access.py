@@ -36,9 +36,7 @@ def test_every_kind_of_request_can_be_signed(owner: Scheduler) -> None:
     group = owner.group(Tags=[{"Key": key, "Value": "ü + /"} for key in ("a b", "c/d", "e")])
     name = owner.create(GroupName=group, Description="signed ü")
     assert owner.get(name, GroupName=group)["Description"] == "signed ü"
-    assert [schedule["Name"] for schedule in owner.client.list_schedules(GroupName=group)["Schedules"]] == [
-        name
-    ]
+    assert [schedule["Name"] for schedule in owner.client.list_schedules(GroupName=group)["Schedules"]] == [name]
     owner.client.untag_resource(ResourceArn=owner.group_arn(group), TagKeys=["c/d", "a b"])
     assert owner.tags(group) == {"e": "ü + /"}
     owner.client.delete_schedule(Name=name, GroupName=group)
@@ -60,9 +58,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
 
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")]
-)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")])
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
     """The answer tells a caller without credentials nothing about other errors in the request."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
@@ -79,9 +75,7 @@ def test_any_credentials_are_present(scheduler: Scheduler) -> None:
 def test_a_key_of_another_service(owner: Scheduler) -> None:
     """The credential scope names the service."""
     url = owner.sqs.create()
-    signed = owner.sqs.client.generate_presigned_url(
-        "get_queue_url", Params={"QueueName": url.rpartition("/")[2]}
-    )
+    signed = owner.sqs.client.generate_presigned_url("get_queue_url", Params={"QueueName": url.rpartition("/")[2]})
     query = signed.partition("?")[2]
     answer = client_setup.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
     assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"

@@ -65,10 +65,7 @@ def test_a_schedule_reads_back_with_its_defaults(scheduler: Scheduler) -> None:
         "State": "ENABLED",
         "ScheduleExpressionTimezone": "UTC",
         "ActionAfterCompletion": "NONE",
-        "Target": {
-            **given["Target"],
-            "RetryPolicy": {"MaximumEventAgeInSeconds": 86400, "MaximumRetryAttempts": 185},
-        },
+        "Target": {**given["Target"], "RetryPolicy": {"MaximumEventAgeInSeconds": 86400, "MaximumRetryAttempts": 185}},
     }
 
 
@@ -229,9 +226,7 @@ def test_a_group(scheduler: Scheduler) -> None:
 
 def test_the_default_group_is_always_there(scheduler: Scheduler) -> None:
     assert scheduler.client.get_schedule_group(Name="default")["State"] == "ACTIVE"
-    names = [
-        group["Name"] for group in scheduler.client.list_schedule_groups(NamePrefix="def")["ScheduleGroups"]
-    ]
+    names = [group["Name"] for group in scheduler.client.list_schedule_groups(NamePrefix="def")["ScheduleGroups"]]
     assert names == ["default"]
     assert scheduler.refused("delete_schedule_group", Name="default") == INVALID
 
@@ -258,11 +253,7 @@ def test_groups_are_listed_in_pages(scheduler: Scheduler) -> None:
 
 
 def test_client_tokens_of_groups(scheduler: Scheduler) -> None:
-    given: dict[str, Any] = {
-        "Name": scheduler.name(),
-        "ClientToken": "t",
-        "Tags": [{"Key": "a", "Value": "b"}],
-    }
+    given: dict[str, Any] = {"Name": scheduler.name(), "ClientToken": "t", "Tags": [{"Key": "a", "Value": "b"}]}
     arns = {scheduler.client.create_schedule_group(**given)["ScheduleGroupArn"] for _ in range(2)}
     assert arns == {scheduler.group_arn(given["Name"])}
     assert scheduler.refused("create_schedule_group", **{**given, "Tags": []}) == CONFLICT
@@ -272,9 +263,7 @@ def test_tags(scheduler: Scheduler) -> None:
     group = scheduler.group(Tags=[{"Key": "team", "Value": "blue"}, {"Key": "a b/ü", "Value": "v"}])
     arn = scheduler.group_arn(group)
     assert scheduler.tags(group) == {"team": "blue", "a b/ü": "v"}
-    scheduler.client.tag_resource(
-        ResourceArn=arn, Tags=[{"Key": "team", "Value": "red"}, {"Key": "&=+", "Value": "1"}]
-    )
+    scheduler.client.tag_resource(ResourceArn=arn, Tags=[{"Key": "team", "Value": "red"}, {"Key": "&=+", "Value": "1"}])
     assert scheduler.tags(group) == {"team": "red", "a b/ü": "v", "&=+": "1"}
     scheduler.client.untag_resource(ResourceArn=arn, TagKeys=["a b/ü", "&=+", "never"])
     assert scheduler.tags(group) == {"team": "red"}
@@ -287,14 +276,9 @@ def test_tags_have_limits(scheduler: Scheduler) -> None:
     group = scheduler.group(Tags=[{"Key": str(n), "Value": "v"} for n in range(49)])
     arn = scheduler.group_arn(group)
     two = [{"Key": "x", "Value": "v"}, {"Key": "y", "Value": "v"}]
-    assert scheduler.refused("tag_resource", ResourceArn=arn, Tags=two) == (
-        "ServiceQuotaExceededException",
-        402,
-    )
+    assert scheduler.refused("tag_resource", ResourceArn=arn, Tags=two) == ("ServiceQuotaExceededException", 402)
     assert scheduler.refused("tag_resource", ResourceArn=arn, Tags=[two[0], two[0]]) == INVALID
-    assert (
-        scheduler.refused("tag_resource", ResourceArn=arn, Tags=[{"Key": "AWS:x", "Value": "v"}]) == INVALID
-    )
+    assert scheduler.refused("tag_resource", ResourceArn=arn, Tags=[{"Key": "AWS:x", "Value": "v"}]) == INVALID
     scheduler.client.tag_resource(ResourceArn=arn, Tags=two[:1])
     assert len(scheduler.tags(group)) == 50
 
@@ -315,9 +299,7 @@ def test_tags_of_others(scheduler: Scheduler, place: tuple[str, str]) -> None:
 # --- what is refused -------------------------------------------------------------------------------------------------
 def target(**changes: Any) -> dict[str, Any]:
     arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:jobs"
-    return {
-        key: value for key, value in {"Arn": arn, "RoleArn": ROLE, **changes}.items() if value is not None
-    }
+    return {key: value for key, value in {"Arn": arn, "RoleArn": ROLE, **changes}.items() if value is not None}
 
 
 LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
@@ -343,9 +325,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.parametrize(("members", "shown", "path", "reason"), LIMITS)
-def test_limits_of_the_model(
-    scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str
-) -> None:
+def test_limits_of_the_model(scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str) -> None:
     """The texts are those of AWS's services. The error cuts a quoted value after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
@@ -396,9 +376,7 @@ def test_an_invalid_schedule_is_refused(scheduler: Scheduler, members: dict[str,
     else:
         form = f"1 validation error detected: Value {text} failed to satisfy constraint: Member must "
         assert refusal.message.startswith(form)
-        assert "." not in refusal.message.removeprefix(
-            form
-        )  # the message has one clause and no explanation after it
+        assert "." not in refusal.message.removeprefix(form)  # the message has one clause and no explanation after it
     name = scheduler.create()
     assert scheduler.refused("update_schedule", **{**given, "Name": name}) == INVALID
 

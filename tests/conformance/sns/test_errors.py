@@ -52,20 +52,14 @@ from queue.topic t, generate_series(1, %s) n where t.arn = %s"""
 def crowded(sns: Sns) -> Call:
     """Returns a FIFO topic with the maximum number of subscriptions."""
     topic = sns.create_fifo()
-    sns.sqs.clock.connection.execute(
-        FILL,
-        (None, 100, topic),
-    )
+    sns.sqs.clock.connection.execute(FILL, (None, 100, topic))
     return "subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": QUEUE}
 
 
 def filtered(sns: Sns) -> Call:
     """Returns a topic with the maximum number of filter policies."""
     topic = sns.create()
-    sns.sqs.clock.connection.execute(
-        FILL,
-        ("[]", 200, topic),
-    )
+    sns.sqs.clock.connection.execute(FILL, ("[]", 200, topic))
     policy = {"FilterPolicy": '{"a": ["b"]}'}
     return "subscribe", {"TopicArn": topic, "Protocol": "sqs", "Endpoint": QUEUE, "Attributes": policy}
 
@@ -77,9 +71,7 @@ def tags(number: int) -> list[dict[str, str]]:
 def broken(sns: Sns) -> Call:
     """Returns a topic whose row no operation can have written, so every call on it is a server error."""
     topic = sns.create()
-    sns.sqs.clock.connection.execute(
-        """update queue.topic set tags = '{"a": {"b": "c"}}' where arn = %s""", (topic,)
-    )
+    sns.sqs.clock.connection.execute("""update queue.topic set tags = '{"a": {"b": "c"}}' where arn = %s""", (topic,))
     return "list_tags_for_resource", {"ResourceArn": topic}
 
 
@@ -147,9 +139,7 @@ def test_an_error_has_awss_form(sns: Sns, row: Row) -> None:
 
 
 def test_every_error_is_in_the_table() -> None:
-    assert {error.json_type for error in SNS_ERRORS.values()} == {
-        row.type for row in TABLE
-    } | ELSEWHERE.keys()
+    assert {error.json_type for error in SNS_ERRORS.values()} == {row.type for row in TABLE} | ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.type)

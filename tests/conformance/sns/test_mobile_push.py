@@ -44,10 +44,7 @@ def test_an_application(sns: Sns) -> None:
     again = sns.client.create_platform_application(Name=name, Platform="APNS", Attributes=given)
     assert again["PlatformApplicationArn"] == arn
     other = sns.refusal(
-        "create_platform_application",
-        Name=name,
-        Platform="APNS",
-        Attributes={**given, "PlatformCredential": "x"},
+        "create_platform_application", Name=name, Platform="APNS", Attributes={**given, "PlatformCredential": "x"}
     )
     assert other[:2] == ("InvalidParameter", 400)
     found = sns.client.get_platform_application_attributes(PlatformApplicationArn=arn)["Attributes"]
@@ -174,10 +171,7 @@ def test_publish_to_an_endpoint(sns: Sns) -> None:
     plain = sns.client.publish(TargetArn=arn, Message="hello")
     texts = {"default": "d", "GCM": '{"data":{"a":1}}', "APNS": "not this"}
     chosen = sns.client.publish(TargetArn=arn, Message=json.dumps(texts), MessageStructure="json")
-    found = [
-        (message["message_id"], message["text"], message["protocol"])
-        for message in outbox(sns, destination=arn)
-    ]
+    found = [(message["message_id"], message["text"], message["protocol"]) for message in outbox(sns, destination=arn)]
     assert found == [
         (plain["MessageId"], "hello", "application"),
         (chosen["MessageId"], '{"data":{"a":1}}', "application"),
@@ -196,14 +190,9 @@ def test_dead_letters_of_endpoints_that_are_gone(sns: Sns) -> None:
     colour = {"colour": {"DataType": "String", "StringValue": "blue"}}
     sns.publish(topic, texts, MessageStructure="json", MessageAttributes=colour)
     first, second = sorted(
-        (json.loads(message["Body"]) for message in sns.sqs.receive(dead, 2)),
-        key=lambda entry: str(entry["Message"]),
+        (json.loads(message["Body"]) for message in sns.sqs.receive(dead, 2)), key=lambda entry: str(entry["Message"])
     )
-    assert (first["Message"], first["Subject"], first["MessageId"]) == (
-        "for all",
-        "s",
-        published["MessageId"],
-    )
+    assert (first["Message"], first["Subject"], first["MessageId"]) == ("for all", "s", published["MessageId"])
     assert subscription in first["UnsubscribeURL"]
     assert (second["Type"], second["Message"], second["TopicArn"]) == ("Notification", "for phones", topic)
     assert second["MessageAttributes"] == {"colour": {"Type": "String", "Value": "blue"}}
@@ -221,8 +210,6 @@ def test_a_disabled_endpoint(sns: Sns) -> None:
         ("by the topic", "EndpointDisabled")
     ]
     sns.client.set_endpoint_attributes(EndpointArn=arn, Attributes={"Enabled": "true"})
-    sns.client.set_platform_application_attributes(
-        PlatformApplicationArn=app, Attributes={"Enabled": "false"}
-    )
+    sns.client.set_platform_application_attributes(PlatformApplicationArn=app, Attributes={"Enabled": "false"})
     refused = sns.refusal("publish", TargetArn=arn, Message="m")
     assert refused[:2] == ("PlatformApplicationDisabled", 400)

@@ -58,11 +58,7 @@ def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
     assert answer["SubscriptionArn"] == "pending confirmation"
     sns.publish(topic, "too early")
     (asked,) = outbox(sns, destination=to)
-    assert (asked["kind"], asked["protocol"], asked["state"]) == (
-        "SubscriptionConfirmation",
-        protocol,
-        "kept",
-    )
+    assert (asked["kind"], asked["protocol"], asked["state"]) == ("SubscriptionConfirmation", protocol, "kept")
     link = json.loads(asked["text"])["SubscribeURL"]
     assert client_setup.get(link).status_code == 200
     sns.publish(topic, "now", Subject="s")

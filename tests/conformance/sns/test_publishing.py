@@ -202,10 +202,7 @@ def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
     """A key with dots is a path, as recorded at AWS."""
     topic = sns.create()
     url, arn = sns.queue(
-        topic,
-        FilterPolicyScope="MessageBody",
-        FilterPolicy='{"object.nested": ["a"]}',
-        RawMessageDelivery="true",
+        topic, FilterPolicyScope="MessageBody", FilterPolicy='{"object.nested": ["a"]}', RawMessageDelivery="true"
     )
     accepted = [
         '{"object": {"nested": "a"}}',
@@ -216,9 +213,7 @@ def test_dots_in_keys_of_a_policy_on_the_body(sns: Sns) -> None:
         sns.publish(topic, body)
     assert sorted(message["Body"] for message in sns.sqs.receive(url, 3)) == sorted(accepted)
     assert sns.subscription(arn)["FilterPolicyScope"] == "MessageBody"
-    sns.client.set_subscription_attributes(
-        SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue=""
-    )
+    sns.client.set_subscription_attributes(SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue="")
     assert "FilterPolicyScope" not in sns.subscription(arn)
 
 
@@ -237,9 +232,7 @@ def test_a_filter_drops_no_message_because_of_a_parser(sns: Sns) -> None:
     for body in (*passing, r'{"a":"\ud83d","b":2}', '{"a":1e400}'):
         sns.publish(topic, body)
     for text in (r'["x","\ud83d"]', '["x",1e400]', r'["\ud83d"]'):
-        sns.publish(
-            topic, text, MessageAttributes={"list": {"DataType": "String.Array", "StringValue": text}}
-        )
+        sns.publish(topic, text, MessageAttributes={"list": {"DataType": "String.Array", "StringValue": text}})
     assert sorted(message["Body"] for message in sns.sqs.receive(by_body, 5)) == sorted(passing)
     assert sorted(message["Body"] for message in sns.sqs.receive(by_list, 2)) == [
         r'["x","\ud83d"]', '["x",1e400]',
@@ -258,9 +251,7 @@ def test_texts_by_protocol_may_have_half_a_pair(sns: Sns) -> None:
 def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
-    answers = [
-        sns.publish(topic, f"m{n}", MessageGroupId="g", MessageDeduplicationId=f"d{n}") for n in range(3)
-    ]
+    answers = [sns.publish(topic, f"m{n}", MessageGroupId="g", MessageDeduplicationId=f"d{n}") for n in range(3)]
     numbers = [answer["SequenceNumber"] for answer in answers]
     assert numbers == sorted(set(numbers))
     assert {len(number) for number in numbers} == {20}
@@ -287,9 +278,7 @@ def test_a_topic_deduplicates_by_group(sns: Sns) -> None:
     url, _ = sns.queue(topic, ".fifo", RawMessageDelivery="true")
     for group in ("g", "h", "g"):
         sns.publish(topic, group, MessageGroupId=group, MessageDeduplicationId="d")
-    sns.client.set_topic_attributes(
-        TopicArn=topic, AttributeName="FifoThroughputScope", AttributeValue="Topic"
-    )
+    sns.client.set_topic_attributes(TopicArn=topic, AttributeName="FifoThroughputScope", AttributeValue="Topic")
     # The queue itself deduplicates at queue scope, so it has only the first message.
     assert sns.sqs.counts(url) == (1, 0, 0)
 
@@ -303,9 +292,7 @@ def test_content_deduplicates(sns: Sns) -> None:
 
 
 @pytest.mark.parametrize(
-    "missing",
-    [{"MessageGroupId": "g"}, {"MessageDeduplicationId": "d"}],
-    ids=["no deduplication id", "no group"],
+    "missing", [{"MessageGroupId": "g"}, {"MessageDeduplicationId": "d"}], ids=["no deduplication id", "no group"]
 )
 def test_fifo_needs_both(sns: Sns, missing: dict[str, str]) -> None:
     topic = sns.create_fifo()

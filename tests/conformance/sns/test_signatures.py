@@ -38,9 +38,7 @@ def test_a_changed_version_holds_at_once(sns: Sns) -> None:
     topic = sns.create()
     url, _ = sns.queue(topic)
     for version in ("2", "1"):
-        sns.client.set_topic_attributes(
-            TopicArn=topic, AttributeName="SignatureVersion", AttributeValue=version
-        )
+        sns.client.set_topic_attributes(TopicArn=topic, AttributeName="SignatureVersion", AttributeValue=version)
         sns.publish(topic, "m")
         (message,) = sns.sqs.receive(url, 1)
         sns.sqs.delete(url, message)

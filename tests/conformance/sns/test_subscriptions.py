@@ -26,11 +26,7 @@ def test_a_queue_is_subscribed_at_once(sns: Sns) -> None:
     assert arn.startswith(f"{topic}:")
     found = sns.subscription(arn)
     assert (found["SubscriptionArn"], found["TopicArn"], found["Endpoint"]) == (arn, topic, sns.sqs.arn(url))
-    assert (found["Protocol"], found["PendingConfirmation"], found["RawMessageDelivery"]) == (
-        "sqs",
-        "false",
-        "false",
-    )
+    assert (found["Protocol"], found["PendingConfirmation"], found["RawMessageDelivery"]) == ("sqs", "false", "false")
     assert sns.attributes(topic)["SubscriptionsConfirmed"] == "1"
 
 
@@ -41,11 +37,7 @@ def test_a_url_with_a_password_hides_it(sns: Sns) -> None:
     for password in ("geh%3Aheim", "other", "****"):
         assert sns.subscribe(topic, shown.replace("****", password), "https") == arn
     lists = [
-        [
-            one
-            for page in sns.client.get_paginator("list_subscriptions").paginate()
-            for one in page["Subscriptions"]
-        ],
+        [one for page in sns.client.get_paginator("list_subscriptions").paginate() for one in page["Subscriptions"]],
         sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"],
     ]
     endpoints = [found["Endpoint"] for page in lists for found in page if found["TopicArn"] == topic]
@@ -60,11 +52,7 @@ def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
     assert sns.subscribe(topic, queue) == arn
     assert sns.subscribe(topic, queue, RawMessageDelivery="true") == arn
     refused = sns.refusal(
-        "subscribe",
-        TopicArn=topic,
-        Protocol="sqs",
-        Endpoint=queue,
-        Attributes={"RawMessageDelivery": "false"},
+        "subscribe", TopicArn=topic, Protocol="sqs", Endpoint=queue, Attributes={"RawMessageDelivery": "false"}
     )
     assert refused == (
         "InvalidParameter", 400,
@@ -159,20 +147,13 @@ def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> N
     """Values at their default, and JSON that differs in white space, do not conflict (aws-sdk-php and others retry)."""
     topic = sns.create()
     dead = sns.sqs.arn(sns.sqs.create())
-    policies = {
-        "FilterPolicy": '{"kind":["book"],"size":[1]}',
-        "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}"}}',
-    }
+    policies = {"FilterPolicy": '{"kind":["book"],"size":[1]}', "RedrivePolicy": f'{{"deadLetterTargetArn":"{dead}"}}'}
     for first, equal, other in (
         ({}, {"RawMessageDelivery": "false"}, {"RawMessageDelivery": "true"}),
         ({}, {"FilterPolicy": "{ }"}, {"FilterPolicy": '{"kind":["book"]}'}),
         ({"FilterPolicy": "{}"}, {"FilterPolicy": ""}, {"FilterPolicy": '{"kind":["book"]}'}),
         (policies, {"FilterPolicyScope": "MessageAttributes"}, {"FilterPolicyScope": "MessageBody"}),
-        (
-            policies,
-            {"FilterPolicy": '{ "size": [1], "kind": ["book"] }'},
-            {"FilterPolicy": '{"kind":["book"]}'},
-        ),
+        (policies, {"FilterPolicy": '{ "size": [1], "kind": ["book"] }'}, {"FilterPolicy": '{"kind":["book"]}'}),
         (policies, {"RedrivePolicy": f'{{ "deadLetterTargetArn": "{dead}" }}'}, {"FilterPolicy": ""}),
         ({"RawMessageDelivery": "true"}, {"RawMessageDelivery": "True"}, {"RawMessageDelivery": "false"}),
     ):
@@ -248,9 +229,7 @@ def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
     topic = sns.create()
     _, arn = sns.queue(topic)
     before = sns.subscription(arn)
-    refused = sns.refusal(
-        "set_subscription_attributes", SubscriptionArn=arn, AttributeName=name, AttributeValue=value
-    )
+    refused = sns.refusal("set_subscription_attributes", SubscriptionArn=arn, AttributeName=name, AttributeValue=value)
     assert refused[:2] == ("InvalidParameter", 400)
     assert sns.subscription(arn) == before
 
@@ -258,14 +237,9 @@ def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
 def test_filters(sns: Sns) -> None:
     """Both scopes filter. A subscription without a policy, or with an empty one, gets every message."""
     topic = sns.create()
-    by_attribute, arn = sns.queue(
-        topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}'
-    )
+    by_attribute, arn = sns.queue(topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}')
     by_body, _ = sns.queue(
-        topic,
-        RawMessageDelivery="true",
-        FilterPolicyScope="MessageBody",
-        FilterPolicy='{"n": [{"numeric": [">", 5]}]}',
+        topic, RawMessageDelivery="true", FilterPolicyScope="MessageBody", FilterPolicy='{"n": [{"numeric": [">", 5]}]}'
     )
     kind: dict[str, Any] = {"kind": {"DataType": "String", "StringValue": "order"}}
     sns.publish(topic, '{"n": 1}', MessageAttributes=kind)
@@ -274,9 +248,7 @@ def test_filters(sns: Sns) -> None:
     assert [message["Body"] for message in sns.sqs.receive(by_attribute, 1)] == ['{"n": 1}']
     assert [message["Body"] for message in sns.sqs.receive(by_body, 1)] == ['{"n": 9}']
     assert sns.sqs.counts(by_attribute) == sns.sqs.counts(by_body) == (0, 1, 0)
-    sns.client.set_subscription_attributes(
-        SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue="{}"
-    )
+    sns.client.set_subscription_attributes(SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue="{}")
     sns.publish(topic, "all")
     assert sns.sqs.receive_one(by_attribute)["Body"] == "all"
 
@@ -318,15 +290,11 @@ def test_lists_have_pages(sns: Sns) -> None:
     for method, more in (("list_subscriptions", {}), ("list_subscriptions_by_topic", {"TopicArn": topic})):
         pages = list(mine.client.get_paginator(method).paginate(**more))
         assert len(pages[0]["Subscriptions"]) == 100
-        assert {
-            subscription["SubscriptionArn"] for page in pages for subscription in page["Subscriptions"]
-        } == arns
+        assert {subscription["SubscriptionArn"] for page in pages for subscription in page["Subscriptions"]} == arns
     mine.client.delete_topic(TopicArn=topic)
 
 
-@pytest.mark.parametrize(
-    "bad", ["nonsense", "arn:aws:sns:us-east-1:000000000000:topic", "arn:aws:sqs:a:b:c:d"]
-)
+@pytest.mark.parametrize("bad", ["nonsense", "arn:aws:sns:us-east-1:000000000000:topic", "arn:aws:sqs:a:b:c:d"])
 def test_an_invalid_subscription_arn_is_refused(sns: Sns, bad: str) -> None:
     for method in ("unsubscribe", "get_subscription_attributes"):
         assert sns.refusal(method, SubscriptionArn=bad)[:2] == ("InvalidParameter", 400)

@@ -70,9 +70,7 @@ def test_it_reads_back_if_it_was_set(sns: Sns) -> None:
     topic = sns.create()
     assert "MaximumMessageSize" not in sns.attributes(topic)
     for size in ("2048", "1024"):
-        sns.client.set_topic_attributes(
-            TopicArn=topic, AttributeName="MaximumMessageSize", AttributeValue=size
-        )
+        sns.client.set_topic_attributes(TopicArn=topic, AttributeName="MaximumMessageSize", AttributeValue=size)
         assert sns.attributes(topic)["MaximumMessageSize"] == size
     assert sns.refusal("publish", TopicArn=topic, Message="x" * 1_025) == TOO_LONG
 
@@ -109,11 +107,7 @@ def test_more_than_256_kib_is_for_100_subscriptions(sns: Sns) -> None:
     topic = sns.create(MaximumMessageSize=str(MIB))
 
     def subscribe(number: int) -> dict[str, Any]:
-        return {
-            "TopicArn": topic,
-            "Protocol": "sqs",
-            "Endpoint": f"arn:aws:sqs:us-east-1:000000000000:q{number}",
-        }
+        return {"TopicArn": topic, "Protocol": "sqs", "Endpoint": f"arn:aws:sqs:us-east-1:000000000000:q{number}"}
 
     arns = [sns.client.subscribe(**subscribe(number))["SubscriptionArn"] for number in range(100)]
     assert sns.refusal("subscribe", **subscribe(100))[:2] == ("InvalidParameter", 400)
@@ -189,11 +183,7 @@ def test_a_fifo_topic_has_100_subscriptions(sns: Sns) -> None:
     topic = sns.create_fifo()
 
     def subscribe(number: int) -> dict[str, str]:
-        return {
-            "TopicArn": topic,
-            "Protocol": "sqs",
-            "Endpoint": f"arn:aws:sqs:us-east-1:000000000000:q{number}",
-        }
+        return {"TopicArn": topic, "Protocol": "sqs", "Endpoint": f"arn:aws:sqs:us-east-1:000000000000:q{number}"}
 
     for number in range(100):
         sns.client.subscribe(**subscribe(number))

@@ -138,10 +138,7 @@ def test_an_empty_value_takes_an_attribute_away(sns: Sns) -> None:
         ("DisplayName", "x" * 101),
         ("Policy", "{"),
         ("Policy", '{"Statement": ["x"]}'),
-        (
-            "Policy",
-            json.dumps({"Statement": [{**PUBLISH, "Resource": "arn:aws-cn:sns:us-east-1:000000000000:t"}]}),
-        ),
+        ("Policy", json.dumps({"Statement": [{**PUBLISH, "Resource": "arn:aws-cn:sns:us-east-1:000000000000:t"}]})),
         ("Policy", json.dumps({"Version": "x" * 30_720})),
         ("DisplayName", "a\0b"),
         ("ContentBasedDeduplication", "true"),
@@ -169,9 +166,7 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
     there = sns.sqs.caller("123123123123")
     mine = Sns(there)
     before = {
-        topic["TopicArn"]
-        for page in mine.client.get_paginator("list_topics").paginate()
-        for topic in page["Topics"]
+        topic["TopicArn"] for page in mine.client.get_paginator("list_topics").paginate() for topic in page["Topics"]
     }
     made = {mine.create() for _ in range(101)}
     pages = [page["Topics"] for page in mine.client.get_paginator("list_topics").paginate()]
@@ -245,9 +240,7 @@ def test_permissions(sns: Sns) -> None:
     topic = sns.create()
     grant = {"AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
     sns.client.add_permission(TopicArn=topic, Label="friends", **grant)
-    statements = {
-        statement["Sid"]: statement for statement in json.loads(sns.attributes(topic)["Policy"])["Statement"]
-    }
+    statements = {statement["Sid"]: statement for statement in json.loads(sns.attributes(topic)["Policy"])["Statement"]}
     assert statements["friends"] == {
         "Sid": "friends",
         "Effect": "Allow",
@@ -255,10 +248,7 @@ def test_permissions(sns: Sns) -> None:
         "Action": "SNS:Publish",
         "Resource": topic,
     }
-    assert sns.refusal("add_permission", TopicArn=topic, Label="friends", **grant)[:2] == (
-        "InvalidParameter",
-        400,
-    )
+    assert sns.refusal("add_permission", TopicArn=topic, Label="friends", **grant)[:2] == ("InvalidParameter", 400)
     sns.client.remove_permission(TopicArn=topic, Label="friends")
     assert "friends" not in sns.attributes(topic)["Policy"]
 
@@ -294,7 +284,5 @@ def test_a_permission_does_not_make_a_policy_too_long(sns: Sns) -> None:
     """A policy has at most 30 KB ("Amazon SNS API permissions", SNS Developer Guide)."""
     topic = sns.create()
     accounts = [f"{number:012}" for number in range(1_000)]
-    refused = sns.refusal(
-        "add_permission", TopicArn=topic, Label="many", AWSAccountId=accounts, ActionName=["Publish"]
-    )
+    refused = sns.refusal("add_permission", TopicArn=topic, Label="many", AWSAccountId=accounts, ActionName=["Publish"])
     assert refused == ("InvalidParameter", 400, "Invalid parameter: Policy Error: null")

@@ -116,9 +116,7 @@ def test_large_messages_keep_urls_out(sns: Sns) -> None:
     """A MaximumMessageSize of more than 256 KiB is for queues (SetTopicAttributes, API reference)."""
     topic, to = sns.create(), endpoint(sns)
     token = ended(sns, confirmed(sns, topic, to), to)["Token"]
-    sns.client.set_topic_attributes(
-        TopicArn=topic, AttributeName="MaximumMessageSize", AttributeValue="262145"
-    )
+    sns.client.set_topic_attributes(TopicArn=topic, AttributeName="MaximumMessageSize", AttributeValue="262145")
     refused = sns.refusal("confirm_subscription", TopicArn=topic, Token=token)
     assert refused[:2] == ("InvalidParameter", 400)
     assert refused != BAD_TOKEN
@@ -224,9 +222,7 @@ def test_attributes_set_at_the_same_time(sns: Sns) -> None:
 
     def change(one: tuple[str, str]) -> bool:
         try:
-            sns.client.set_subscription_attributes(
-                SubscriptionArn=arn, AttributeName=one[0], AttributeValue=one[1]
-            )
+            sns.client.set_subscription_attributes(SubscriptionArn=arn, AttributeName=one[0], AttributeValue=one[1])
         except sns.client.exceptions.InvalidParameterException:
             return False
         return True

@@ -101,9 +101,7 @@ TABLE = (
 
 # Errors that no action answers, with the reason. InvalidAction and similar errors precede the action; see REQUESTS
 # below.
-ELSEWHERE = {
-    "RequestThrottled": "tests/conformance/access/test_quotas.py",
-}
+ELSEWHERE = {"RequestThrottled": "tests/conformance/access/test_quotas.py"}
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.type)
@@ -138,13 +136,7 @@ def test_the_whole_type(sqs: Sqs) -> None:
     assert sqs.answer.headers["content-type"] == content_type
 
 
-TYPED = [
-    "QueueDoesNotExist",
-    "QueueNameExists",
-    "PurgeQueueInProgress",
-    "ReceiptHandleIsInvalid",
-    "EmptyBatchRequest",
-]
+TYPED = ["QueueDoesNotExist", "QueueNameExists", "PurgeQueueInProgress", "ReceiptHandleIsInvalid", "EmptyBatchRequest"]
 
 
 @pytest.mark.parametrize("name", TYPED)

@@ -108,9 +108,7 @@ DAYS = [
 def job(server: Postgres) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "penstock_web.cli", "metrics", "run", "--nice=0", *DAYS]
     variables = {**os.environ, "DATABASE_URL": server.service_dsn()}
-    return subprocess.Popen(
-        command, env=variables, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    )
+    return subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
 def has_begun(server: Postgres) -> bool:

@@ -69,12 +69,7 @@ class JobInstallation:
             reference.compute(self.connection, first, end, zone.key)
             for table, columns in TABLES.items():
                 mine = self.rows(
-                    table,
-                    columns,
-                    "zone in ('', %s) and starts_at >= %s and starts_at <= %s",
-                    zone.key,
-                    first,
-                    at,
+                    table, columns, "zone in ('', %s) and starts_at >= %s and starts_at <= %s", zone.key, first, at
                 )
                 oracle = table.replace("metrics", "oracle")
                 theirs = self.connection.execute(
@@ -143,9 +138,7 @@ def ran(spark: SparkSession, postgres: TestServer) -> Iterator[JobInstallation]:
 
 def first_run(installation: JobInstallation) -> None:
     connection, busy = installation.connection, installation.id_of("busy")
-    history = (
-        """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
-    )
+    history = """update queue.queues set attributes = attributes || '{"history": "false"}' where name = 'silent'"""
     connection.execute(history.encode())
     send(connection, "slowpoke", timedelta(days=3), 2)
     send(connection, "gone", timedelta(hours=2), 9)
@@ -302,9 +295,7 @@ class News:
                 connection.execute("select queue.delete(%s, %s)", (name, rows[0][0]))
 
     def record(self, connection: Connection, queue_id: int, age: timedelta) -> None:
-        number, outcome = self.chance.choice(
-            [(0, "purged"), (1, "deleted"), (1, "deleted"), (3, "dead_lettered")]
-        )
+        number, outcome = self.chance.choice([(0, "purged"), (1, "deleted"), (1, "deleted"), (3, "dead_lettered")])
         seconds = [self.chance.randrange(0, 90_000) for _ in range(3)]
         seconds.sort()
         connection.execute(

@@ -74,9 +74,7 @@ def test_the_job_can_be_imported_from_it_alone(tmp_path: Path) -> None:
         f"import sys; sys.path.insert(0, {str(archive)!r}); from penstock_metrics import main; import penstock;"
         " print(main.__file__, penstock.__file__)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"{archive}/penstock_metrics/main.py", f"{archive}/penstock/__init__.py"]
 
 

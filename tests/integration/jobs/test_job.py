@@ -188,9 +188,7 @@ def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: C
     recent.execute("alter table queue.metrics_latency add constraint nothing check (count < 0)")
     with pytest.raises(Exception, match="nothing"):
         shot(spark, database)
-    row = recent.execute(
-        "select error ~ 'nothing', finished_at is not null from queue.metrics_run"
-    ).fetchone()
+    row = recent.execute("select error ~ 'nothing', finished_at is not null from queue.metrics_run").fetchone()
     assert row == (True, True)
     assert last_range(recent, BERLIN.key) is None
 
@@ -205,8 +203,7 @@ def test_without_a_database(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "zone"),
-    [(["--from", "yesterday"], "UTC"), (["--zone", "Mars/Olympus"], "UTC"), ([], "Mars/Olympus")],
+    ("arguments", "zone"), [(["--from", "yesterday"], "UTC"), (["--zone", "Mars/Olympus"], "UTC"), ([], "Mars/Olympus")]
 )
 def test_bad_arguments(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], zone: str

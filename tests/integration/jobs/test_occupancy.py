@@ -50,12 +50,7 @@ def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None
     cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(group_by_minutes)
     asked = moments(spark, 2, 4, 6, 9)
     found = cube.transform(occupancy.list_changes).transform(occupancy.compute_levels(asked))
-    assert rows_of(found, "ends_us", "depth", "waiting") == [
-        (at(2), 0, 0),
-        (at(4), 0, 0),
-        (at(6), 1, 0),
-        (at(9), 0, 0),
-    ]
+    assert rows_of(found, "ends_us", "depth", "waiting") == [(at(2), 0, 0), (at(4), 0, 0), (at(6), 1, 0), (at(9), 0, 0)]
 
 
 def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
@@ -70,9 +65,7 @@ def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
         rows.append(message(sent, received, finished))
     minutes = range(0, 50, 2)
     cube = messages(spark, *rows).transform(group_by_minutes)
-    levels = cube.transform(occupancy.list_changes).transform(
-        occupancy.compute_levels(moments(spark, *minutes))
-    )
+    levels = cube.transform(occupancy.list_changes).transform(occupancy.compute_levels(moments(spark, *minutes)))
     oldest = cube.transform(occupancy.find_oldest(moments(spark, *minutes)))
     found = rows_of(
         levels.join(oldest, ["queue_id", "group_id", "ends_us"]), "ends_us", "depth", "waiting", "oldest_us"
@@ -94,11 +87,7 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
     """
     day = to_datetime(at(0)).replace(hour=0)
     span = DaySpan.of(day, day + timedelta(days=1), to_datetime(at(170)), ZoneInfo("UTC"))
-    changed = (
-        messages(spark, message(30.5, None, 150.5))
-        .transform(group_by_minutes)
-        .transform(occupancy.list_changes)
-    )
+    changed = messages(spark, message(30.5, None, 150.5)).transform(group_by_minutes).transform(occupancy.list_changes)
     found = changed.transform(occupancy.find_windows_with_messages(build_calendar(spark, span), span))
     ends = {seconds: [] for seconds in (60, 3600, 86400)}  # type: dict[int, list[int]]
     for seconds, end in rows_of(found, "window_seconds", "ends_us"):
@@ -252,9 +241,7 @@ def test_a_message_unseen_by_the_last_run_is_new_from_its_first_minute(spark: Sp
     then = [message(-10)]
     late = changed(spark, [message(-3000.5, -90, -40)], then, then)
     assert late == [DepthChange(1, at(-3001), is_open=True, changed=False)]
-    assert changed(spark, [], [*then, message(-70)], then) == [
-        DepthChange(1, at(-70), is_open=True, changed=True)
-    ]
+    assert changed(spark, [], [*then, message(-70)], then) == [DepthChange(1, at(-70), is_open=True, changed=True)]
 
 
 def test_a_message_recorded_after_its_end_is_not_new(spark: SparkSession) -> None:

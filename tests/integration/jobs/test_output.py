@@ -86,15 +86,11 @@ def check_files(folder: Path, db: Connection) -> None:
 
 def files_of(folder: Path) -> dict[str, int]:
     """Returns the files' names and the times of their last change."""
-    return {
-        str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))
-    }
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in sorted(folder.rglob("*.parquet"))}
 
 
 def folders_of(folder: Path, dataset: str) -> list[str]:
-    return sorted(
-        {str(path.parent.relative_to(folder / dataset)) for path in (folder / dataset).rglob("*.parquet")}
-    )
+    return sorted({str(path.parent.relative_to(folder / dataset)) for path in (folder / dataset).rglob("*.parquet")})
 
 
 def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR_EVER) -> list[str]:
@@ -104,11 +100,7 @@ def done(spark: SparkSession, database: Database, folder: Path, kept: Kept = FOR
 
 
 def test_files_have_what_postgresql_has(
-    spark: SparkSession,
-    database: Database,
-    stored: Connection,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, database: Database, stored: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The files are split by day (UTC) and queue. The first export stops before its note, and the next export
     completes the note.
@@ -123,9 +115,7 @@ def test_files_have_what_postgresql_has(
             done(spark, database, tmp_path)
     check_files(tmp_path, stored)
     days = ("day=2026-03-28", "day=2026-03-29")
-    assert folders_of(tmp_path, "messages") == [
-        f"{day}/queue={name}" for day in days for name in ("bills", "orders")
-    ]
+    assert folders_of(tmp_path, "messages") == [f"{day}/queue={name}" for day in days for name in ("bills", "orders")]
     assert folders_of(tmp_path, "latencies") == [
         f"{days[0]}/queue=.installation", f"{days[0]}/queue=orders", f"{days[1]}/queue=orders",
     ]  # fmt: skip
@@ -153,9 +143,7 @@ def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[SqlCatalog]:
-    made = SqlCatalog(
-        "lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse"
-    )
+    made = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/warehouse")
     try:
         yield made
     finally:

@@ -8,14 +8,7 @@ import psycopg
 import pytest
 
 from tests.support.database import TestServer
-from tests.support.jobs.history_generator import (
-    Mixture,
-    Span,
-    make_partitions,
-    make_queues,
-    write,
-    write_steady,
-)
+from tests.support.jobs.history_generator import Mixture, Span, make_partitions, make_queues, write, write_steady
 from tests.support.jobs.reference import Connection, compute
 from tests.support.sql.calls import create, purge, queue_id, receive, redrive, send, value
 from tests.support.sql.move_tasks import run, start
@@ -109,14 +102,10 @@ def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
     arrived and stayed for 90 s.
     """
     (queue,) = make_queues(db, 1)
-    record(
-        db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3
-    )
+    record(db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3)
     record(db, queue, [at("05-10T01:00:00")], [at("05-10T01:01:30")], received=at("05-10T01:00:00"))
     compute(db, at("05-10T00:00"), at("05-11T00:00"))
-    columns = (
-        "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
-    )
+    columns = "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
     # The message is deleted at exactly 02:00, which belongs to the next hour.
     assert windows(db, HOUR, columns) == [
         (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
@@ -125,10 +114,7 @@ def test_messages_at_the_end_of_a_window_are_counted(db: Connection) -> None:
     ]
     minutes = windows(db, MINUTE, "starts_at, arrivals, depth, waiting, oldest_age_us")
     assert minutes[0] == (at("05-10T00:00"), 0, 1, 1, 62 * SECOND)
-    assert minutes[29:31] == [
-        (at("05-10T00:29"), 0, 1, 1, 1802 * SECOND),
-        (at("05-10T00:30"), 0, 1, 0, 1862 * SECOND),
-    ]
+    assert minutes[29:31] == [(at("05-10T00:29"), 0, 1, 1, 1802 * SECOND), (at("05-10T00:30"), 0, 1, 0, 1862 * SECOND)]
     assert minutes[60] == (at("05-10T01:00"), 1, 2, 0, 3662 * SECOND)
     assert minutes[61][2] == 1
     assert minutes[-1] == (at("05-10T02:00"), 0, 0, 0, None)
@@ -160,9 +146,7 @@ def test_clocks_that_differ(db: Connection) -> None:
         (at("05-10T00:11"), 0, 0, 0, 1, 0),
         (at("05-10T00:12"), 0, 0, 1, 0, 0),
     ]
-    found = latency(
-        db, DAY, "measure, count, sum_us::bigint, max_us, negative_count, sketch_buckets, sketch_counts"
-    )
+    found = latency(db, DAY, "measure, count, sum_us::bigint, max_us, negative_count, sketch_buckets, sketch_counts")
     # log(120 s in microseconds) / log(1.02 / 0.98) = 465.07, log(180 s …) = 475.2
     assert found == [
         ("lag", 2, 120 * SECOND, 120 * SECOND, 1, [-2147483648, 466], [1, 1]),
@@ -218,9 +202,7 @@ update queue.history set sent_at = array(select s - %(d)s from unnest(sent_at) s
 
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
-def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(
-    db: Connection, suffix: str
-) -> None:
+def test_a_message_is_in_its_queue_or_in_the_dead_letter_queue_in_every_minute(db: Connection, suffix: str) -> None:
     """20 messages are sent, and received two minutes later, once more after another one. The messages become dead
     letters two minutes later, move back in the next minute, and are purged in the minute after that.
     """
@@ -345,9 +327,7 @@ def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> 
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
     write(db, span, mixture)
     first = db.execute(DIGEST.encode()).fetchone()
-    facts = db.execute(
-        "select count(*), count(*) filter (where finished_at < sent_at) from queue.finished_message"
-    )
+    facts = db.execute("select count(*), count(*) filter (where finished_at < sent_at) from queue.finished_message")
     messages, skewed = facts.fetchone() or (0, 0)
     assert messages == 3000
     assert skewed > 0

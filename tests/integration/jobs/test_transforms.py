@@ -105,11 +105,7 @@ def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(time,) for time in times], "at_us bigint")
     found = rows.transform(assign_windows(build_calendar(spark, span), span))
     day = (86400, to_micros(start), to_micros(start) + 25 * HOUR)
-    hour = (
-        3600,
-        to_micros(datetime(2026, 10, 25, 12, tzinfo=UTC)),
-        to_micros(datetime(2026, 10, 25, 13, tzinfo=UTC)),
-    )
+    hour = (3600, to_micros(datetime(2026, 10, 25, 12, tzinfo=UTC)), to_micros(datetime(2026, 10, 25, 13, tzinfo=UTC)))
     assert rows_of(found, "window_seconds", "starts_us", "ends_us") == sorted(
         [
             (60, to_micros(start), to_micros(start) + 60_000_000),
@@ -128,9 +124,7 @@ def counts(spark: SparkSession, **arrivals: int) -> list[tuple[object, ...]]:
     return [(60, 1, name, 0, 60, n) for name, n in {"": sum(arrivals.values()), **arrivals}.items()]
 
 
-COUNTED = (
-    "window_seconds int, queue_id int, group_id string, starts_us bigint, ends_us bigint, arrivals bigint"
-)
+COUNTED = "window_seconds int, queue_id int, group_id string, starts_us bigint, ends_us bigint, arrivals bigint"
 
 
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
@@ -151,9 +145,7 @@ def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
 def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
     """Gini of 1, 2, 3, 4 is (2 * 30 - 5 * 10) / (4 * 10)."""
     found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.measure_skew)
-    assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [
-        ("", len(arrivals), share, gini)
-    ]
+    assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [("", len(arrivals), share, gini)]
 
 
 def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) -> None:
@@ -231,12 +223,7 @@ def test_a_line_knows_the_name_of_its_piece(spark: SparkSession) -> None:
 
 
 def test_the_columns_are_those_of_the_percentiles() -> None:
-    assert [name for name in LATENCY_COLUMNS if name.startswith("p")] == [
-        "p50_us",
-        "p90_us",
-        "p95_us",
-        "p99_us",
-    ]
+    assert [name for name in LATENCY_COLUMNS if name.startswith("p")] == ["p50_us", "p90_us", "p95_us", "p99_us"]
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
@@ -277,14 +264,5 @@ def test_forecasts_are_replaced(spark: SparkSession, database: Database) -> None
             "select queue_id, backlog, method, reason, forecast[12], forecast_at[12], drain_seconds::int, warnings"
             " from queue.metrics_forecast order by 1"
         ).fetchall()
-    assert rows[0] == (
-        orders,
-        1000,
-        "trend_6h",
-        None,
-        pytest.approx(400),
-        LAST + timedelta(hours=1),
-        6000,
-        {},
-    )
+    assert rows[0] == (orders, 1000, "trend_6h", None, pytest.approx(400), LAST + timedelta(hours=1), 6000, {})
     assert rows[1] == (bills, 3, None, "no_method_beats_unchanged", None, None, None, {})

@@ -23,9 +23,7 @@ def functions(database: Database) -> Iterator[Functions]:
 
 
 @pytest.fixture(params=DRIVERS)
-def deployment(
-    database: Database, form: EventForm, request: pytest.FixtureRequest
-) -> Iterator[FunctionServer]:
+def deployment(database: Database, form: EventForm, request: pytest.FixtureRequest) -> Iterator[FunctionServer]:
     """Yields an endpoint whose requests arrive as events of the test's `form`. The functions behind the endpoint use
     one driver or the other.
     """

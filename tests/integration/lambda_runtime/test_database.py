@@ -44,9 +44,7 @@ class KindsRow(NamedTuple):
 RECORD = Statement("public.test_record", ("text",), NumberRow)
 ENDING = Statement("public.test_ending", ("text",), NumberRow)
 KINDS = Statement(
-    "public.test_kinds",
-    ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb"),
-    KindsRow,
+    "public.test_kinds", ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb"), KindsRow
 )
 FUNCTIONS = """
 create table test_log (number int generated always as identity, note text);
@@ -95,27 +93,9 @@ def test_values_arrive_and_come_back(kept: Kept) -> None:
     at = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC)
     one = UUID("00000000-0000-4000-8000-000000000001")
     texts = ['a "quoted" \\ text', "NULL", "", None, "{},", "grüße €\n"]
-    given = [
-        texts,
-        [one.bytes, None],
-        ['{"a": "b\\"c"}'],
-        [at, None],
-        [2**63 - 1, -1],
-        b"\0\xff",
-        True,
-        '{"k": [1]}',
-    ]
+    given = [texts, [one.bytes, None], ['{"a": "b\\"c"}'], [at, None], [2**63 - 1, -1], b"\0\xff", True, '{"k": [1]}']
     (row,) = kept.call(KINDS, given)
-    assert row == (
-        texts,
-        [one, None],
-        '[{"a": "b\\"c"}]',
-        [at, None],
-        [2**63 - 1, -1],
-        b"\0\xff",
-        True,
-        '{"k": [1]}',
-    )
+    assert row == (texts, [one, None], '[{"a": "b\\"c"}]', [at, None], [2**63 - 1, -1], b"\0\xff", True, '{"k": [1]}')
 
 
 def test_empty_and_absent_arrays(kept: Kept) -> None:
@@ -144,9 +124,7 @@ def test_after_a_failover_a_new_connection_is_made(
     assert notes(owner) == ["once"]
 
 
-def test_while_there_is_no_primary_it_is_said(
-    kept: Kept, owner: psycopg.Connection[Any], database: Database
-) -> None:
+def test_while_there_is_no_primary_it_is_said(kept: Kept, owner: psycopg.Connection[Any], database: Database) -> None:
     owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
     with pytest.raises(ServiceUnavailable) as raised:
         kept.call(RECORD, ["never"])
@@ -208,10 +186,7 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
     """The pooler keeps its address, as after an upgrade. The next call connects to the new pooler, and no caller sees
     an error.
     """
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         echo = Statement("pg_catalog.generate_series", ("int4", "int4"), NumberRow)
         with running_pgbouncer(state, server) as pooler:
             kept = Kept(pooler.dsn(), driver)
@@ -223,9 +198,7 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
             kept.close()
 
 
-def test_no_call_is_lost_through_a_pooler(
-    database: Database, owner: psycopg.Connection[Any], driver: str
-) -> None:
+def test_no_call_is_lost_through_a_pooler(database: Database, owner: psycopg.Connection[Any], driver: str) -> None:
     """40 functions make 20 calls each on at most 20 server connections. The database notes 800 calls, and answers
     each call with its number.
     """
@@ -233,10 +206,7 @@ def test_no_call_is_lost_through_a_pooler(
     def calls(client: int) -> list[tuple[int, str]]:
         kept = Kept(database.pooled_dsn, driver)
         try:
-            return [
-                (kept.call(RECORD, [f"{client} {number}"])[0].number, f"{client} {number}")
-                for number in range(20)
-            ]
+            return [(kept.call(RECORD, [f"{client} {number}"])[0].number, f"{client} {number}") for number in range(20)]
         finally:
             kept.close()
 

@@ -72,16 +72,12 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
         call(there, "ChangeMessageVisibility", QueueUrl=QUEUE_URL, ReceiptHandle=handle, VisibilityTimeout=0)
         (message,) = call(there, "ReceiveMessage", QueueUrl=QUEUE_URL)["Messages"]
         call(here, "DeleteMessage", QueueUrl=QUEUE_URL, ReceiptHandle=message["ReceiptHandle"])
-        attributes = call(there, "GetQueueAttributes", QueueUrl=QUEUE_URL, AttributeNames=["All"])[
-            "Attributes"
-        ]
+        attributes = call(there, "GetQueueAttributes", QueueUrl=QUEUE_URL, AttributeNames=["All"])["Attributes"]
     assert attributes["ApproximateNumberOfMessages"] == "0"
     assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 
 
-def test_a_cold_start_names_settings_that_sessions_lack(
-    database: Database, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cold_start_names_settings_that_sessions_lack(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     """The function logs the settings once. If the role has all settings, the function does not import the logger."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
@@ -118,9 +114,7 @@ def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
 
 
 @pytest.mark.parametrize("lose_connections", [False, True])
-def test_a_message_sent_meanwhile(
-    database: Database, direct: Functions, pause: Pause, lose_connections: bool
-) -> None:
+def test_a_message_sent_meanwhile(database: Database, direct: Functions, pause: Pause, lose_connections: bool) -> None:
     with ThreadPoolExecutor(1) as thread:
         receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
         assert pause.begun.wait(60)
@@ -202,16 +196,9 @@ def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
 
 
 @pytest.mark.parametrize("shares", [(8, 1, 4), (8, 2, 0), (3, 0, 0)])
-@pytest.mark.parametrize(
-    ("function", "driver"), [("gateway", "psycopg"), ("gateway", "pg8000"), ("rest", "psycopg")]
-)
+@pytest.mark.parametrize(("function", "driver"), [("gateway", "psycopg"), ("gateway", "pg8000"), ("rest", "psycopg")])
 def test_a_quarter_of_their_concurrency_waits(
-    database: Database,
-    direct: Functions,
-    pauses: list[float],
-    function: str,
-    driver: str,
-    shares: tuple[int, int, int],
+    database: Database, direct: Functions, pauses: list[float], function: str, driver: str, shares: tuple[int, int, int]
 ) -> None:
     """Two of eight environments may wait. The parameters are the environments, the other waiting requests, and the
     seconds of two requests. Afterwards the slot is free.

@@ -11,15 +11,7 @@ from tests.support.functions.server import FUNCTIONS
 pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
 
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
-LATER = {
-    "croniter",
-    "cron_descriptor",
-    "cryptography",
-    "aws_lambda_powertools",
-    "aws_xray_sdk",
-    "boto3",
-    "botocore",
-}
+LATER = {"croniter", "cron_descriptor", "cryptography", "aws_lambda_powertools", "aws_xray_sdk", "boto3", "botocore"}
 # Maps a function's name to the modules that only this function may import at its start.
 NEEDED = {"deliver": {"httptools"}, "poll_mappings": {"httptools"}}
 NAMES = sorted(
@@ -35,10 +27,7 @@ def imported(name: str, driver: str = "") -> set[str]:
     """
     result = subprocess.run(
         [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
-        env={
-            "PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}",
-            "QUEUE_DATABASE_DRIVER": driver,
-        },
+        env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}", "QUEUE_DATABASE_DRIVER": driver},
         capture_output=True,
         text=True,
         check=True,
@@ -66,10 +55,9 @@ def test_a_function_of_an_action_has_no_other_operations(modules: dict[str, set[
     own = {name: found for name, found in modules.items() if name.startswith(f"{service}.")}
     assert own
     for name, found in own.items():
-        assert (
-            not {"xml.etree.ElementTree", "penstock.access.authentication", "penstock.access.resources"}
-            & found
-        ), name
+        assert not {"xml.etree.ElementTree", "penstock.access.authentication", "penstock.access.resources"} & found, (
+            name
+        )
         if service == "sqs":
             others = ("penstock.sns.subscriptions", "penstock.sns.publishing.publish", "penstock.sns.topics")
             assert not [

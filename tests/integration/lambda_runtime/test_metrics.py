@@ -32,9 +32,7 @@ def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     ((*names,),) = directive["Dimensions"]
     values = {metric["Name"]: line[metric["Name"]] for metric in directive["Metrics"]}
-    return {name: line[name] for name in names}, {
-        n: v[0] if isinstance(v, list) else v for n, v in values.items()
-    }
+    return {name: line[name] for name in names}, {n: v[0] if isinstance(v, list) else v for n, v in values.items()}
 
 
 def collected(functions: Functions, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
@@ -49,10 +47,7 @@ def collected(functions: Functions, capsys: pytest.CaptureFixture[str]) -> dict[
 def test_gauges_of_queues(database: Any, capsys: pytest.CaptureFixture[str], driver: str) -> None:
     with Functions(database.pooled_dsn, {"QUEUE_DATABASE_DRIVER": driver}) as functions:
         call(functions, "CreateQueue", QueueName="empty")
-        for name, more in (
-            ("orders", {}),
-            ("invoices.fifo", {"MessageGroupId": "g", "MessageDeduplicationId": "d"}),
-        ):
+        for name, more in (("orders", {}), ("invoices.fifo", {"MessageGroupId": "g", "MessageDeduplicationId": "d"})):
             attributes = {"FifoQueue": "true"} if more else {}
             call(functions, "CreateQueue", QueueName=name, Attributes=attributes)
             url = QUEUE_URL.replace("orders", name)
@@ -73,9 +68,7 @@ def test_gauges_of_queues(database: Any, capsys: pytest.CaptureFixture[str], dri
 
 
 def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").put_depth(
-        QueueCountsRow("000000000000", "us-east-1", "orders", 1, 2, 3, 4)
-    )
+    Metrics("000000000000", "us-east-1").put_depth(QueueCountsRow("000000000000", "us-east-1", "orders", 1, 2, 3, 4))
     (line,) = lines(capsys)
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Penstock"
@@ -86,16 +79,12 @@ def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").put_depth(
-        QueueCountsRow("111111111111", "eu-west-1", "orders", 0, 0, 0, 0)
-    )
+    Metrics("000000000000", "us-east-1").put_depth(QueueCountsRow("111111111111", "eu-west-1", "orders", 0, 0, 0, 0))
     dimensions, _ = measured(lines(capsys)[0])
     assert dimensions == {"QueueName": "orders", "AccountId": "111111111111", "Region": "eu-west-1"}
 
 
-def test_a_run_that_is_cut_short_goes_on(
-    functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_cut_short_goes_on(functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock ends the run after each page of two queues, so three runs measure five queues once each."""
     from penstock.postgres.database import Database
 
@@ -119,9 +108,7 @@ def test_workers_count_what_they_did(functions: Functions, capsys: pytest.Captur
     assert [measured(line) for line in lines(capsys)] == [({"Worker": "maintain"}, {"Queues": 1})]
 
 
-def test_only_what_is_ours_is_counted(
-    functions: Functions, database: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_what_is_ours_is_counted(functions: Functions, database: Any, capsys: pytest.CaptureFixture[str]) -> None:
     missing = json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
     assert invoke(functions, missing).status == 400
     assert lines(capsys) == []
@@ -160,9 +147,7 @@ def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.Capture
         assert used(capsys) == {"NumberOfMessagesDeleted": ("Count", [1])}
 
 
-def test_without_the_setting_a_request_writes_no_metrics(
-    database: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_setting_a_request_writes_no_metrics(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with Functions(database.pooled_dsn) as functions:
         call(functions, "CreateQueue", QueueName="orders")
         call(functions, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="1")

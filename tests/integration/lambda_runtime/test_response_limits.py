@@ -73,9 +73,7 @@ def create(sqs: Any, name: str = "q", maximum: int = 3) -> tuple[str, str]:
     attributes = {"FifoQueue": "true"} if suffix else {}
     dead = sqs.create_queue(QueueName=f"dead{suffix}", Attributes=attributes)["QueueUrl"]
     policy = json.dumps({"deadLetterTargetArn": arn_of(f"dead{suffix}"), "maxReceiveCount": maximum})
-    return sqs.create_queue(QueueName=name, Attributes={**attributes, "RedrivePolicy": policy})[
-        "QueueUrl"
-    ], dead
+    return sqs.create_queue(QueueName=name, Attributes={**attributes, "RedrivePolicy": policy})["QueueUrl"], dead
 
 
 def refused(sqs: Any, url: str, **parameters: Any) -> str:
@@ -100,9 +98,7 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     for number in range(10):
         group = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)}
         sqs.send_message(
-            QueueUrl=url,
-            MessageBody=str(number) * (700_000 // scale),
-            **(group if name.endswith(".fifo") else {}),
+            QueueUrl=url, MessageBody=str(number) * (700_000 // scale), **(group if name.endswith(".fifo") else {})
         )
     found, receives = [], 0
     while messages := sqs.receive_message(
@@ -120,9 +116,7 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
 
 @WAYS
 @SCALES
-def test_escapes_count(
-    sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int
-) -> None:
+def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any], form: EventForm, scale: int) -> None:
     """A quote takes four bytes in JSON and six in XML. A message that is too long has no receive counted, and arrives
     over another interface.
     """
@@ -170,9 +164,7 @@ def test_a_message_that_is_too_long_alone(sqs: Any, sql: psycopg.Connection[Any]
 
 
 @pytest.mark.parametrize("form", ["alb"])
-def test_a_result_in_utf_8_is_shorter(
-    sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer
-) -> None:
+def test_a_result_in_utf_8_is_shorter(sqs: Any, monkeypatch: pytest.MonkeyPatch, deployment: FunctionServer) -> None:
     """On Python 3.12 and newer, the limit applies to the written result (awslambdaric)."""
     url, _ = create(sqs)
     sqs.send_message(QueueUrl=url, MessageBody="é" * 166_500)
@@ -219,9 +211,7 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(drivers, "perform", perform_and_notice)
     answers: list[Any] = []
-    waiting = threading.Thread(
-        target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20))
-    )
+    waiting = threading.Thread(target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)))
     waiting.start()
     # The receive is therefore a long poll when the other message arrives.
     assert found_too_large.wait(20)
@@ -235,9 +225,7 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
 def test_the_rest_api(http: httpx.Client, scale: int) -> None:
     http.post("/v1/queues", json={"name": "q"}).raise_for_status()
     for number in range(10):
-        http.post(
-            "/v1/queues/q/messages", json={"message": f"{number}" * (700_000 // scale)}
-        ).raise_for_status()
+        http.post("/v1/queues/q/messages", json={"message": f"{number}" * (700_000 // scale)}).raise_for_status()
     peeked, after = [], None
     while (
         page := http.get(
@@ -284,9 +272,7 @@ def test_any_other_answer_that_is_too_long_is_refused_too(
     scheduler.create_schedule(
         Name="s", ScheduleExpression="rate(1 day)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
     )
-    sql.execute(
-        "update queue.schedule set target = jsonb_set(target, '{Input}', to_jsonb(repeat('x', 1000000)))"
-    )
+    sql.execute("update queue.schedule set target = jsonb_set(target, '{Input}', to_jsonb(repeat('x', 1000000)))")
     with pytest.raises(ClientError) as caught:
         scheduler.get_schedule(Name="s")
     assert caught.value.response["Error"]["Code"] == "ResponseTooLarge"
@@ -346,11 +332,7 @@ def test_a_function_speaks_both_protocols(functions: Functions) -> None:
 def test_body_that_is_not_json(functions: Functions) -> None:
     request = json_request("SendMessage")
     broken = type(request)(headers=request.headers, body=b"{")
-    assert error_of(invoke(functions, broken)) == (
-        400,
-        "SerializationException",
-        "SerializationException;Sender",
-    )
+    assert error_of(invoke(functions, broken)) == (400, "SerializationException", "SerializationException;Sender")
 
 
 # --- the database ----------------------------------------------------------------------------------------------------
@@ -397,10 +379,7 @@ def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.
 
 @pytest.mark.parametrize(
     ("variables", "text"),
-    [
-        ({}, "DATABASE_URL is not set"),
-        ({"DATABASE_URL": NOWHERE, "LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of"),
-    ],
+    [({}, "DATABASE_URL is not set"), ({"DATABASE_URL": NOWHERE, "LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of")],
 )
 def test_a_bad_setting_is_named_in_the_log(variables: dict[str, str], text: str) -> None:
     """The function runs in a separate process, as on Lambda, with the real Logger on standard output."""

@@ -52,10 +52,7 @@ def test_events_and_transactions(http: httpx.Client) -> None:
     assert done.status_code == 200, done.text
     (first,) = http.get("/v1/queues/orders/messages").json()
     assert first["message"] == 1
-    forward = {
-        "ack": [{"queue": "orders", "receipt": first["receipt"]}],
-        "send": [{"queue": "orders", "message": 2}],
-    }
+    forward = {"ack": [{"queue": "orders", "receipt": first["receipt"]}], "send": [{"queue": "orders", "message": 2}]}
     assert http.post("/v1/transactions", json=forward).json()["acked"] == 1
     assert http.post("/v1/transactions", json=forward).status_code == 409
     assert [each["message"] for each in http.get("/v1/queues/orders/messages").json()] == [2]
@@ -110,9 +107,7 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     origin = {"origin": str(console.base_url).rstrip("/")}
     answer = console.post("/console/sign-in", data={"key": key_id, "secret": secret}, headers=origin)
     assert answer.status_code == 303, answer.text
-    assert (
-        console.post("/console/queues", data={"name": "made"}, headers={"origin": "null"}).status_code == 403
-    )
+    assert console.post("/console/queues", data={"name": "made"}, headers={"origin": "null"}).status_code == 403
     assert console.post("/console/queues", data={"name": "made"}, headers=origin).status_code == 303
     body = {"body": "gr\u00fc\u00dfe, <b>"}
     assert console.post("/console/queues/made/send", data=body, headers=origin).status_code == 303
@@ -148,9 +143,7 @@ def test_json(sqs: Any, deployment: FunctionServer) -> None:
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     assert url == f"{deployment.endpoint_url}/000000000000/orders"
     sent = sqs.send_message(
-        QueueUrl=url,
-        MessageBody=TEXT,
-        MessageAttributes={"picture": {"DataType": "Binary", "BinaryValue": BINARY}},
+        QueueUrl=url, MessageBody=TEXT, MessageAttributes={"picture": {"DataType": "Binary", "BinaryValue": BINARY}}
     )
     (message,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"])["Messages"]
     assert (message["MessageId"], message["Body"]) == (sent["MessageId"], TEXT)
@@ -235,15 +228,10 @@ def test_query(query: Query) -> None:
     assert element(received, "Body") == TEXT
     assert element(received, "BinaryValue") == "AP+A/w=="
     handle = element(received, "ReceiptHandle")
-    element(
-        query.post(url, Action="ChangeMessageVisibility", ReceiptHandle=handle, VisibilityTimeout="0"),
-        "RequestId",
-    )
+    element(query.post(url, Action="ChangeMessageVisibility", ReceiptHandle=handle, VisibilityTimeout="0"), "RequestId")
     again = query.post(query.endpoint_url, Action="ReceiveMessage", QueueUrl=url)
     assert element(again, "MessageId") == sent
-    element(
-        query.get(url, Action="DeleteMessage", ReceiptHandle=element(again, "ReceiptHandle")), "RequestId"
-    )
+    element(query.get(url, Action="DeleteMessage", ReceiptHandle=element(again, "ReceiptHandle")), "RequestId")
     counts = query.get(url, Action="GetQueueAttributes", **{"AttributeName.1": "ApproximateNumberOfMessages"})
     assert element(counts, "Value") == "0"
 

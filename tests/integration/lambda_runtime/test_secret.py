@@ -43,9 +43,7 @@ def role(database: Database) -> Iterator[str]:
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         owner = connection.execute("select nspowner::regrole::text from pg_namespace where nspname = 'queue'")
         ((group,),) = owner.fetchall()
-        connection.execute(
-            sql.SQL("create role {} login in role {}").format(*map(sql.Identifier, (name, group)))
-        )
+        connection.execute(sql.SQL("create role {} login in role {}").format(*map(sql.Identifier, (name, group))))
     set_password(database, name, "first")
     yield name
     with psycopg.connect(database.dsn, autocommit=True) as connection:
@@ -146,9 +144,7 @@ def test_a_secret_that_cannot_be_read(manager: SecretsManager) -> None:
     assert environment.settings.database_url == "postgresql://localhost/db"
 
 
-NAMES = sorted(
-    ".".join(each.relative_to(FUNCTIONS).with_suffix("").parts) for each in FUNCTIONS.rglob("*.py")
-)
+NAMES = sorted(".".join(each.relative_to(FUNCTIONS).with_suffix("").parts) for each in FUNCTIONS.rglob("*.py"))
 
 
 def test_a_function_reads_its_secret_when_it_is_imported(
@@ -179,9 +175,7 @@ def test_an_import_does_not_fail_without_the_secret(
 def test_the_secret_is_read_without_boto3(manager: SecretsManager) -> None:
     """boto3's imports took more CPU than all other imports of a function together."""
     manager.store(DATABASE_URL="postgresql://localhost/db")
-    script = (
-        "import sys, sqs.send_message as f; print(f.handler.environment.settings.database_url, *sys.modules)"
-    )
+    script = "import sys, sqs.send_message as f; print(f.handler.environment.settings.database_url, *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={
@@ -221,9 +215,7 @@ def test_a_refused_request_is_repeated_if_that_may_help(
     assert manager.calls == calls
 
 
-def test_credentials_that_are_not_in_the_environment(
-    manager: SecretsManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_that_are_not_in_the_environment(manager: SecretsManager, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function with SnapStart gets the credentials from an endpoint of its container, and botocore reads them
     there.
     """

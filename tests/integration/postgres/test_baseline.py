@@ -133,9 +133,7 @@ def files() -> list[Path]:
 def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
     """The database would lack the functions of a folder that the migration runner does not read."""
     with psycopg.connect(database.dsn) as connection:
-        found = connection.execute(
-            "select proname from pg_proc where pronamespace = 'queue'::regnamespace"
-        ).fetchall()
+        found = connection.execute("select proname from pg_proc where pronamespace = 'queue'::regnamespace").fetchall()
     expected = [name for path in files() for name in DEFINED.findall(path.read_text())] + MADE_BY_MIGRATION
     assert sorted(name for (name,) in found) == sorted(expected)
 
@@ -245,8 +243,7 @@ def test_a_subscriber_replicates_all_tables_while_the_product_runs() -> None:
             target.execute(f"truncate {table} cascade".encode())
         source.execute("create publication everything for all tables")
         target.execute(
-            f"create subscription everything connection '{publisher.superuser_dsn()}'"
-            " publication everything".encode()
+            f"create subscription everything connection '{publisher.superuser_dsn()}' publication everything".encode()
         )
         use(source)
         assert source.execute("select count(*) from queue.history").fetchall() != [(0,)]

@@ -69,9 +69,7 @@ def server() -> Iterator[Postgres]:
         }
         with running_postgres(state, account, settings=settings) as server:
             migrate_or_explain(server.service_dsn(), None)
-            administer(
-                server, sql.SQL("create role {} login in role penstock_api").format(sql.Identifier(USER))
-            )
+            administer(server, sql.SQL("create role {} login in role penstock_api").format(sql.Identifier(USER)))
             yield server
 
 
@@ -151,11 +149,7 @@ def test_each_connection_of_a_function_has_its_own(
 ) -> None:
     """The first token has expired when the second is needed. An open connection needs no token."""
     environment = ExecutionEnvironment(
-        {
-            "DATABASE_URL": address(server, tmp_path),
-            "QUEUE_DATABASE_AUTH": "iam",
-            "QUEUE_DATABASE_DRIVER": driver,
-        }
+        {"DATABASE_URL": address(server, tmp_path), "QUEUE_DATABASE_AUTH": "iam", "QUEUE_DATABASE_DRIVER": driver}
     )
     for _ in range(2):
         environment.database.call(DUE_WORK, ())

@@ -56,9 +56,7 @@ def test_migrations_are_applied_in_order_and_once(empty_database: Database, dire
     assert recorded == [(0, f"functions {RELEASE}"), (1, "0001_first.sql"), (2, "0002_second.sql")]
 
 
-def test_a_failed_migration_leaves_nothing_and_is_taken_up_again(
-    empty_database: Database, directory: Path
-) -> None:
+def test_a_failed_migration_leaves_nothing_and_is_taken_up_again(empty_database: Database, directory: Path) -> None:
     broken = directory / "migrations/0002_second.sql"
     broken.write_text("create table queue.second (id int); select 1/0;")
     with pytest.raises(MigrationError, match=r"0002_second\.sql: division by zero"):
@@ -99,12 +97,9 @@ def test_a_database_of_an_earlier_commit_is_refused(empty_database: Database, tm
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("0004_gap.sql", "without gaps"), ("0002_twice.sql", "without gaps"), ("3.sql", "NNNN")],
+    ("name", "said"), [("0004_gap.sql", "without gaps"), ("0002_twice.sql", "without gaps"), ("3.sql", "NNNN")]
 )
-def test_badly_numbered_migrations_are_refused(
-    empty_database: Database, directory: Path, name: str, said: str
-) -> None:
+def test_badly_numbered_migrations_are_refused(empty_database: Database, directory: Path, name: str, said: str) -> None:
     write(directory / "migrations", {name: "select 1;"})
     with pytest.raises(MigrationError, match=said):
         migrate(empty_database.api_dsn, directory)
@@ -119,10 +114,7 @@ def test_a_changed_function_is_applied_again(empty_database: Database, directory
 
 
 def test_a_broken_function_names_its_file(empty_database: Database, directory: Path) -> None:
-    write(
-        directory / "functions",
-        {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select nothing")},
-    )
+    write(directory / "functions", {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select nothing")})
     with pytest.raises(MigrationError, match=r"queue\.b\.sql: column \"nothing\" does not exist"):
         migrate(empty_database.api_dsn, directory)
 
@@ -138,12 +130,7 @@ def test_a_broken_function_names_its_file(empty_database: Database, directory: P
     ],
 )
 def test_functions_are_replaced_by_those_of_a_newer_release_alone(
-    empty_database: Database,
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    first: str,
-    then: str,
-    replaced: bool,
+    empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch, first: str, then: str, replaced: bool
 ) -> None:
     """The rule also applies if both releases have the same migrations."""
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
@@ -152,18 +139,12 @@ def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     write(directory / "functions", {"queue.b.sql": two})
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", then)
     second = migrate(empty_database.api_dsn, directory)
-    said = (
-        ""
-        if replaced
-        else f"the database keeps the functions of release {first}: this is the older release {then}"
-    )
+    said = "" if replaced else f"the database keeps the functions of release {first}: this is the older release {then}"
     assert (second.functions, second.warning) == (replaced, said)
     assert rows(empty_database.api_dsn, "select queue.b()") == [(2 if replaced else 1,)]
 
 
-def test_an_older_release_leaves_the_functions_of_a_newer_one(
-    empty_database: Database, directory: Path
-) -> None:
+def test_an_older_release_leaves_the_functions_of_a_newer_one(empty_database: Database, directory: Path) -> None:
     write(directory / "migrations", {"0003_newer.sql": "create table queue.third (id int);"})
     migrate(empty_database.api_dsn, directory)
     (directory / "migrations/0003_newer.sql").unlink()
@@ -183,9 +164,7 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
     """
     migrate(empty_database.api_dsn, directory)
     with psycopg.connect(empty_database.api_dsn) as own:
-        own.execute(
-            f"alter role {own.info.user} in database {own.info.dbname} set lock_timeout = '10ms'".encode()
-        )
+        own.execute(f"alter role {own.info.user} in database {own.info.dbname} set lock_timeout = '10ms'".encode())
     write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
     applied: list[list[str]] = []
     runners = [
@@ -247,9 +226,7 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
         postgres.administration.execute("drop database ascii with (force)")
 
 
-def test_hostile_settings_of_the_database_change_nothing(
-    empty_database: Database, database: Database
-) -> None:
+def test_hostile_settings_of_the_database_change_nothing(empty_database: Database, database: Database) -> None:
     """All hostile settings apply at once. One of them, standard_conforming_strings = off, gives strings escapes."""
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         for setting in HOSTILE:
@@ -267,10 +244,7 @@ def test_hostile_settings_of_the_database_change_nothing(
         ("create schema queue; create table queue.queues (id int)", "the table queues"),
         ("create schema queue; create view queue.jobs as select 1", "the object jobs"),
         ("create schema queue; create function queue.f() returns int return 1", "the object f"),
-        (
-            "create schema queue; create table queue.migration (id int); create table queue.t ()",
-            "the table t",
-        ),
+        ("create schema queue; create table queue.migration (id int); create table queue.t ()", "the table t"),
         ("create schema queue; create table queue.migration (x int)", "the table migration"),
         (
             "create schema queue; create table queue.migration (number text, name text, checksum text)",

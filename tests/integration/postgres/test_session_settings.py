@@ -69,9 +69,7 @@ def choose(database: Database, settings: Mapping[str, str]) -> None:
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
         for name, value in settings.items():
-            administration.execute(
-                f"alter role {ROLE} in database {database.name} set {name} = '{value}'".encode()
-            )
+            administration.execute(f"alter role {ROLE} in database {database.name} set {name} = '{value}'".encode())
 
 
 # --- without a pooler ------------------------------------------------------------------------------------------------
@@ -117,9 +115,7 @@ def test_the_role_has_them(database: Database, driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(
-    database: Database, driver: str
-) -> None:
+def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(database: Database, driver: str) -> None:
     choose(database, DEFAULTS)
     connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
     shown = {name: connection.call(SHOW, [name])[0][0] for name in DEFAULTS}
@@ -188,9 +184,7 @@ def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
         ).fetchall()
     wanted = {f"{name}={value}" for name, value in PLANNER_SETTINGS.items()}
     assert [signature for signature, settings in rows if not wanted <= set(settings or [])] == []
-    assert {
-        name for name in ("send", "receive", "delete") if not any(f"queue.{name}(" in s for s, _ in rows)
-    } == set()
+    assert {name for name in ("send", "receive", "delete") if not any(f"queue.{name}(" in s for s, _ in rows)} == set()
     assert any(signature.startswith(f"{SEND_MESSAGES.name}(") for signature, _ in rows)
 
 
@@ -250,16 +244,12 @@ async def test_every_direct_connection_has_the_pinned_settings(
     pipeline.close()
     await pool.close()
     with open_connection(database.api_dsn) as job:
-        shown["metrics"] = {
-            name: job.execute("select current_setting(%s)", (name,)).fetchall()[0][0] for name in NAMES
-        }
+        shown["metrics"] = {name: job.execute("select current_setting(%s)", (name,)).fetchall()[0][0] for name in NAMES}
     assert shown == dict.fromkeys(shown, PINNED_SETTINGS)
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_connection_through_the_pooler_has_those_that_the_pooler_keeps(
-    database: Database, driver: str
-) -> None:
+def test_a_connection_through_the_pooler_has_those_that_the_pooler_keeps(database: Database, driver: str) -> None:
     """PgBouncer keeps four of the settings for each client on all server connections."""
     give_all(database, "database", [each for each in HOSTILE if each[0] in (*TRACKED, *HARMLESS)])
     connection = function_database.find_connection_factory(driver)(database.pooled_dsn, 8)
@@ -313,9 +303,7 @@ async def test_a_server_connection_that_gets_wrong_settings_later_is_found(
     for _ in range(2):
         with pytest.raises(ServiceUnavailable, match=said):
             await pool.fetch("select 1")
-    with pytest.raises(
-        psycopg_connection.WrongSettingsError, match="default_transaction_isolation = serializable"
-    ):
+    with pytest.raises(psycopg_connection.WrongSettingsError, match="default_transaction_isolation = serializable"):
         worker.check_again()
     for function in functions:
         with pytest.raises(ServiceUnavailable, match=said):

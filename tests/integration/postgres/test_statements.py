@@ -166,9 +166,7 @@ def empty_database_connection(postgres: TestServer) -> Iterator[Connection]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", ELEMENTS)
-def test_an_array_arrives_as_it_was_given(
-    empty_database_connection: Connection, kind: str, shape: str
-) -> None:
+def test_an_array_arrives_as_it_was_given(empty_database_connection: Connection, kind: str, shape: str) -> None:
     values = SHAPES[shape](ELEMENTS[kind])
     cursor = empty_database_connection.execute(
         f"select %s::text[]::{kind} = %s::{kind}",

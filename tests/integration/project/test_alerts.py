@@ -34,9 +34,7 @@ VARIABLES = [variable for board in DASHBOARDS.values() for variable in board["te
 TARGETS = [target for panel in PANELS for target in panel["targets"]]
 QUERIES = [target["expr"] for target in TARGETS if "expr" in target]
 VARIABLE_QUERIES = [
-    variable["definition"]
-    for variable in VARIABLES
-    if variable.get("datasource", {}).get("type") == "prometheus"
+    variable["definition"] for variable in VARIABLES if variable.get("datasource", {}).get("type") == "prometheus"
 ]
 SQL = [
     *(target["rawSql"] for target in TARGETS if "rawSql" in target),
@@ -88,9 +86,7 @@ def test_the_values_of_a_variable_are_exposed(query: str) -> None:
 @pytest.mark.parametrize("query", SQL)
 def test_a_query_of_the_database_runs(database: Database, query: str) -> None:
     with psycopg.connect(database.api_dsn) as connection:
-        connection.execute(
-            "select queue.create('orders'), queue.create_fifo('b.fifo'), queue.send('orders', '1')"
-        )
+        connection.execute("select queue.create('orders'), queue.create_fifo('b.fifo'), queue.send('orders', '1')")
         connection.commit()
         connection.read_only = True
         assert connection.execute(filled(query).encode()).description
@@ -338,10 +334,7 @@ def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
 def test_the_check_would_notice(tmp_path: Path) -> None:
     """A wrong expectation makes promtool fail, so the test above can fail."""
     file = tmp_path / "alerts_test.yaml"
-    content = {
-        "rule_files": [str(PROMETHEUS / "alerts.yaml")],
-        "tests": [case_of(QUIET, {"PenstockErrors": {}})],
-    }
+    content = {"rule_files": [str(PROMETHEUS / "alerts.yaml")], "tests": [case_of(QUIET, {"PenstockErrors": {}})]}
     file.write_text(yaml.safe_dump(content))
     with pytest.raises(AssertionError, match="FAILED"):
         check("test", "rules", file)
@@ -398,15 +391,7 @@ DYING: dict[str, Callable[[float], Plan]] = {
     ),
     "behind": lambda end: Plan(lambda _: 500, lambda m, _: 0 if m >= end else 10, lambda _: 1.5),
 }
-HEALTHY = (
-    "steady",
-    "quiet",
-    "idle",
-    "slow handlers by nature",
-    "diurnal, enough",
-    "hourly batch",
-    "autoscaled",
-)
+HEALTHY = ("steady", "quiet", "idle", "slow handlers by nature", "diurnal, enough", "hourly batch", "autoscaled")
 
 
 def run(tmp_path: Path, interval: str, series: list[dict[str, str]], tests: list[dict[str, Any]]) -> str:

@@ -145,9 +145,7 @@ FOREIGN = {
 def code() -> str:
     """Returns the paths and texts of all files outside docs/. A name in a decision can refer to these files."""
     outside = {
-        name: text
-        for name, text in texts().items()
-        if not name.startswith(("docs/", "CHANGELOG")) and name != HERE
+        name: text for name, text in texts().items() if not name.startswith(("docs/", "CHANGELOG")) and name != HERE
     }
     return "\n".join((*outside, *outside.values()))
 
@@ -320,10 +318,7 @@ NOT_RUN = {"laravel", "masstransit", "shoryuken"}
 PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
     "celery": (
         CLIENTS / "celery_tasks.py",
-        {
-            '"sqs://x:x@127.0.0.1:9324"': 'os.environ["BROKER_URL"]',
-            ": 600": ': int(os.environ["VISIBILITY_SECONDS"])',
-        },
+        {'"sqs://x:x@127.0.0.1:9324"': 'os.environ["BROKER_URL"]', ": 600": ': int(os.environ["VISIBILITY_SECONDS"])'},
     ),
     "dramatiq": (
         CLIENTS / "dramatiq_actors.py",
@@ -349,10 +344,7 @@ PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
         CLIENTS / "php/messenger.php",
         {"MESSENGER_TRANSPORT_DSN=": "", "sqs://x:x@127.0.0.1:9324": "", "/messenger?": "/$queue?"},
     ),
-    "terraform": (
-        CLIENTS / "terraform/provider.tf",
-        {ADDRESS: "var.endpoint", '"000000000000"': "var.account"},
-    ),
+    "terraform": (CLIENTS / "terraform/provider.tf", {ADDRESS: "var.endpoint", '"000000000000"': "var.account"}),
 }
 MORE = {"spring": CLIENTS / "java/spring/Spring.java", "rust": CLIENTS / "rust/Cargo.toml"}
 

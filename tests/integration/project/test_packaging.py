@@ -51,11 +51,7 @@ class Interpreter:
         prefix = str(path.parents[1]) if self.in_environment else "/usr"
         facts.write_text(
             FACTS.format(
-                version=self.version,
-                path=str(path),
-                prefix=prefix,
-                arguments=self.arguments,
-                schemes=self.schemes,
+                version=self.version, path=str(path), prefix=prefix, arguments=self.arguments, schemes=self.schemes
             )
         )
         path.write_text(SCRIPT.format(pip_exit=0 if self.has_pip else 1, real=sys.executable, facts=facts))
@@ -91,9 +87,7 @@ def test_an_optimised_one_is_preferred_to_a_newer_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [PLAIN, OPTIMISED])
-def test_among_equals_the_first_name_and_then_the_first_folder_decides(
-    tmp_path: Path, kind: Interpreter
-) -> None:
+def test_among_equals_the_first_name_and_then_the_first_folder_decides(tmp_path: Path, kind: Interpreter) -> None:
     kind.install(tmp_path / "first" / "python3.12")
     chosen = kind.install(tmp_path / "second" / "python3")
     kind.install(tmp_path / "third" / "python3")

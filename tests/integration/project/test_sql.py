@@ -89,9 +89,7 @@ def test_a_function_that_two_files_use_has_a_file(directory: Path) -> None:
         ),
         (GOOD.replace("language sql", "language sql security definer"), "does not fix search_path"),
         (
-            f"do $$ begin execute $text${MADE}$text$; end $$;\n{GOOD}".replace(
-                "create f", "create or replace f"
-            ),
+            f"do $$ begin execute $text${MADE}$text$; end $$;\n{GOOD}".replace("create f", "create or replace f"),
             "comes from no file",
         ),
     ],
@@ -126,9 +124,7 @@ def documented() -> dict[str, str]:
 def written(arguments: str) -> str:
     """Returns the catalogue's arguments in the page's notation."""
     short = arguments.replace("timestamp with time zone", "timestamptz")
-    return re.sub(r" DEFAULT (.+?)(?:::[a-z \[\]]+)?(?=, \w+ [a-z]|$)", r" default \1", short).replace(
-        "NULL", "null"
-    )
+    return re.sub(r" DEFAULT (.+?)(?:::[a-z \[\]]+)?(?=, \w+ [a-z]|$)", r" default \1", short).replace("NULL", "null")
 
 
 def rows(connection: psycopg.Connection[Any], query: LiteralString) -> list[tuple[Any, ...]]:
@@ -214,15 +210,7 @@ def test_the_seams_are_typed(tmp_path: Path) -> None:
     """mypy uses the table's names, and a separate cache, because another mypy may run at the same time."""
     path = tmp_path / "seams.py"
     path.write_text(CODE)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--implicit-reexport",
-        "--cache-dir",
-        str(tmp_path / "cache"),
-        str(path),
-    ]
+    command = [sys.executable, "-m", "mypy", "--implicit-reexport", "--cache-dir", str(tmp_path / "cache"), str(path)]
     output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     said: dict[str, str] = {}
     for line, text in re.findall(r"seams\.py:(\d+): (.*)", output):

@@ -37,9 +37,7 @@ PLAIN_TESTS = {
         "answer api cron dead_letters events fair fifo filter long_poll maintenance mappings measure "
         "messages mobile move_tasks queues receive report schedules search send visibility workers"
     ),
-    "tests/integration/web": (
-        "batching database http long_poll manifest metrics polling rest/schedules tracing"
-    ),
+    "tests/integration/web": ("batching database http long_poll manifest metrics polling rest/schedules tracing"),
     "tests/support": (
         "cases chaos clients conformance crash delivery deployment filter_policies functions fuzz_api ha "
         "helm hostile jobs local_lambda mail mappings network programs schedules sql stack tls tracing "
@@ -52,9 +50,7 @@ PLAIN_TESTS = {
     "tests/unit/web": "batching console doctor long_poll metrics report rest",
 }
 # At most three files may break a rule, each with one phrase.
-EXCEPTIONS: dict[str, tuple[str, ...]] = {
-    "nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")
-}
+EXCEPTIONS: dict[str, tuple[str, ...]] = {"nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")}
 FIRST_CHECKED_COMMIT = "e41fc8fac7259236756a09b955879c0cb262b2ca"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")

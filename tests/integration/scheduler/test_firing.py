@@ -80,13 +80,7 @@ def test_a_schedule_that_is_not_due_or_paused_does_not_fire(db: Connection, fire
 
 
 def test_the_headers_of_the_user_are_kept(db: Connection, fire: Fire, hour: Hour) -> None:
-    put(
-        db,
-        "s",
-        hour(-2),
-        expression_kind="fire_at",
-        target={"queue": "jobs", "message": [1], "headers": {"a": "b"}},
-    )
+    put(db, "s", hour(-2), expression_kind="fire_at", target={"queue": "jobs", "message": [1], "headers": {"a": "b"}})
     fire()
     ((message, headers),) = received(db, "jobs")
     assert message == [1]
@@ -99,9 +93,7 @@ def test_a_fifo_queue_gets_the_name_as_group(db: Connection, fire: Fire, hour: H
     put(db, "s", hour(-3), catchup=True,
         target={"queue": "lines.fifo", "message": {"same": "each time"}})  # fmt: skip
     assert fire()["fired"] == 4
-    groups = value(
-        db, "select array_agg(system ->> 'MessageGroupId') from queue.fifo_message where body ~ 'same'"
-    )
+    groups = value(db, "select array_agg(system ->> 'MessageGroupId') from queue.fifo_message where body ~ 'same'")
     assert groups == ["s"] * 4
 
 
@@ -177,9 +169,7 @@ def test_an_occurrence_that_failed_until_too_late_is_recorded_as_skipped(
     assert runs(db, "s") == [(hour(-2), False, 1, False, said), (hour(), False, 1, True, None)]
 
 
-def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
-    db: Connection, fire: Fire, hour: Hour
-) -> None:
+def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(db: Connection, fire: Fire, hour: Hour) -> None:
     """The change replaces the late occurrence only if it changes the times."""
     put(db, "s", hour(-2))
     put(db, "s", None, "patch", target={"queue": "jobs", "message": {"changed": True}})
@@ -189,9 +179,7 @@ def test_a_change_that_comes_before_a_late_firing_does_not_hide_it(
     assert runs(db, "s") == [(hour(-2), False, 1, False, skipped)]
 
 
-def test_an_occurrence_that_is_a_little_late_fires_without_catch_up(
-    db: Connection, fire: Fire, hour: Hour
-) -> None:
+def test_an_occurrence_that_is_a_little_late_fires_without_catch_up(db: Connection, fire: Fire, hour: Hour) -> None:
     at = hour(-4)
     put(db, "s", at)
     fire(queue_schedule_misfire_grace_seconds=5 * 3600)
@@ -256,10 +244,7 @@ def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour)
         assert fire()["failed"] == 0  # The schedule waits before its next attempt.
         row = read(db, "s")
         assert row is not None
-        assert (row["consecutive_failures"], row["last_error"]) == (
-            failures,
-            "Queue 'missing' does not exist",
-        )
+        assert (row["consecutive_failures"], row["last_error"]) == (failures, "Queue 'missing' does not exist")
         assert row["status"] == ("paused" if failures == 3 else "active")
         pass_time(db, 60)
     assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
@@ -325,9 +310,7 @@ def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: 
         if state == "in flight":
             db.execute("select queue.receive('jobs', 1000, 100)")
         else:
-            db.execute(
-                "select queue.delete('jobs', (message_ids -> 0 ->> 'msg_id')::bigint) from queue.schedule_run"
-            )
+            db.execute("select queue.delete('jobs', (message_ids -> 0 ->> 'msg_id')::bigint) from queue.schedule_run")
         assert fire()["fired"] == (state == "deleted")
 
 
@@ -379,9 +362,7 @@ def test_a_clock_that_went_forward_and_back_keeps_no_schedule_waiting(
     assert value(db, "select schedule_ms from queue.next_schedule()") > 0
 
 
-def test_two_workers_share_what_is_due(
-    db: Connection, connect_other: Connection, fire: Fire, hour: Hour
-) -> None:
+def test_two_workers_share_what_is_due(db: Connection, connect_other: Connection, fire: Fire, hour: Hour) -> None:
     for n in range(4):
         put(db, f"s{n}", hour(), catchup=True)
     with connect_other.transaction():

@@ -8,17 +8,7 @@ from penstock.postgres.statements.events import BIND
 from penstock.postgres.statements.firing import CLAIM_SCHEDULES, NEXT_LATER_SCHEDULE
 from penstock.workers.fire import pause_seconds
 from tests.integration.scheduler.conftest import Fire
-from tests.support.schedules.rows import (
-    ACCOUNT,
-    REGION,
-    Hour,
-    call,
-    pass_time,
-    put,
-    read,
-    scheduled_for,
-    value,
-)
+from tests.support.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, scheduled_for, value
 from tests.support.sql.calls import Connection
 
 

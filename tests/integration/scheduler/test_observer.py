@@ -31,9 +31,7 @@ class Heard(Observer):
         self.counts.update(counts)
 
 
-def test_how_late_each_occurrence_fires_and_what_became_of_it(
-    database: Database, db: Connection, hour: Hour
-) -> None:
+def test_how_late_each_occurrence_fires_and_what_became_of_it(database: Database, db: Connection, hour: Hour) -> None:
     """The report leaves out occurrences with a flexible window, because they are never late."""
     db.execute("select queue.create('jobs')")
     put(db, "late", hour() - HOUR, catchup=True)

@@ -41,17 +41,12 @@ def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "he
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
         target["Input"] = text
-    fields: dict[str, Any] = {
-        "expression_kind": "aws_cron",
-        "canonical": f"cron({at.minute} * * * ? *)",
-    } | more
+    fields: dict[str, Any] = {"expression_kind": "aws_cron", "canonical": f"cron({at.minute} * * * ? *)"} | more
     put(db, "s", at, api="aws", target=target, **fields)
 
 
 def bodies(db: Connection, queue: str = "jobs") -> list[str]:
-    query = (
-        "select array_agg(body order by id) from queue.log join queue.queues using (queue_id) where name = %s"
-    )
+    query = "select array_agg(body order by id) from queue.log join queue.queues using (queue_id) where name = %s"
     return value(db, query, queue) or []
 
 
@@ -106,25 +101,7 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 
 def subscribe(db: Connection) -> None:
-    call(
-        db,
-        ADD_SUBSCRIPTION,
-        NEWS,
-        uuid4(),
-        ACCOUNT,
-        "sqs",
-        JOBS,
-        {},
-        None,
-        None,
-        None,
-        0,
-        0,
-        None,
-        None,
-        {},
-        None,
-    )
+    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0, None, None, {}, None)
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -183,14 +160,11 @@ def dead_letters(db: Connection) -> list[tuple[str, dict[str, str]]]:
         "select l.body, l.attributes from queue.log l join queue.queues q using (queue_id) where q.name = 'dead'"
     )
     return [
-        (body, {name: attribute["StringValue"] for name, attribute in attributes.items()})
-        for body, attributes in rows
+        (body, {name: attribute["StringValue"] for name, attribute in attributes.items()}) for body, attributes in rows
     ]
 
 
-def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
-    db: Connection, fire: Fire, hour: Hour
-) -> None:
+def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Connection, fire: Fire, hour: Hour) -> None:
     at = hour()
     invoke(db, at, MISSING)
     counts = fire()
@@ -220,9 +194,7 @@ def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -
     for wait in (2, 4, 8, 16, 32, 64, 128, 256, 300, 300):
         pass_time(db, 3600)
         fire()
-        left = value(
-            db, "select extract(epoch from due_at - clock_timestamp())::float from queue.schedule_retry"
-        )
+        left = value(db, "select extract(epoch from due_at - clock_timestamp())::float from queue.schedule_retry")
         assert wait - 5 < left <= wait
 
 
@@ -238,16 +210,11 @@ def test_an_account_whose_targets_fail_delays_no_other_accounts_retries(db: Conn
     with db.transaction():
         claimed = [row.retry_id for row in call(db, CLAIM_SCHEDULE_RETRIES, 10, 0)]
         assert len(claimed) == 6  # Each account gets half of the ten.
-        assert (
-            value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'")
-            in claimed
-        )
+        assert value(db, "select min(retry_id) from queue.schedule_retry where right(account_id, 1) = '1'") in claimed
 
 
 @pytest.mark.parametrize("most", [0, 2])
-def test_used_up_retries_end_in_the_dead_letter_queue(
-    db: Connection, fire: Fire, most: int, hour: Hour
-) -> None:
+def test_used_up_retries_end_in_the_dead_letter_queue(db: Connection, fire: Fire, most: int, hour: Hour) -> None:
     at = hour()
     invoke(db, at, MISSING, "<aws.scheduler.attempt-number>", DeadLetterConfig={"Arn": DEAD},
            RetryPolicy={"MaximumRetryAttempts": most})  # fmt: skip
@@ -273,12 +240,8 @@ def test_used_up_retries_end_in_the_dead_letter_queue(
     assert value(db, "select count(*) from queue.schedule_retry") == 0
 
 
-def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(
-    db: Connection, fire: Fire, hour: Hour
-) -> None:
-    invoke(
-        db, hour(), MISSING, DeadLetterConfig={"Arn": DEAD}, RetryPolicy={"MaximumEventAgeInSeconds": 7200}
-    )
+def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), MISSING, DeadLetterConfig={"Arn": DEAD}, RetryPolicy={"MaximumEventAgeInSeconds": 7200})
     fire()
     pass_time(db, 7200)
     fire()

@@ -72,9 +72,7 @@ def function(database: Database) -> Iterator[Callable[..., str]]:
     """Yields the address of functions in new execution environments. Settings are by name."""
     with ExitStack() as stack:
         yield (
-            lambda **settings: (
-                stack.enter_context(FunctionServer(database.pooled_dsn, variables=settings)).endpoint_url
-            )
+            lambda **settings: stack.enter_context(FunctionServer(database.pooled_dsn, variables=settings)).endpoint_url
         )
 
 
@@ -94,16 +92,14 @@ def path_of(message: dict[str, str]) -> str:
 
 
 # --- one key ---------------------------------------------------------------------------------------------------------
-def test_first_publishers_at_the_same_time_make_one_key(
-    database: Database, function: Callable[..., str]
-) -> None:
+def test_first_publishers_at_the_same_time_make_one_key(database: Database, function: Callable[..., str]) -> None:
     """Two processes and the functions publish, each with several publishers."""
     with running_service(database.api_dsn) as one, running_service(database.api_dsn) as two:
         deployments = [one.url, two.url, function()]
         topic = Topic(one.url)
-        assert [
-            client_setup.get(f"{url}/SimpleNotificationService.pem").status_code for url in deployments
-        ] == [404] * 3
+        assert [client_setup.get(f"{url}/SimpleNotificationService.pem").status_code for url in deployments] == [
+            404
+        ] * 3
         start = Barrier(PUBLISHERS * len(deployments))
 
         def publish(url: str) -> None:
@@ -209,9 +205,7 @@ def test_a_private_key_is_sealed(database: Database, function: Callable[..., str
 
 
 @pytest.mark.parametrize("encryption_key", ["", OTHER_KEY])
-def test_a_key_that_was_sealed_with_another_key(
-    encryption_key: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_key_that_was_sealed_with_another_key(encryption_key: str, caplog: pytest.LogCaptureFixture) -> None:
     maker = find_signer(context(KEY))
     next(maker)
     key_id, sealed, private_key, *_ = cast("Call[SigningKeyRow]", maker.send([])).arguments
@@ -250,24 +244,19 @@ def test_rotation(database: Database, function: Callable[..., str], rotate: Call
     assert served(url) == served(url, new_path)
     for message in (old, new):
         verify(message, served(url, path_of(message)))
-    kept = rows(
-        database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at"
-    )
+    kept = rows(database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at")
     assert kept == [(False, False), (True, True)]  # No process can sign with the old key again.
 
 
 def test_rotation_makes_the_first_key_too(database: Database, rotate: Callable[[], str]) -> None:
     path = rotate()
-    assert rows(
-        database, "select '/SimpleNotificationService-' || key_id || '.pem' from queue.signing_key"
-    ) == [(path,)]
+    assert rows(database, "select '/SimpleNotificationService-' || key_id || '.pem' from queue.signing_key") == [
+        (path,)
+    ]
 
 
 def test_rotation_changes_what_the_key_is_sealed_with(
-    database: Database,
-    function: Callable[..., str],
-    rotate: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
+    database: Database, function: Callable[..., str], rotate: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error helps operators who lost QUEUE_ENCRYPTION_KEY."""
     topic = Topic(function())

@@ -12,16 +12,7 @@ from tests.support.sql.calls import Connection, bodies, call, create, queue_id, 
 from tests.support.wait import wait_until
 
 # Their rows are short-lived. The last dead rows are enough to start autovacuum, even if the table had many rows.
-SHRINKING = (
-    "log",
-    "lease",
-    "side",
-    "fifo_message",
-    "fifo_group",
-    "fifo_ready",
-    "deduplication",
-    "topic_deduplication",
-)
+SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "fifo_ready", "deduplication", "topic_deduplication")
 MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)

@@ -87,8 +87,7 @@ def test_delete_and_change_visibility_do_not_deadlock(db: Connection, connect: C
 
 def lock_reader(connection: Connection, arn: str, shard: int) -> None:
     connection.execute(
-        "select pg_advisory_xact_lock(queue.lock_key(1, queue_id, %s)) from queue.queues where arn = %s",
-        (shard, arn),
+        "select pg_advisory_xact_lock(queue.lock_key(1, queue_id, %s)) from queue.queues where arn = %s", (shard, arn)
     )
 
 

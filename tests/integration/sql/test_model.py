@@ -142,9 +142,7 @@ class Queue:
         """Checks that two receivers of one call never get messages of one group, and that a receiver with room skips
         no group.
         """
-        shares = [
-            {m.group for m in received[start : start + share]} for start in range(0, len(received), share)
-        ]
+        shares = [{m.group for m in received[start : start + share]} for start in range(0, len(received), share)]
         assert sum(map(len, shares)) == len(set[str]().union(*shares))
         assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
@@ -153,9 +151,7 @@ class Queue:
         if self.maximum is None:
             return
         for moved in calls.receive(self.db, self.dead, 1000, HIDDEN, 1000):
-            (message,) = [
-                m for m in self.alive() if m.handle is not None and m.handle.message_id == moved.message_id
-            ]
+            (message,) = [m for m in self.alive() if m.handle is not None and m.handle.message_id == moved.message_id]
             assert self.exhausted(message)
             assert not message.hidden
             message.outcome = "dead_lettered"
@@ -255,9 +251,7 @@ CAREFULLY = settings(
 Steps = list[tuple[Callable[[Queue, int, int], None], int, int]]
 
 
-def play(
-    db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps, tenants: bool = False
-) -> None:
+def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps, tenants: bool = False) -> None:
     number = next(_numbers)
     dead = calls.create(db, f"dead{number}{suffix}")
     policy = {"RedrivePolicy": calls.redrive(dead, maximum)} if maximum else {}
@@ -276,17 +270,13 @@ def test_a_standard_queue_is_like_its_model(db: Connection, steps: Steps, shards
 
 @CAREFULLY
 @given(steps=STEPS, shards=st.integers(1, 2), maximum=st.sampled_from((None, 2)))
-def test_a_queue_with_tenants_is_like_its_model(
-    db: Connection, steps: Steps, shards: int, maximum: int | None
-) -> None:
+def test_a_queue_with_tenants_is_like_its_model(db: Connection, steps: Steps, shards: int, maximum: int | None) -> None:
     play(db, "", shards, maximum, steps, tenants=True)
 
 
 @CAREFULLY
 @given(steps=STEPS, maximum=st.integers(1, 3))
-def test_a_standard_queue_with_dead_letters_is_like_its_model(
-    db: Connection, steps: Steps, maximum: int
-) -> None:
+def test_a_standard_queue_with_dead_letters_is_like_its_model(db: Connection, steps: Steps, maximum: int) -> None:
     play(db, "", 1, maximum, steps)
 
 

@@ -91,9 +91,7 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     read["change by id"] = fetched(db, lambda: change_by_id(db, arn, messages[3][0].public_id, 100))
     read["delete by id"] = fetched(db, lambda: delete_by_id(db, arn, *(m.public_id for m in messages[4])))
     for name in ("attempt", "repeat"):
-        read[name] = fetched(
-            db, lambda: call(db, RECEIVE_MESSAGES, arn, 10, 10, None, 120_000, False, "id", None)
-        )
+        read[name] = fetched(db, lambda: call(db, RECEIVE_MESSAGES, arn, 10, 10, None, 120_000, False, "id", None))
     count = "select queue.count_in_flight(q.queue_id, q.fifo, q.shards) from queue.queues q"
     read["count"] = fetched(db, lambda: value(db, count))
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}
@@ -141,9 +139,7 @@ def session(database: Database) -> Iterator[Connection]:
 
 def pages(session: Connection, selected: str) -> int:
     """Returns the number of pages that a query reads."""
-    explained = session.execute(
-        f"explain (analyze, buffers, format json) select {selected}".encode()
-    ).fetchone()
+    explained = session.execute(f"explain (analyze, buffers, format json) select {selected}".encode()).fetchone()
     top: dict[str, Any] = explained[0][0]["Plan"]  # type: ignore[index]
     return int(top["Shared Hit Blocks"] + top["Shared Read Blocks"])
 
@@ -152,18 +148,14 @@ def costs(session: Connection) -> dict[str, int]:
     """Returns the number of pages of each call. The lowest of several tries counts, because a new page makes one call
     more expensive.
     """
-    rounds = [
-        {name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)
-    ]
+    rounds = [{name: pages(session, selected) for name, selected in CALLS.items()} for _ in range(WARM_UP + 4)]
     return {name: min(each[name] for each in rounds[WARM_UP:]) for name in CALLS}
 
 
 def fill_queue(session: Connection, messages: int) -> None:
     """Adds this many messages to other queues, and refreshes the statistics."""
     for _ in range(messages // 1000):
-        send_entries(
-            session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True
-        )
+        send_entries(session, "arn:aws:sqs:us-east-1:000000000000:others", [Entry("m")] * 1000, async_commit=True)
     grouped = [Entry("m", group=str(n % 100), deduplication=f"{messages}-{n}") for n in range(messages // 10)]
     send_entries(session, "arn:aws:sqs:us-east-1:000000000000:others.fifo", grouped, async_commit=True)
     session.execute("analyze")

@@ -145,9 +145,7 @@ def test_processes_of_a_run_share_a_server_and_no_account(tmp_path: Path) -> Non
         assert done.returncode == 0, done.stdout + done.stderr
         assert "10 passed" in done.stdout
         wait_until(lambda: not left(temporary) and not servers(temporary))
-    endpoints, accounts = zip(
-        *(line.split() for line in (tmp_path / "seen").read_text().splitlines()), strict=True
-    )
+    endpoints, accounts = zip(*(line.split() for line in (tmp_path / "seen").read_text().splitlines()), strict=True)
     assert len(set(endpoints)) == 1
     assert len(set(accounts)) == len(accounts) == 4
 

@@ -48,9 +48,7 @@ class CommandLine:
 
 
 @pytest.fixture
-def keys(
-    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> CommandLine:
+def keys(database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
         monkeypatch.setenv(name, value)
     return CommandLine(capsys)
@@ -66,9 +64,7 @@ def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
     """The command line reads PENSTOCK_TOKEN, and SDKs read the other two variables. The comment names the owner."""
     line, comment = keys("create", "--bearer")
     assert line.startswith("PENSTOCK_TOKEN=PSTB")
-    assert comment.startswith(
-        "# no user, with every right of account 000000000000; the secret is not shown again"
-    )
+    assert comment.startswith("# no user, with every right of account 000000000000; the secret is not shown again")
     assert "Authorization: Bearer $PENSTOCK_TOKEN" in comment
     (text,) = keys("create", "--bearer", "--json")
     made = json.loads(text)
@@ -183,10 +179,7 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
         assert new.status_code == 201
         text = "x" * 900_000
         answer = send(text)
-        assert (answer.status_code, answer.json()["MD5OfMessageBody"]) == (
-            200,
-            md5(text.encode()).hexdigest(),
-        )
+        assert (answer.status_code, answer.json()["MD5OfMessageBody"]) == (200, md5(text.encode()).hexdigest())
         assert send(text, b"{" + b" " * 900_000 + b"}").status_code == 403
 
 
@@ -223,18 +216,14 @@ def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine)
     assert datetime.fromisoformat(revoked[at]).tzinfo == UTC
     assert keys("revoke", key_id)
     with psycopg.connect(database.dsn) as connection:
-        rows = connection.execute(
-            "select a::text, b::text from queue.access_key a, queue.bearer_key b"
-        ).fetchone()
+        rows = connection.execute("select a::text, b::text from queue.access_key a, queue.bearer_key b").fetchone()
     assert rows is not None
     for shown in (secret, token.partition(".")[2]):
         assert shown not in str(rows)
         assert shown.encode().hex() not in str(rows)
 
 
-def test_an_impossible_command_about_keys_is_refused(
-    keys: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_impossible_command_about_keys_is_refused(keys: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "12 digits" in keys.refused("create", "--account", "12")
     assert "there is no key" in keys.refused("revoke", "PSTKNOBODY")
     monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", "short")

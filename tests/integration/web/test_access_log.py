@@ -138,9 +138,7 @@ def test_the_log_names_the_verified_caller(
         (400, None, None),  # IncompleteSignature ("Common errors", Amazon SQS API Reference)
     ]
     text = path.read_text()
-    assert not any(
-        secret in text for secret in ("AKIA", "0123456789abcdef", "wrong", bearer.removeprefix("Bearer "))
-    )
+    assert not any(secret in text for secret in ("AKIA", "0123456789abcdef", "wrong", bearer.removeprefix("Bearer ")))
 
 
 def test_a_client_that_leaves_before_the_answer_is_logged(database: Database, tmp_path: Path) -> None:
@@ -158,11 +156,7 @@ def test_a_client_that_leaves_before_the_answer_is_logged(database: Database, tm
 
 def test_without_the_setting_nothing_is_written(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "log"
-    with (
-        path.open("wb") as file,
-        running_service(database.api_dsn, log=file) as service,
-        service.http() as http,
-    ):
+    with path.open("wb") as file, running_service(database.api_dsn, log=file) as service, service.http() as http:
         assert call(http, "ListQueues").status_code == 200
         assert service.stop() == 0
     assert lines(path) == []
@@ -207,8 +201,7 @@ QUEUE, BODY = "orders-of-the-walk", "the-body-of-the-walk"
 MEASUREMENTS = 10
 ARCHITECTURE = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text()
 SENT, RECEIVED = (
-    (int(functions), int(files))
-    for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
+    (int(functions), int(files)) for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
 )
 # All functions of a walk and their files, including functions that do not get the text. Only this test limits their
 # number.
@@ -248,9 +241,7 @@ def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> 
     """Holds the largest numbers of functions and files that get the text, and of all functions."""
     for passed, limits in ((walk.carriers, carriers), (walk.functions, functions)):
         found = len(passed), len(files(passed))
-        assert all(number <= limit for number, limit in zip(found, limits, strict=True)), listing(
-            found, passed
-        )
+        assert all(number <= limit for number, limit in zip(found, limits, strict=True)), listing(found, passed)
 
 
 def files(functions: dict[Function, None]) -> set[str]:
@@ -288,9 +279,7 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
 
         def receive() -> bool:
             recorder.expected = (QUEUE.encode(), BODY.encode())
-            answer = thread.submit(
-                call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20
-            )
+            answer = thread.submit(call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20)
             wait_until(lambda: recorder.has_called(POLL_QUEUES))  # the queue is registered
             sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
             assert BODY in json.dumps(answer.result(30))

@@ -71,9 +71,7 @@ def test_a_user_and_his_keys_from_beginning_to_end(
         found = db.execute(
             "select action, target from queue.audit where account_id = %s order by audit_id", (account,)
         ).fetchall()
-        stored = db.execute(
-            "select sealed_secret from queue.access_key where account_id = %s", (account,)
-        ).fetchone()
+        stored = db.execute("select sealed_secret from queue.access_key where account_id = %s", (account,)).fetchone()
     assert stored is not None
     assert access["secret"].encode() not in stored[0]  # it is encrypted
     arn = f"arn:aws:iam::{account}:user/ann"
@@ -300,18 +298,13 @@ def test_readings_of_a_minute_are_one_row(root: Header, shared_database: Databas
             call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
             parameters = {"name": tool, "arguments": {"queue": "q"}}
             headers = {**root, "accept": "application/json, text/event-stream"}
-            assert (
-                "error" not in http.post("/mcp", json={**call, "params": parameters}, headers=headers).json()
-            )
+            assert "error" not in http.post("/mcp", json={**call, "params": parameters}, headers=headers).json()
 
         def count() -> dict[object, int]:
             rows = audit_of(shared_database, account, "interface, action, target, error, repeated")
             read = [row for row in rows if row[1] == "penstock:ReadMessages"]
             assert {row[2:4] for row in read} <= {(f"arn:aws:sqs:us-east-1:{account}:q", None)}
-            return {
-                one: sum(int(str(row[4])) for row in read if row[0] == one)
-                for one in {row[0] for row in read}
-            }
+            return {one: sum(int(str(row[4])) for row in read if row[0] == one) for one in {row[0] for row in read}}
 
         wait_until(lambda: count() == {"console": 4, "rest": 4, "mcp": 2})
 
@@ -374,10 +367,7 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
     http.put("/v1/users/eve", json={"policies": [json.dumps(policy)]}, headers=root).raise_for_status()
     eve = key_of(http, root, user="eve")
     listed = http.get("/v1/schedules", headers=eve)
-    assert ([one["name"] for one in listed.json()["schedules"]], listed.json()["unreadable"]) == (
-        ["open"],
-        ["payroll"],
-    )
+    assert ([one["name"] for one in listed.json()["schedules"]], listed.json()["unreadable"]) == (["open"], ["payroll"])
     assert "text-of-payroll" not in listed.text
     whole = http.get("/v1/schedules", headers=root).json()
     assert [one["name"] for one in whole["schedules"]] == ["open", "payroll"]

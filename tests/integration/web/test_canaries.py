@@ -40,9 +40,7 @@ class CanaryInstallation(NamedTuple):
 
     def send(self, request: Request) -> int:
         headers = [(name.encode(), value.encode("latin-1")) for name, value in request.headers]
-        return self.http.request(
-            request.method, request.target, headers=headers, content=request.body
-        ).status_code
+        return self.http.request(request.method, request.target, headers=headers, content=request.body).status_code
 
     def sign(self, action: str, members: dict[str, Any] | bytes, service: str = "sqs") -> int:
         body = members if isinstance(members, bytes) else json.dumps(members).encode()
@@ -68,9 +66,7 @@ def read_from(log: Path, start: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def installation(
-    postgres: TestServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[CanaryInstallation]:
+def installation(postgres: TestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CanaryInstallation]:
     database_log = postgres.server.data.parent / "log"
     log = tmp_path_factory.mktemp("canaries") / "log"
     with postgres.database() as database, log.open("wb") as written:
@@ -80,9 +76,7 @@ def installation(
         start = database_log.stat().st_size
         with running_service(database.api_dsn, log=written, **SETTINGS) as service, service.http() as http:
             signer = Signer(service.url, f"{service.url}/{OWNER}/orders", f"/{OWNER}/bills", key, key)
-            yield CanaryInstallation(
-                http, signer, bearer, log.read_text, lambda: read_from(database_log, start)
-            )
+            yield CanaryInstallation(http, signer, bearer, log.read_text, lambda: read_from(database_log, start))
 
 
 def messages(it: CanaryInstallation, word: str) -> Iterator[int]:
@@ -93,23 +87,16 @@ def messages(it: CanaryInstallation, word: str) -> Iterator[int]:
     yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-refused\x01"})
     yield it.sign("SendMessage", {**url, "MessageBody": f"{word}-long" + "x" * 1_100_000})
     yield it.sign(
-        "SendMessage",
-        {**url, "MessageBody": "b", "MessageAttributes": {f"{word}-name": {**text, "DataType": "x"}}},
+        "SendMessage", {**url, "MessageBody": "b", "MessageAttributes": {f"{word}-name": {**text, "DataType": "x"}}}
     )
     yield it.sign("SendMessage", b'{"QueueUrl":"%b' % f"{word}-not-json".encode())
     yield it.sign("SendMessageBatch", {**url, "Entries": [{"Id": "a", "MessageBody": f"{word}-batch"}] * 2})
     yield it.sign("ReceiveMessage", {**url, "VisibilityTimeout": 0})
-    yield it.ask(
-        "POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h": f"{word}-header"}}
-    )
-    yield it.ask(
-        "POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h h": f"{word}-header"}}
-    )
+    yield it.ask("POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h": f"{word}-header"}})
+    yield it.ask("POST", "/queues/orders/messages", {"message": f"{word}-rest", "headers": {"h h": f"{word}-header"}})
     yield it.ask("POST", "/queues/orders/messages", f'{{"message": {word}'.encode())
     yield it.ask("POST", "/events/a.b", {"message": f"{word}-event", "headers": {"a": {"b": f"{word}\x00"}}})
-    yield it.ask(
-        "POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}], "ack": [1]}
-    )
+    yield it.ask("POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}], "ack": [1]})
     yield it.ask("POST", "/transactions", {"send": [{"queue": "orders", "message": f"{word}-transaction"}]})
 
 
@@ -134,9 +121,7 @@ def credentials(it: CanaryInstallation, word: str) -> Iterator[int]:
     yield it.send(good.with_header("authorization", f"Basic {word}"))
     yield it.send(sign_header(it.signer.unsigned_json(), (it.signer.key[0], f"{word}-secret")))
     yield it.send(
-        sign_address(
-            it.signer.unsigned_address(f"Action=SendMessage&MessageBody={word}-address"), it.signer.key
-        )
+        sign_address(it.signer.unsigned_address(f"Action=SendMessage&MessageBody={word}-address"), it.signer.key)
     )
     yield it.ask("GET", "/queues", key=f"{it.bearer.partition('.')[0]}.{word}")
     yield it.ask("GET", "/queues", key=f"PSTB{word}.{word}")
@@ -147,22 +132,14 @@ def credentials(it: CanaryInstallation, word: str) -> Iterator[int]:
 def documents(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Sends policies, filter policies, tags, schedules and webhook URLs."""
     url = {"QueueUrl": it.signer.queue_url}
-    yield it.sign(
-        "SetQueueAttributes", {**url, "Attributes": {"Policy": json.dumps({"Statement": [{"Sid": word}]})}}
-    )
+    yield it.sign("SetQueueAttributes", {**url, "Attributes": {"Policy": json.dumps({"Statement": [{"Sid": word}]})}})
     yield it.sign("SetQueueAttributes", {**url, "Attributes": {"Policy": f"{{{word}"}})
     yield it.sign("SetQueueAttributes", {**url, "Attributes": {f"{word}-attribute": "x"}})
     yield it.sign("TagQueue", {**url, "Tags": {f"{word}-key": f"{word}-value"}})
     yield it.sign("TagQueue", {**url, "Tags": {f"{word}-key\x00": "v"}})
-    yield it.ask(
-        "POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {word: ["b"]}}
-    )
-    yield it.ask(
-        "POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {"a": [{word: 1}]}}
-    )
-    yield it.ask(
-        "POST", "/schedules", {"name": "s", "cron": word, "target": {"queue": "orders", "message": word}}
-    )
+    yield it.ask("POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {word: ["b"]}})
+    yield it.ask("POST", "/events/a.b/subscriptions", {"queue_name": "orders", "filter_policy": {"a": [{word: 1}]}})
+    yield it.ask("POST", "/schedules", {"name": "s", "cron": word, "target": {"queue": "orders", "message": word}})
     target = {"queue": "orders", "message": word}
     yield it.ask("POST", "/schedules", {"name": "s", "fire_at": "2099-01-01T00:00:00Z", "target": target})
 
@@ -171,8 +148,7 @@ def names(it: CanaryInstallation, word: str) -> Iterator[int]:
     """Names queues, actions, methods and paths that do not exist."""
     for number in range(60):
         yield it.sign(
-            "SendMessage",
-            {"QueueUrl": f"{it.signer.endpoint_url}/{OWNER}/{word}-{number}", "MessageBody": "b"},
+            "SendMessage", {"QueueUrl": f"{it.signer.endpoint_url}/{OWNER}/{word}-{number}", "MessageBody": "b"}
         )
         yield it.sign(f"{word}{number}", {})
         yield it.ask("GET", f"/queues/{word}-{number}")
@@ -200,9 +176,7 @@ NOT_HTTP = "a client sent data that is not HTTP"
 KINDS = (messages, handles, credentials, documents, names, faults)
 
 
-@pytest.mark.parametrize(
-    "kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"]
-)
+@pytest.mark.parametrize("kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"])
 def test_nothing_of_it_is_written_down(
     installation: CanaryInstallation,
     kind: Callable[[CanaryInstallation, str], Iterator[int]],

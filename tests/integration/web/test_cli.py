@@ -63,23 +63,9 @@ OPTIONS: dict[str, list[str]] = {
     "init": ["FOLDER"],
     "queues": ["--endpoint URL", "--json"],
     "queue": ["NAME", "--endpoint URL", "--json"],
-    "create": [
-        "NAME",
-        "--attribute NAME=VALUE",
-        "--dead-letters QUEUE",
-        "--max-receives N",
-        "--endpoint URL",
-    ],
+    "create": ["NAME", "--attribute NAME=VALUE", "--dead-letters QUEUE", "--max-receives N", "--endpoint URL"],
     "send": ["NAME", "MESSAGE", "--delay SECONDS", "--group ID", "--dedup ID", "--endpoint URL", "--json"],
-    "receive": [
-        "NAME",
-        "--max N",
-        "--wait SECONDS",
-        "--hide SECONDS",
-        "--delete",
-        "--endpoint URL",
-        "--json",
-    ],
+    "receive": ["NAME", "--max N", "--wait SECONDS", "--hide SECONDS", "--delete", "--endpoint URL", "--json"],
     "peek": ["NAME", "--state STATE", "--limit N", "--endpoint URL", "--json"],
     "tail": ["NAME", "--count N", "--endpoint URL", "--json"],
     "purge": ["NAME", "--yes", "--endpoint URL", "--json"],
@@ -140,16 +126,7 @@ OPTIONS: dict[str, list[str]] = {
     "webhooks resume": ["URL", "--endpoint URL", "--json"],
     "webhooks test": ["URL", "--endpoint URL", "--json"],
     "webhooks replay": ["--url URL", "--since TIME", "--endpoint URL", "--json"],
-    "apply": [
-        "--file FILE",
-        "--prune",
-        "--dry-run",
-        "--yes",
-        "--schema",
-        "--endpoint URL",
-        "--region NAME",
-        "--json",
-    ],
+    "apply": ["--file FILE", "--prune", "--dry-run", "--yes", "--schema", "--endpoint URL", "--region NAME", "--json"],
     "export": ["--output FILE", "--endpoint URL", "--region NAME"],
     "import": ["--from URL", "--output FILE", "--region NAME"],
     "status": ["--endpoint URL", "--json"],
@@ -245,9 +222,7 @@ def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[st
     """Returns all commands except `worker`, which only `penstock up` starts."""
     assert main(["--help"]) == 0
     listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed if line[:3].strip()] == [
-        name for name in COMMANDS if name != "worker"
-    ]
+    assert [line.split()[0] for line in listed if line[:3].strip()] == [name for name in COMMANDS if name != "worker"]
 
 
 @pytest.mark.parametrize("command", OPTIONS)
@@ -299,9 +274,7 @@ def test_without_a_command_it_lists_them(capsys: pytest.CaptureFixture[str]) -> 
     assert "start the service" in said
 
 
-@pytest.mark.parametrize(
-    "command", ["keys list", "migrate", "up --no-pooler", "metrics report --output x.html"]
-)
+@pytest.mark.parametrize("command", ["keys list", "migrate", "up --no-pooler", "metrics report --output x.html"])
 def test_an_address_that_is_none_is_one_line(command: str) -> None:
     done = piped(*command.split(), DATABASE_URL="nonsense")
     assert (done.returncode, done.stdout) == (1, "")
@@ -402,9 +375,7 @@ def test_files_that_the_documents_name_are_printed(
     root = Path(files.__file__).parents[4]
     if place == "package":
         (tmp_path / "penstock_web/cli").mkdir(parents=True)
-        shutil.copytree(
-            root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards"
-        )
+        shutil.copytree(root / "infra/container/grafana/dashboards", tmp_path / "penstock_web/files/dashboards")
         shutil.copy(root / "infra/container/prometheus/alerts.yaml", tmp_path / "penstock_web/files")
         shutil.copy(root / "examples/penstock.yaml", tmp_path / "penstock_web/files")
         monkeypatch.setattr(files, "__file__", str(tmp_path / "penstock_web/cli/files.py"))
@@ -421,9 +392,7 @@ def test_files_that_the_documents_name_are_printed(
     assert "there are penstock, penstock-queue" in capsys.readouterr().err
 
 
-def test_init_writes_an_application_into_an_empty_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_writes_an_application_into_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """docs/start/install.md runs the application's tests."""
     folder = tmp_path / "new/app"
     assert main(["init", str(folder)]) == 0

@@ -50,9 +50,7 @@ class Commands:
 
 
 @pytest.fixture
-def command(
-    settings: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Commands:
+def command(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
     return Commands(settings, monkeypatch, capsys)
 
 
@@ -60,9 +58,7 @@ def start(settings: dict[str, str], encryption_key: str, folder: Path | None = N
     check_encryption_key(Settings.read({**settings, "QUEUE_ENCRYPTION_KEY": encryption_key}), folder)
 
 
-def test_a_key_is_made_under_the_key_of_the_service_alone(
-    settings: dict[str, str], command: Commands
-) -> None:
+def test_a_key_is_made_under_the_key_of_the_service_alone(settings: dict[str, str], command: Commands) -> None:
     """An installation without a key behaves the same."""
     start(settings, OURS)
     code, said = command(OTHER, "keys", "create")
@@ -120,10 +116,7 @@ def test_a_signing_key_of_another_key(
 def test_doctor_names_the_keys(command: Commands) -> None:
     made = re.search("PSTK[A-Z2-7]+", command(OURS, "keys", "create")[1])
     assert made is not None
-    assert (
-        f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}"
-        in command(OTHER, "doctor")[1]
-    )
+    assert f"access keys were encrypted under another QUEUE_ENCRYPTION_KEY: {made[0]}" in command(OTHER, "doctor")[1]
     assert "access keys were encrypted" not in command(OURS, "doctor")[1]
     assert command(OURS, "keys", "revoke", made[0])[0] == 0
     assert "is not the key of the service" in command(OTHER, "doctor")[1]
@@ -176,10 +169,7 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert command("", "keys", "create")[0] == 0
         with announce("http://127.0.0.1:9402", tmp_path / "two"):
             code, said = command("", "keys", "list")
-            assert (code, "several services run: http://127.0.0.1:9401, http://127.0.0.1:9402" in said) == (
-                1,
-                True,
-            )
+            assert (code, "several services run: http://127.0.0.1:9401, http://127.0.0.1:9402" in said) == (1, True)
             monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:9401/")
             assert command("", "keys", "list")[0] == 0
 
@@ -209,9 +199,7 @@ def variables(database: Database, **more: str) -> dict[str, str]:
 def test_processes_that_start_at_once_make_one_key(empty_database: Database) -> None:
     """Each task of ECS migrates first, as this test does."""
     started = [
-        subprocess.Popen(
-            [*COMMAND, *MIGRATE], stdout=subprocess.PIPE, text=True, env=variables(empty_database)
-        )
+        subprocess.Popen([*COMMAND, *MIGRATE], stdout=subprocess.PIPE, text=True, env=variables(empty_database))
         for _ in range(4)
     ]
     outputs = [process.communicate()[0] for process in started]

@@ -30,9 +30,7 @@ class SignedInstallation(NamedTuple):
     bearer: str
     others: dict[str, str]
 
-    def status(
-        self, method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes = b""
-    ) -> int:
+    def status(self, method: str, target: str, headers: tuple[tuple[str, str], ...], body: bytes = b"") -> int:
         self.connection.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in headers:
             self.connection.putheader(name, value.encode("latin-1"))
@@ -43,9 +41,7 @@ class SignedInstallation(NamedTuple):
         return answer.status
 
     def read_queues(self, attempt: Attempt) -> int:
-        return self.status(
-            "GET", f"/v1/queues{attempt.query}", (("Host", self.signer.host), *attempt.headers)
-        )
+        return self.status("GET", f"/v1/queues{attempt.query}", (("Host", self.signer.host), *attempt.headers))
 
 
 @pytest.fixture(scope="module")

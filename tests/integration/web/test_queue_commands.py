@@ -123,12 +123,8 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
     first = lines(penstock("peek", "single", "--json"))[0]
     assert penstock("delete", "single", "--id", str(first["id"])) == "deleted 1 message of single\n"
     (second,) = lines(penstock("receive", "single", "--json"))
-    assert (
-        penstock("delete", "single", "--receipt", str(second["receipt"])) == "deleted 1 message of single\n"
-    )
-    assert [row["message"] for row in lines(penstock("peek", "single", "--state", "all", "--json"))] == [
-        "third"
-    ]
+    assert penstock("delete", "single", "--receipt", str(second["receipt"])) == "deleted 1 message of single\n"
+    assert [row["message"] for row in lines(penstock("peek", "single", "--state", "all", "--json"))] == ["third"]
     assert main(["delete", "single", "--id", str(first["id"])]) == 1
     assert "single has no such message" in capsys.readouterr().err
 
@@ -142,10 +138,7 @@ def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPa
     bodies = iter(("first", "second", "third"))
     monkeypatch.setattr("time.sleep", lambda _seconds: main(["send", "tailed", next(bodies), "--json"]))
     shown = penstock("tail", "tailed", "--count", "2")
-    assert [line.split()[-1] for line in shown.splitlines() if not line.startswith(("{", "["))] == [
-        "first",
-        "second",
-    ]
+    assert [line.split()[-1] for line in shown.splitlines() if not line.startswith(("{", "["))] == ["first", "second"]
 
 
 def test_schedules(penstock: Command) -> None:
@@ -162,9 +155,9 @@ def test_schedules(penstock: Command) -> None:
     assert header.split()[:2] == ["name", "status"]
     assert row.split()[:2] == ["nightly", "active"]
     assert penstock("schedules", "pause", "nightly") == "paused nightly\n"
-    assert [
-        schedule["name"] for schedule in lines(penstock("schedules", "list", "--status", "paused", "--json"))
-    ] == ["nightly"]
+    assert [schedule["name"] for schedule in lines(penstock("schedules", "list", "--status", "paused", "--json"))] == [
+        "nightly"
+    ]
     assert penstock("schedules", "run", "nightly") == "nightly sent 1 message\n"
     assert penstock("peek", "reports").endswith('  {"n":1.10}\n')
     assert penstock("schedules", "resume", "nightly").startswith("resumed nightly, next at ")
@@ -193,9 +186,7 @@ def test_mappings(penstock: Command) -> None:
     assert found == made | changed | {"updated_at": found["updated_at"]}
     assert penstock("mappings", "list").split()[:3] == ["id", "queue", "function"]
     assert penstock("mappings", "enable", name) == f"enabled {name}\n"
-    assert ("state", "enabled") in [
-        tuple(line.split()) for line in penstock("mappings", "show", name).splitlines()
-    ]
+    assert ("state", "enabled") in [tuple(line.split()) for line in penstock("mappings", "show", name).splitlines()]
     assert penstock("mappings", "disable", name) == f"disabled {name}\n"
     assert penstock("mappings", "delete", name) == f"deleted {name}\n"
     assert penstock("mappings", "list", "--json") == ""
@@ -311,11 +302,7 @@ def test_queues_of_another_region(
     """Commands with --region see the queues that SDKs create there; an unknown region is an error."""
     monkeypatch.setenv("PENSTOCK_REGION", "")  # The test restores the variable that --region sets.
     sqs = boto3.client(
-        "sqs",
-        endpoint_url=endpoint,
-        region_name="eu-central-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
+        "sqs", endpoint_url=endpoint, region_name="eu-central-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
     url = sqs.create_queue(QueueName="far")["QueueUrl"]
     assert main(["send", "far", "hello"]) == 1
@@ -339,15 +326,9 @@ def test_fifo(penstock: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (
-            ["queue", "missing"],
-            "`penstock queues` lists those of the region us-east-1; `penstock --region NAME` sees",
-        ),
+        (["queue", "missing"], "`penstock queues` lists those of the region us-east-1; `penstock --region NAME` sees"),
         (["mappings", "show", "missing"], "`penstock mappings list` lists them."),
-        (
-            ["mappings", "put", "missing", "f"],
-            "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL needs none.",
-        ),
+        (["mappings", "put", "missing", "f"], "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL needs none."),
         (["create", "a b"], "Can only include alphanumeric characters"),
         (["search", "missing", "--filter", '{"tex": 1}'], "unknown field `tex` - in `$.filter`"),
         (["schedules", "preview", "--when", "evry weekday at 9"], 'Did you mean "every weekday at 9"?'),
@@ -405,9 +386,7 @@ def test_no_error_writes_to_the_terminal(
     assert all(sign.isprintable() or sign == "\n" for sign in printed), printed
 
 
-def test_no_name_writes_to_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_name_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Roles, prepared transactions and results of functions have names that anybody may have chosen."""
     name = "a\x1b[2K\x9b2K"
     found = CheckOutcome([Finding("database", f"the role {name} …", "", "")], ["roles"], {})
@@ -439,10 +418,7 @@ def test_json_does_not_write_to_the_terminal(penstock: Command) -> None:
         (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
         (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
         (["redrive", "orders", "--filter", '{"a": NaN}'], "not JSON: "),
-        (
-            ["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"],
-            "character 4, '{': extra data",
-        ),
+        (["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"], "character 4, '{': extra data"),
     ],
 )
 def test_arguments_that_are_refused_say_what_is_wrong(
@@ -455,9 +431,7 @@ def test_arguments_that_are_refused_say_what_is_wrong(
     assert said in capsys.readouterr().err
 
 
-def test_with_keys(
-    postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_keys(postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with postgres.database() as database:
         for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
             monkeypatch.setenv(name, value)
@@ -498,20 +472,13 @@ def test_with_keys(
     ],
 )
 def test_a_command_refuses_a_service_with_another_database(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    url: str,
-    is_same: bool,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str, is_same: bool
 ) -> None:
     """`penstock keys` works on DATABASE_URL, so `purge` in the same shell must not reach another installation."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("PENSTOCK_ENDPOINT", raising=False)
     monkeypatch.setenv("DATABASE_URL", url)
-    places = (
-        "postgresql://penstock@127.0.0.1:5599/penstock",
-        "postgresql://penstock@127.0.0.1:6499/penstock",
-    )
+    places = ("postgresql://penstock@127.0.0.1:5599/penstock", "postgresql://penstock@127.0.0.1:6499/penstock")
     with announce("http://127.0.0.1:1", tmp_path, places):
         assert main(["purge", "orders", "--yes"]) == 1
         refused = capsys.readouterr().err

@@ -139,18 +139,12 @@ class Interfaces(NamedTuple):
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
         for name, known in {**PATH, "key": self.keys["guarded"]}.items():
-            is_number = (
-                name == "id" and not path.startswith(("/topics", "/mappings")) and "/moves/" not in path
-            )
+            is_number = name == "id" and not path.startswith(("/topics", "/mappings")) and "/moves/" not in path
             value = "1" if is_number else known
             spelled = "".join(f"%{ord(letter):02X}" for letter in value) if encoded else value
             path = path.replace(f"{{{name}}}", spelled)
         if case.interface == "console":
-            page = (
-                self.console.get(path)
-                if method == "GET"
-                else self.console.post(path, **build_form("guarded"))
-            )
+            page = self.console.get(path) if method == "GET" else self.console.post(path, **build_form("guarded"))
             return page.status_code, page.text
         body = PARTS[case.action] if path == "/transactions" else BODIES.get(case.what)
         prune = "?prune=true" if case.action == "scheduler:DeleteSchedule" and method == "PUT" else ""
@@ -162,16 +156,8 @@ class Interfaces(NamedTuple):
 
     def _call(self, tool: str) -> tuple[int, str]:
         arguments = {} if tool == "list_queues" else {"queue": "guarded"}
-        call = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments},
-        }
-        headers = {
-            "authorization": f"Bearer {self.keys['token']}",
-            "accept": "application/json, text/event-stream",
-        }
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        headers = {"authorization": f"Bearer {self.keys['token']}", "accept": "application/json, text/event-stream"}
         text = self.http.post("/mcp", json=call, headers=headers).text
         return 403 if "is not authorized to perform" in text else 200, text
 
@@ -247,12 +233,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
         ("PATCH", f"/mappings/{mapping.json()['id']}", {"batch_size": 5}, "lambda:GetEventSourceMapping"),
         ("PATCH", f"/mappings/{mapping.json()['id']}", {"batch_size": 5}, "lambda:ListTags"),
         ("POST", f"{moved}/cancel", None, "sqs:ListMessageMoveTasks"),
-        (
-            "POST",
-            "/events/a.b/subscriptions",
-            {"endpoint": "https://example.com/"},
-            "penstock:ListSubscriptions",
-        ),
+        ("POST", "/events/a.b/subscriptions", {"endpoint": "https://example.com/"}, "penstock:ListSubscriptions"),
     ]
     caller = {"authorization": f"Bearer {interfaces.keys['token']}"}
     for may in (False, True):
@@ -260,9 +241,7 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
             denied = {"Effect": "Deny", "Action": action, "Resource": "*"}
             interfaces.set_policy(EVERYTHING, *(() if may else (denied,)))
             answer = http.request(method, f"/v1{path}", json=body, headers=caller)
-            assert answer.status_code == (200 if may else 201 if path.startswith("/events") else 204), (
-                answer.text
-            )
+            assert answer.status_code == (200 if may else 201 if path.startswith("/events") else 204), answer.text
             assert bool(answer.content) is may
             assert ("location" in answer.headers) is path.startswith("/events")
     monkeypatch.setenv("PENSTOCK_TOKEN", interfaces.keys["token"])
@@ -359,9 +338,7 @@ def list_parameters() -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("method", "path", "parameter"), sorted(set(list_parameters())))
-def test_no_parameter_of_a_route_is_our_mistake(
-    method: str, path: str, parameter: str, interfaces: Interfaces
-) -> None:
+def test_no_parameter_of_a_route_is_our_mistake(method: str, path: str, parameter: str, interfaces: Interfaces) -> None:
     interfaces.set_policy(EVERYTHING)
     headers = {"authorization": f"Bearer {interfaces.keys['token']}"}
     where, name = parameter.split()

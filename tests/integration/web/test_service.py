@@ -116,9 +116,7 @@ def test_a_burst_reaches_every_long_poll(database: Database, service: Service) -
         assert sorted(bodies, key=int) == [str(n) for n in range(20)]
 
 
-def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
-    database: Database, service: Service
-) -> None:
+def test_a_client_that_leaves_during_a_long_poll_takes_no_message(database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     address = urlsplit(service.url)
@@ -385,8 +383,6 @@ def test_an_answer_has_4_mib_and_what_stands_around_them(
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with psycopg.connect(database.dsn, autocommit=True) as sql:
         for _ in range(4):
-            sql_calls.send(
-                sql, sql_calls.arn_of("orders"), '"' * (quotes // 4) + "x" * (1_048_576 - quotes // 4)
-            )
+            sql_calls.send(sql, sql_calls.arn_of("orders"), '"' * (quotes // 4) + "x" * (1_048_576 - quotes // 4))
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert len(messages) == count

@@ -111,11 +111,7 @@ def test_queues_in_bodies_are_asked_about(database: Database, penstock: Run, tmp
     """
     everything = {"Effect": "Allow", "Action": "*", "Resource": "*"}
     but_one = {"Effect": "Deny", "Action": "*", "Resource": "arn:aws:sqs:*:*:closed"}
-    for name, statements in (
-        ("denied", [everything, but_one]),
-        ("named", [everything]),
-        ("sender", [everything]),
-    ):
+    for name, statements in (("denied", [everything, but_one]), ("named", [everything]), ("sender", [everything])):
         file = tmp_path / f"{name}.json"
         file.write_text(json.dumps({"Statement": statements}))
         penstock("users", "create", name, "--policy", str(file))
@@ -169,9 +165,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
     assert "two bearer keys" in penstock("keys", "create", "--bearer", "--user", "billing")[0]
     with running_service(database.api_dsn, **{**SIGV4, "QUEUE_ACCESS_CACHE_SECONDS": "30"}) as service:
         with service.http() as http:
-            assert (
-                status(http, "GET", "/v1/queues", first) == status(http, "GET", "/v1/queues", second) == 200
-            )
+            assert status(http, "GET", "/v1/queues", first) == status(http, "GET", "/v1/queues", second) == 200
             shown = penstock("keys", "show", key_id(first))
             assert shown[0] == f"bearer key {key_id(first)} of billing, account 000000000000"
             assert shown[2] != "last used: -"
@@ -179,8 +173,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
             assert shown[-1] == "description: the first"
         with psycopg.connect(database.dsn, autocommit=True) as sql:
             sql.execute(
-                "update queue.bearer_key set expires_at = now() - interval '1 s' where key_id = %s",
-                (key_id(first),),
+                "update queue.bearer_key set expires_at = now() - interval '1 s' where key_id = %s", (key_id(first),)
             )
     with running_service(database.api_dsn, **SIGV4) as service, service.http() as http:
         assert status(http, "GET", "/v1/queues", first) == 401
@@ -199,10 +192,7 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
     ]
     penstock("users", "create", "bob", "--policy", "admin", "--account", PARTNER)
     key, _ = penstock("keys", "create", "--user", "ann")[0].partition("=")[2], None
-    assert [line.split()[:2] for line in penstock("users", "list")[1:]] == [
-        ["000000000000", "ann"],
-        [PARTNER, "bob"],
-    ]
+    assert [line.split()[:2] for line in penstock("users", "list")[1:]] == [["000000000000", "ann"], [PARTNER, "bob"]]
     shown = penstock("users", "show", "ann")
     assert shown[0].startswith(f"{build_user_arn('000000000000', 'ann')}, made 20")
     assert shown[1:3] == ["policy: read", "policy: operate"]
@@ -221,10 +211,7 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
         ("users create ann --policy read", "has a user 'ann'"),
         ("users limit bob --policy read", "has no user 'bob'"),
         ("users end bob", "has no user 'bob'"),
-        (
-            "users create eve --policy write",
-            "--policy write: neither read, operate, admin nor a readable file",
-        ),
+        ("users create eve --policy write", "--policy write: neither read, operate, admin nor a readable file"),
         ("users create eve --policy read --account 12", "an account is 12 digits"),
         ("keys create --user bob", "has no user 'bob'"),
         ("keys create --user ann --account 111122223333", "has no user 'ann'"),
@@ -258,10 +245,7 @@ def test_an_impossible_command_about_users_is_refused(penstock: Run, command: st
         (" " * 6_200, "at most 6144 characters"),
         ('{"Statment": []}', "a policy has Id, Statement, Version, not 'Statment'"),
         ('{"Statement": {"Efect": "Allow"}}', "not 'Efect'"),
-        (
-            '{"Version": "2020", "Statement": []}',
-            "the Version of a policy is 2008-10-17 or 2012-10-17, not '2020'",
-        ),
+        ('{"Version": "2020", "Statement": []}', "the Version of a policy is 2008-10-17 or 2012-10-17, not '2020'"),
         (
             '{"Statement": [{"Sid": "a", "Effect": "Deny"}, {"Sid": "a", "Effect": "Deny"}]}',
             "two statements have the Sid 'a'",

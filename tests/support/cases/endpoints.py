@@ -65,9 +65,7 @@ class Endpoint:
 Written = tuple[str, str, dict[str, str], bytes]
 
 
-def _written(
-    protocol: str, service: str, action: str, members: Members, form: tuple[tuple[str, str], ...]
-) -> Written:
+def _written(protocol: str, service: str, action: str, members: Members, form: tuple[tuple[str, str], ...]) -> Written:
     if protocol == "json":
         target = f"{TARGETS[service]}.{action}"
         headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": target}
@@ -95,9 +93,7 @@ def _structure(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, s
     for name, element in value.items():
         member = shape.members.get(name)
         if member is None and isinstance(element, list):  # newer than the model of the Query protocol
-            yield from (
-                (f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(element, 1)
-            )
+            yield from ((f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(element, 1))
             continue
         written = name if member is None else member.serialization.get("name", name)
         if member is not None and member.serialization.get("flattened"):

@@ -48,9 +48,7 @@ def _of_structure(shape: Any, path: str, shown: str, without: frozenset[str], de
         if name in without:
             continue
         at, told = f"{path}{name}", f"{shown}{name[:1].lower()}{name[1:]}"
-        yield Member(
-            at, told, member, name in shape.required_members, str(member.serialization.get("location", ""))
-        )
+        yield Member(at, told, member, name in shape.required_members, str(member.serialization.get("location", "")))
         if depth and member.type_name == "structure":
             yield from _of_structure(member, f"{at}/", f"{told}.", without, depth - 1)
         if depth and member.type_name == "list" and member.member.type_name == "structure":

@@ -10,12 +10,9 @@ from tests.support.cases.sqs.rows import Row
 
 _USER_GUIDE = f"{DOCS}/IAM/latest/UserGuide"
 GRAMMAR = Source(
-    "Grammar of the IAM JSON policy language, IAM User Guide",
-    f"{_USER_GUIDE}/reference_policies_grammar.html",
+    "Grammar of the IAM JSON policy language, IAM User Guide", f"{_USER_GUIDE}/reference_policies_grammar.html"
 )
-SIDS = Source(
-    "IAM JSON policy elements: Sid, IAM User Guide", f"{_USER_GUIDE}/reference_policies_elements_sid.html"
-)
+SIDS = Source("IAM JSON policy elements: Sid, IAM User Guide", f"{_USER_GUIDE}/reference_policies_elements_sid.html")
 SQS_QUOTAS = Source(
     "Amazon SQS policy quotas, SQS Developer Guide",
     f"{DOCS}/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html",
@@ -96,12 +93,7 @@ def _stored(service: str) -> Iterator[tuple[str, str]]:
     yield "two empty Sids", _document(_allow(service, Sid=""), _allow(service, Sid=""))
     changes: tuple[Statement, ...] = (
         {"Effect": "Deny", "Principal": None, "NotPrincipal": {"AWS": "111122223333"}},
-        {
-            "Principal": {
-                "AWS": ["111122223333", "arn:aws:iam::111122223333:role/a/b"],
-                "Service": "s3.amazonaws.com",
-            }
-        },
+        {"Principal": {"AWS": ["111122223333", "arn:aws:iam::111122223333:role/a/b"], "Service": "s3.amazonaws.com"}},
         {"Principal": {"AWS": "arn:aws:sts::111122223333:assumed-role/a/b"}},
         {"Principal": {"AWS": "AROAEXAMPLEEXAMPLE12"}},
         {"Principal": {"Service": "none.example.com"}},

@@ -87,9 +87,7 @@ class Resources:
 
     def application(self) -> str:
         attributes = {"PlatformCredential": "key"}
-        made = self.sns(
-            "CreatePlatformApplication", Name=self._new_name(), Platform="GCM", Attributes=attributes
-        )
+        made = self.sns("CreatePlatformApplication", Name=self._new_name(), Platform="GCM", Attributes=attributes)
         return str(made["PlatformApplicationArn"])
 
     def endpoint(self, application: str, token: str = "", enabled: str = "true") -> str:
@@ -166,9 +164,7 @@ SHORT_TEXT = {"DisplayName": "short"}
 MAKERS: dict[str, Callable[[Resources], str]] = {
     "queue": lambda resources: resources.queue(),
     "fifo-queue": lambda resources: resources.queue(".fifo", FifoQueue="true"),
-    "content-queue": lambda resources: resources.queue(
-        ".fifo", FifoQueue="true", ContentBasedDeduplication="true"
-    ),
+    "content-queue": lambda resources: resources.queue(".fifo", FifoQueue="true", ContentBasedDeduplication="true"),
     "queue-arn": lambda resources: resources.queue_arn(resources.named("queue")),
     "fifo-queue-arn": lambda resources: resources.queue_arn(resources.named("fifo-queue")),
     "new-queue": lambda resources: resources.queue(),
@@ -184,9 +180,7 @@ MAKERS: dict[str, Callable[[Resources], str]] = {
     "new-topic": lambda resources: resources.topic(),
     "fifo-topic": lambda resources: resources.topic(".fifo", FifoTopic="true"),
     "new-fifo-topic": lambda resources: resources.topic(".fifo", FifoTopic="true"),
-    "content-topic": lambda resources: resources.topic(
-        ".fifo", FifoTopic="true", ContentBasedDeduplication="true"
-    ),
+    "content-topic": lambda resources: resources.topic(".fifo", FifoTopic="true", ContentBasedDeduplication="true"),
     "subscription": lambda resources: resources.subscription(resources.named("topic")),
     "new-subscription": lambda resources: resources.subscription(resources.topic()),
     "subscription-of-queue-arn": lambda resources: resources.subscription(
@@ -198,9 +192,7 @@ MAKERS: dict[str, Callable[[Resources], str]] = {
     "https-subscription": lambda resources: resources.subscription(
         resources.named("topic"), "https", "https://example.invalid/a"
     ),
-    "email-subscription": lambda resources: resources.subscription(
-        resources.named("topic"), "email", "a@example.com"
-    ),
+    "email-subscription": lambda resources: resources.subscription(resources.named("topic"), "email", "a@example.com"),
     "purged-queue": lambda resources: resources.after("PurgeQueue", QueueUrl=resources.queue()),
     "deleted-queue": lambda resources: resources.after("DeleteQueue", QueueUrl=resources.queue()),
     "deleted-queue-name": lambda resources: resources.named("deleted-queue").rpartition("/")[2],
@@ -220,9 +212,7 @@ MAKERS: dict[str, Callable[[Resources], str]] = {
     "subscribed-queue-arn": Resources.subscribed_queue,
     "label": Resources.label,
     "new-label": Resources.label,
-    "disabled-endpoint": lambda resources: resources.endpoint(
-        resources.named("application"), enabled="false"
-    ),
+    "disabled-endpoint": lambda resources: resources.endpoint(resources.named("application"), enabled="false"),
     "endpoint-of-a-disabled-application": Resources.endpoint_of_a_disabled_application,
     "tokened-endpoint": lambda resources: resources.endpoint(resources.named("application"), token="a-token"),
     "application": lambda resources: resources.application(),
@@ -233,7 +223,5 @@ MAKERS: dict[str, Callable[[Resources], str]] = {
     "new-schedule": Resources.schedule,
     "group": Resources.group,
     "new-group": Resources.group,
-    "group-arn": lambda resources: (
-        f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{resources.named('group')}"
-    ),
+    "group-arn": lambda resources: f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{resources.named('group')}",
 }

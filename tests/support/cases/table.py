@@ -45,9 +45,7 @@ def _all() -> Iterator[Case]:
     yield from sns_members.cases()
     yield from (Case("sns", *row) for row in policies.sns_rows())
     yield from (
-        Case("sns", *row)
-        for table in (topics, subscriptions, sns_messages, sns_states, others)
-        for row in table.rows()
+        Case("sns", *row) for table in (topics, subscriptions, sns_messages, sns_states, others) for row in table.rows()
     )
     yield from scheduler_members.cases()
     yield from (Case("scheduler", *row) for row in SCHEDULER_ROWS)
@@ -155,9 +153,7 @@ def _sources(cases: list[Case]) -> Iterator[str]:
     yield "## Sources"
     yield ""
     for number, source in enumerate(_numbered(cases), 1):
-        yield (
-            f"{number}. [{source.title}]({source.address})" if source.address else f"{number}. {source.title}"
-        )
+        yield (f"{number}. [{source.title}]({source.address})" if source.address else f"{number}. {source.title}")
     yield ""
 
 
@@ -208,8 +204,7 @@ def _answer(case: Case) -> str:
 def _text(text: str) -> str:
     """Returns a text as a cell, with control characters and Markdown's special characters escaped."""
     shown = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
     shown = shown if len(shown) <= LONGEST * 3 else f"{shown[:LONGEST]}…"
     for sign in "\\`*_|<>[]":

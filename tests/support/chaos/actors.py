@@ -50,8 +50,7 @@ def run_actors(traffic: Traffic) -> Iterator[None]:
         consume_ticks,
     ]
     threads = [
-        threading.Thread(target=_act, args=(traffic, work, number), daemon=True)
-        for number, work in enumerate(run)
+        threading.Thread(target=_act, args=(traffic, work, number), daemon=True) for number, work in enumerate(run)
     ]
     for thread in threads:
         thread.start()
@@ -155,9 +154,7 @@ class Actor:
         if queue == "standard" and "undo deletes" in self.traffic.lies:
             ledger.deleted(bodies)
             return
-        entries = [
-            {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(messages)
-        ]
+        entries = [{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(messages)]
         answer = None
         while answer is None and not self.traffic.stopped.is_set():
             try:

@@ -193,9 +193,7 @@ def _conclude(servers: ChaosInstallation, traffic: Traffic, endpoint: Endpoint, 
         report.excused += findings.rewound
         for what, number in findings.violations.items():
             report.violations[f"{name}: {what}"] = number
-        report.details += [
-            f"{name}: {detail}" for detail in (*ledger.details(), *ledger.lost())[:_MOST_DETAILS]
-        ]
+        report.details += [f"{name}: {detail}" for detail in (*ledger.details(), *ledger.lost())[:_MOST_DETAILS]]
     for what, number in (*_halves(traffic).items(), *_wrong_ticks(traffic).items()):
         if number:
             report.violations[what] = number
@@ -222,7 +220,5 @@ def _wrong_ticks(traffic: Traffic) -> dict[str, int]:
         ticks = {round(scheduled_for(fired)): ids for fired, ids in traffic.ticks.items()}
     excused = traffic.rewound_ticks
     missing = max(ticks) - min(ticks) + 1 - len(ticks) if ticks else 0
-    twice = sum(
-        len(ids) > 1 and not any(a <= second <= b for a, b in excused) for second, ids in ticks.items()
-    )
+    twice = sum(len(ids) > 1 and not any(a <= second <= b for a, b in excused) for second, ids in ticks.items())
     return {"ticks: missing": missing, "ticks: fired twice": twice}

@@ -11,9 +11,7 @@ from tests.support.chaos.traffic import Endpoint
 
 def lose_messages(scene: Scene) -> float:
     """Deletes messages that no consumer has received yet."""
-    return _sql(
-        scene, "select queue.delete('standard', r.msg_id) from queue.receive('standard', 600, 3) r", 3
-    )
+    return _sql(scene, "select queue.delete('standard', r.msg_id) from queue.receive('standard', 600, 3) r", 3)
 
 
 def invent_messages(scene: Scene) -> float:

@@ -203,11 +203,7 @@ def lock_table(scene: Scene) -> float:
     table = scene.random.choice(
         ("log", "lease", "fifo_message", "fifo_group", "queues", "outgoing_delivery", "schedule")
     )
-    with (
-        scene.servers.database() as connection,
-        suppress(psycopg.errors.LockNotAvailable),
-        connection.transaction(),
-    ):
+    with scene.servers.database() as connection, suppress(psycopg.errors.LockNotAvailable), connection.transaction():
         connection.execute("set local lock_timeout = '2s'")
         connection.execute(f"lock table queue.{table} in access exclusive mode".encode())
         scene.pause(1, 4)
@@ -219,9 +215,7 @@ def open_transaction(scene: Scene) -> float:
     with scene.servers.database() as connection, suppress(psycopg.Error):
         connection.execute("begin")
         connection.execute("set local lock_timeout = '2s'")
-        connection.execute(
-            "select queue.delete('standard', r.msg_id) from queue.receive('standard', 60, 3) r limit 1"
-        )
+        connection.execute("select queue.delete('standard', r.msg_id) from queue.receive('standard', 60, 3) r limit 1")
         connection.execute("select queue.send_fifo('fifo.fifo', '1', group_id) from queue.fifo_group limit 1")
         scene.pause(1, 6)
         connection.execute("rollback")
@@ -235,18 +229,14 @@ _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDe
 def vacuum_full(scene: Scene) -> float:
     with scene.servers.database() as connection, suppress(*_LOST_LOCKS):
         connection.execute("set lock_timeout = '2s'")
-        connection.execute(
-            f"vacuum full queue.{scene.random.choice(('lease', 'log', 'fifo_ready'))}".encode()
-        )
+        connection.execute(f"vacuum full queue.{scene.random.choice(('lease', 'log', 'fifo_ready'))}".encode())
     return time.time()
 
 
 def reindex(scene: Scene) -> float:
     with scene.servers.database() as connection, suppress(*_LOST_LOCKS):
         connection.execute("set lock_timeout = '2s'")
-        connection.execute(
-            f"reindex table queue.{scene.random.choice(('lease', 'log', 'fifo_message'))}".encode()
-        )
+        connection.execute(f"reindex table queue.{scene.random.choice(('lease', 'log', 'fifo_message'))}".encode())
     return time.time()
 
 
@@ -258,9 +248,7 @@ def exhaust_connections(scene: Scene) -> float:
                 while True:
                     stack.enter_context(scene.servers.database())
             with suppress(psycopg.OperationalError), scene.servers.database() as connection:
-                connection.execute(
-                    "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'penstock'"
-                )
+                connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'penstock'")
         scene.pause(1, 5)
     return time.time()
 
@@ -269,9 +257,7 @@ def overload(scene: Scene) -> float:
     """Runs eight endless loops for each pair of cores. The service answers or refuses calls in time, and works
     normally afterwards.
     """
-    hogs = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))
-    ]
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))]
     scene.pause(5, 10)
     for hog in hogs:
         hog.kill()

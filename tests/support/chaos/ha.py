@@ -155,9 +155,7 @@ def _rewind(scene: Scene, cut: float) -> None:
     if _cluster(scene).synchronous:
         return
     with scene.servers.database() as connection:
-        row = connection.execute(
-            "select extract(epoch from pg_last_xact_replay_timestamp())::float8"
-        ).fetchone()
+        row = connection.execute("select extract(epoch from pg_last_xact_replay_timestamp())::float8").fetchone()
     assert row is not None
     scene.traffic.rewound(cast("float", row[0]), cut)
 

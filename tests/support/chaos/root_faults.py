@@ -25,9 +25,7 @@ def vanish(scene: Scene) -> float:
     vanished = time.time()
     if ports := proxy.vanish():
         clients = f"{{ {', '.join(map(str, ports))} }}"
-        scene.sandbox.drop(
-            f"tcp dport {proxy.port} tcp sport {clients}", f"tcp sport {proxy.port} tcp dport {clients}"
-        )
+        scene.sandbox.drop(f"tcp dport {proxy.port} tcp sport {clients}", f"tcp sport {proxy.port} tcp dport {clients}")
     return vanished
 
 

@@ -45,11 +45,7 @@ class _ClockedAccount(SystemAccount):
     clock: Path
 
     def start(
-        self,
-        command: Sequence[str | Path],
-        *,
-        output: IO[bytes] | int,
-        environment: Mapping[str, str] | None = None,
+        self, command: Sequence[str | Path], *, output: IO[bytes] | int, environment: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         faketime = {"LD_PRELOAD": str(self.library), "FAKETIME_TIMESTAMP_FILE": str(self.clock), **_FAKETIME}
         return super().start(command, output=output, environment={**faketime, **(environment or {})})
@@ -112,9 +108,7 @@ def enter_sandbox() -> Sandbox | None:
     command = [sys.executable, "-m", "tests.support.chaos", *sys.argv[1:]]
     with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as mount_point:
         environment: dict[str, Any] = {**os.environ, _MARK: mount_point}
-        sys.exit(
-            subprocess.run(["unshare", "--net", "--mount", *command], env=environment, check=False).returncode
-        )
+        sys.exit(subprocess.run(["unshare", "--net", "--mount", *command], env=environment, check=False).returncode)
 
 
 def _run(*command: str) -> None:

@@ -34,10 +34,7 @@ def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -
         "seed": seed,
         "mode": mode,
         "seconds": report.seconds,
-        **{
-            name: getattr(report, name)
-            for name in ("acknowledged", "deliveries", "faults", "violations", "errors")
-        },
+        **{name: getattr(report, name) for name in ("acknowledged", "deliveries", "faults", "violations", "errors")},
         **{name: count_tenths(getattr(report, name)) for name in ("recovery", "background")},
     }
     summary.parent.mkdir(exist_ok=True)
@@ -48,11 +45,7 @@ def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -
 def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
     """Counts by fault and time in tenths of a second."""
     return {
-        name: dict(
-            sorted(
-                Counter(f"{duration:.1f}" for duration in seconds).items(), key=lambda item: float(item[0])
-            )
-        )
+        name: dict(sorted(Counter(f"{duration:.1f}" for duration in seconds).items(), key=lambda item: float(item[0])))
         for name, seconds in times.items()
     }
 
@@ -62,9 +55,7 @@ def runs() -> list[dict[str, Any]]:
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def say(text: str) -> None:
@@ -129,9 +120,7 @@ def _totals(name: str, some: list[dict[str, Any]]) -> str:
     counts = " | ".join(f"{faults[group]:,}" for group in _GROUPS)
     acknowledged, delivered = (sum(run[what] for run in some) for what in ("acknowledged", "deliveries"))
     minutes = sum(run["seconds"] for run in some) / 60
-    return (
-        f"| {name}: {len(some)} | {minutes:.0f} min | {acknowledged:,} | {delivered:,} | {counts} | {found} |"
-    )
+    return f"| {name}: {len(some)} | {minutes:.0f} min | {acknowledged:,} | {delivered:,} | {counts} | {found} |"
 
 
 _GROUPS: Final = ("kill", "network", "stop", "lock", "clock", "disk", "failover", "restore")

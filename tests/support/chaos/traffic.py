@@ -239,9 +239,7 @@ class Traffic:
         connection = Connection(self.ports)
         for name, attributes in _QUEUES.items():
             connection.sqs(
-                "CreateQueue",
-                QueueName=name,
-                Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS), **attributes},
+                "CreateQueue", QueueName=name, Attributes={"VisibilityTimeout": str(VISIBILITY_SECONDS), **attributes}
             )
             self.ledgers.setdefault(name, Ledger(maximum=2 if name == "poison" else None))
         self.target.first = partial(self.count, "mapped deleted")
@@ -300,9 +298,7 @@ class Traffic:
             for name in reversed(_QUEUES):
                 if name == "ticks":
                     continue
-                answer = connection.sqs(
-                    "GetQueueAttributes", QueueUrl=QUEUE_URL + name, AttributeNames=_COUNTS
-                )
+                answer = connection.sqs("GetQueueAttributes", QueueUrl=QUEUE_URL + name, AttributeNames=_COUNTS)
                 if any(answer["Attributes"][count] != "0" for count in _COUNTS):
                     return False
             pending = connection.request("GET", "/v1/deliveries?state=pending", None)

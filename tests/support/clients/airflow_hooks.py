@@ -36,9 +36,7 @@ def main() -> None:
     task = Task()
     found: list[str] = []
     while len(found) < 3:
-        sensor = SqsSensor(
-            task_id="wait", sqs_queue=queue, max_messages=10, wait_time_seconds=20, deferrable=False
-        )
+        sensor = SqsSensor(task_id="wait", sqs_queue=queue, max_messages=10, wait_time_seconds=20, deferrable=False)
         if sensor.poke({"ti": task}):
             found += [message["Body"] for message in task.found["messages"]]
     print(json.dumps({"bodies": sorted(found)}))  # noqa: T201

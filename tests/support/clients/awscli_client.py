@@ -43,10 +43,7 @@ def main(endpoint_url: str) -> None:
     """Runs both scenarios against a service."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     run = partial(call, endpoint_url)
-    facts = {
-        "standard": run_scenario(standard("awscli"), run),
-        "fifo": run_scenario(fifo("awscli.fifo"), run),
-    }
+    facts = {"standard": run_scenario(standard("awscli"), run), "fifo": run_scenario(fifo("awscli.fifo"), run)}
     sys.stdout.write(repr(facts))
 
 

@@ -26,11 +26,7 @@ def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def main(endpoint_url: str) -> None:
     """Runs both scenarios against a service."""
     client = boto3.client(
-        "sqs",
-        endpoint_url=endpoint_url,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
+        "sqs", endpoint_url=endpoint_url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
     version = "-".join(boto3.__version__.split("."))
     facts = {

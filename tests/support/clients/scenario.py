@@ -115,9 +115,7 @@ def fifo(name: str) -> Scenario:
     yield _fifo_send(url, "a", "a3")
     while_in_flight = yield "receive_message", {"QueueUrl": url, "MaxNumberOfMessages": 10}
     facts["received while the group is in flight"] = while_in_flight.get("Messages", [])
-    entries = [
-        {"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0} for m in groups["a"]
-    ]
+    entries = [{"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0} for m in groups["a"]]
     yield "change_message_visibility_batch", {"QueueUrl": url, "Entries": entries}
     again = yield from _receive(url, 3)
     facts["received after a change of visibility"] = [m["Body"] for m in again]

@@ -68,14 +68,10 @@ def check_what_is_left(up: Deployment, name: str) -> None:
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]
     with sqs_client(up) as sqs, client("sns", up) as sns:
         url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
-        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)[
-            "Messages"
-        ]
+        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)["Messages"]
         assert (left["Body"], left["MessageAttributes"]) == ("left", LEFT)
         (topic,) = [
-            topic["TopicArn"]
-            for topic in sns.list_topics()["Topics"]
-            if topic["TopicArn"].endswith(f":{name}")
+            topic["TopicArn"] for topic in sns.list_topics()["Topics"] if topic["TopicArn"].endswith(f":{name}")
         ]
         (subscription,) = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
         arn = subscription["SubscriptionArn"]

@@ -28,11 +28,7 @@ class Deployment(Protocol):
 def client(service: str, up: Deployment, account: str = "x") -> Iterator[Any]:
     """Returns a boto3 client. An access key id of 12 digits is the account. Any other id means 000000000000."""
     client: Any = boto3.client(
-        service,
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id=account,
-        aws_secret_access_key="x",
+        service, endpoint_url=up.address, region_name="us-east-1", aws_access_key_id=account, aws_secret_access_key="x"
     )
     try:
         yield client
@@ -53,20 +49,13 @@ def counts(up: Deployment, queue: str) -> list[str]:
 
 
 @contextmanager
-def worker(
-    command: Sequence[str], environment: dict[str, str], log: Path
-) -> Iterator[subprocess.Popen[bytes]]:
+def worker(command: Sequence[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a worker of a framework. The function ends the worker as an operator does. The worker must succeed, unless
     the test killed it.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
         yield process

@@ -30,12 +30,7 @@ def build_go_program(generation: str, versions: str, folder: Path) -> Path:
     program = folder / generation
     command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
     done = subprocess.run(
-        command,
-        cwd=GO_SOURCES,
-        env={**os.environ, **GO_ENVIRONMENT},
-        capture_output=True,
-        text=True,
-        check=False,
+        command, cwd=GO_SOURCES, env={**os.environ, **GO_ENVIRONMENT}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return program

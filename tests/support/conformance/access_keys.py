@@ -35,11 +35,6 @@ def revoke(database: Database, key_id: str) -> None:
 
 def allow(owner: Sqs, url: str, *actions: str, effect: str = "Allow", principal: Any = PARTNER) -> None:
     principals = principal if principal == "*" else {"AWS": principal}
-    statement = {
-        "Effect": effect,
-        "Principal": principals,
-        "Action": list(actions),
-        "Resource": owner.arn(url),
-    }
+    statement = {"Effect": effect, "Principal": principals, "Action": list(actions), "Resource": owner.arn(url)}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})

@@ -121,10 +121,7 @@ def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
 
 def _pair(shape: Any, entry: ET.Element) -> tuple[str, Any]:
     key, value = entry
-    names = [
-        part.serialization.get("name", default)
-        for part, default in ((shape.key, "key"), (shape.value, "value"))
-    ]
+    names = [part.serialization.get("name", default) for part, default in ((shape.key, "key"), (shape.value, "value"))]
     assert [_plain(key), _plain(value)] == names
     return key.text or "", from_xml(shape.value, value)
 

@@ -68,9 +68,7 @@ class Clock:
 
     def maintain(self, arn: str) -> None:
         """Does the periodic work of the background worker for one queue."""
-        self._value(
-            "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn
-        )
+        self._value("select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn)
 
     def move(self, arn: str) -> int:
         """Does the work of message move tasks for one source until it can move no more messages. Returns the moved

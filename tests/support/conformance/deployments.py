@@ -38,8 +38,7 @@ def _workers_rest(endpoint_url: str) -> bool:
     """Returns whether the workers of a container have had their first run. The first run is late on a busy machine."""
     runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
     return all(
-        runs.has("penstock_worker_runs_total", worker=worker, outcome="success")
-        for worker in ("maintain", "move")
+        runs.has("penstock_worker_runs_total", worker=worker, outcome="success") for worker in ("maintain", "move")
     )
 
 

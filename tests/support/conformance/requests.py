@@ -58,16 +58,10 @@ class Raw(NamedTuple):
     sqs: Sqs
     http: httpx.Client
 
-    def json(
-        self, action: str, body: bytes | Mapping[str, Any], path: str = "/", **headers: str
-    ) -> httpx.Response:
+    def json(self, action: str, body: bytes | Mapping[str, Any], path: str = "/", **headers: str) -> httpx.Response:
         """Sends an AWS JSON request. `action` has no service prefix."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        given = {
-            "x-amz-target": f"AmazonSQS.{action}",
-            "content-type": "application/x-amz-json-1.0",
-            **headers,
-        }
+        given = {"x-amz-target": f"AmazonSQS.{action}", "content-type": "application/x-amz-json-1.0", **headers}
         return self.http.post(self.sqs.endpoint_url + path, content=content, headers=given)
 
     def query(self, body: bytes | Mapping[str, str], path: str = "/", **headers: str) -> httpx.Response:

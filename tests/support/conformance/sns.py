@@ -67,11 +67,7 @@ class Sns:
 
     def subscribe(self, topic: str, endpoint: str, protocol: str = "sqs", **attributes: str) -> str:
         answer = self.client.subscribe(
-            TopicArn=topic,
-            Protocol=protocol,
-            Endpoint=endpoint,
-            Attributes=attributes,
-            ReturnSubscriptionArn=True,
+            TopicArn=topic, Protocol=protocol, Endpoint=endpoint, Attributes=attributes, ReturnSubscriptionArn=True
         )
         return str(answer["SubscriptionArn"])
 

@@ -104,12 +104,8 @@ class Sqs:
 
     def counts(self, url: str) -> tuple[int, int, int]:
         """Returns the numbers of visible, in-flight and delayed messages."""
-        found = self.attributes(
-            url, *(f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed"))
-        )
-        return tuple(
-            int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed")
-        )  # type: ignore[return-value]
+        found = self.attributes(url, *(f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")))
+        return tuple(int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed"))  # type: ignore[return-value]
 
     def until_cleaned(self, url: str) -> None:
         """Lets the worker clean the queue until it holds no message. The worker skips rows that others have locked."""
@@ -179,9 +175,7 @@ class Sqs:
         return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
 
     # --- time --------------------------------------------------------------------------------------------------------
-    def while_waiting(
-        self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any
-    ) -> list[dict[str, Any]]:
+    def while_waiting(self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any) -> list[dict[str, Any]]:
         """Makes a long poll and returns its messages. The function calls `action` when the poll has found nothing and
         waits.
 

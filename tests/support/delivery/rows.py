@@ -76,8 +76,7 @@ def pass_time(db: Connection, seconds: float) -> None:
 def due_in_seconds(db: Connection) -> list[float]:
     """Returns the time until each delivery is due, in the order of their ids."""
     query = (
-        "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery"
-        " order by delivery_id"
+        "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery order by delivery_id"
     )
     return [row[0] for row in db.execute(query)]
 

@@ -39,14 +39,10 @@ def commands(block: list[str]) -> Iterator[str]:
 def clone_to(folder: Path) -> None:
     """Clones this checkout, and copies its uncommitted changes."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
-    difference = subprocess.run(
-        ["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True
-    ).stdout
+    difference = subprocess.run(["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     if difference:
         subprocess.run(["git", "apply"], cwd=folder, input=difference, check=True)
     others = ["git", "ls-files", "--others", "--exclude-standard"]
-    for name in subprocess.run(
-        others, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines():
+    for name in subprocess.run(others, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

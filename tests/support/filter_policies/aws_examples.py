@@ -215,19 +215,9 @@ EXAMPLES = (
     ),
     Example(
         "$or",
-        {
-            "source": ["aws.cloudwatch"],
-            "$or": [{"metricName": ["CPUUtilization"]}, {"namespace": ["AWS/EC2"]}],
-        },
-        accepts=(
-            {**SOURCE, "metricName": (STRING, "CPUUtilization")},
-            {**SOURCE, "namespace": (STRING, "AWS/EC2")},
-        ),
-        rejects=(
-            SOURCE,
-            {"metricName": (STRING, "CPUUtilization")},
-            {**SOURCE, "namespace": (STRING, "AWS/ES")},
-        ),
+        {"source": ["aws.cloudwatch"], "$or": [{"metricName": ["CPUUtilization"]}, {"namespace": ["AWS/EC2"]}]},
+        accepts=({**SOURCE, "metricName": (STRING, "CPUUtilization")}, {**SOURCE, "namespace": (STRING, "AWS/EC2")}),
+        rejects=(SOURCE, {"metricName": (STRING, "CPUUtilization")}, {**SOURCE, "namespace": (STRING, "AWS/ES")}),
         accepts_bodies=(
             {"source": "aws.cloudwatch", "metricName": "CPUUtilization"},
             {"source": "aws.cloudwatch", "namespace": "AWS/EC2"},

@@ -18,16 +18,7 @@ from itertools import combinations, product
 from typing import Any
 
 BILLION = Decimal(10) ** 9
-RESERVED = {
-    "exactly",
-    "prefix",
-    "suffix",
-    "anything-but",
-    "equals-ignore-case",
-    "exists",
-    "wildcard",
-    "numeric",
-}
+RESERVED = {"exactly", "prefix", "suffix", "anything-but", "equals-ignore-case", "exists", "wildcard", "numeric"}
 RESERVED |= {"cidr", "=", "<", "<=", ">", ">="}
 
 

@@ -11,36 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 # --- every operator, every value -------------------------------------------------------------------------------------
-WORDS = (
-    "",
-    "a",
-    "A",
-    "ab",
-    "aB",
-    "aba",
-    "a*b",
-    "a%b",
-    "a_b",
-    "axb",
-    "a\\b",
-    'a"b',
-    "é",
-    "É",
-    "a\nb",
-    "1",
-    "null",
-)
-ADDRESSES = (
-    "10.0.0.5",
-    "10.0.0.255",
-    "10.0.1.0",
-    "10.0.0",
-    "256.0.0.1",
-    "::1",
-    "0:0::1",
-    "::ffff",
-    "4:0a000005",
-)
+WORDS = ("", "a", "A", "ab", "aB", "aba", "a*b", "a%b", "a_b", "axb", "a\\b", 'a"b', "é", "É", "a\nb", "1", "null")
+ADDRESSES = ("10.0.0.5", "10.0.0.255", "10.0.1.0", "10.0.0", "256.0.0.1", "::1", "0:0::1", "::ffff", "4:0a000005")
 NETWORKS = ("10.0.0.0/24", "10.0.0.5/32", "10.0.0.9/16", "0.0.0.0/0", "::/0", "::1/128", "::/112")
 NUMBERS = (0, 1, -1, 1.0, 1.5, 0.000014, 0.000016, 0.00002, 999_999_999.99999, 10**9, -(10**9))
 BEYOND = (10**9 + 1, -(10**9) - 0.5, 123_456_789_012)
@@ -66,19 +38,14 @@ def _ranges() -> list[list[Any]]:
     single = [[operator, number] for operator in ("=", "<", "<=", ">", ">=") for number in NUMBERS]
     ordered = sorted({round(number, 5) for number in NUMBERS})
     double = [
-        [above, low, below, high]
-        for low, high in pairwise(ordered)
-        for above in (">", ">=")
-        for below in ("<", "<=")
+        [above, low, below, high] for low, high in pairwise(ordered) for above in (">", ">=") for below in ("<", "<=")
     ]
     return [*single, *double]
 
 
 def operators() -> list[Any]:
     """Returns values of each kind for a policy's list."""
-    strings = [
-        {name: word} for name in ("prefix", "suffix", "equals-ignore-case", "exactly") for word in WORDS
-    ]
+    strings = [{name: word} for name in ("prefix", "suffix", "equals-ignore-case", "exactly") for word in WORDS]
     excluded: list[Any] = [*WORDS, *NUMBERS, list(WORDS[1:4]), list(NUMBERS[:3])]
     excluded += [{name: word} for name in ("prefix", "suffix", "equals-ignore-case") for word in WORDS[1:]]
     excluded += [{"equals-ignore-case": ["É", "AB"]}, {"wildcard": ["*b", "a"]}]
@@ -100,9 +67,7 @@ Rule = dict[str, Any]
 names = st.sampled_from(("a", "b"))
 leaf = st.sampled_from((1, 2, 2, "x", None))
 values = st.lists(
-    st.sampled_from(
-        (1, 2, "x", None, {"anything-but": [1]}, {"exists": False}, {"exists": True}, {"prefix": "x"})
-    ),
+    st.sampled_from((1, 2, "x", None, {"anything-but": [1]}, {"exists": False}, {"exists": True}, {"prefix": "x"})),
     min_size=1,
     max_size=2,
 )

@@ -58,14 +58,10 @@ def error_of(response: Response) -> tuple[int, str, str]:
 PYTHON = ROOT / ".tools/lambda/bin/python"
 
 
-def function(
-    code: Path, name: str, seconds: float = 30, memory: int = 512, most: int | None = None
-) -> Function:
+def function(code: Path, name: str, seconds: float = 30, memory: int = 512, most: int | None = None) -> Function:
     """Returns the function `name` of function.py in the folder `code`, with the layer in that folder."""
     handler = f"function.{name}"
-    return Function(
-        name, handler, "python3.12", code, (code / "layer",), seconds, memory, most, {"VARIABLE": "given"}
-    )
+    return Function(name, handler, "python3.12", code, (code / "layer",), seconds, memory, most, {"VARIABLE": "given"})
 
 
 @asynccontextmanager

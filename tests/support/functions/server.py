@@ -116,9 +116,7 @@ class Functions:
             raise TooLargeError(413)
         lambda_context = SimpleNamespace(aws_request_id=f"00000000-0000-4000-8000-{next(_numbers):012x}")
         with self._environment(name) as handler:
-            written = json.dumps(
-                handler(json.loads(sent), lambda_context), ensure_ascii=not writes_utf_8()
-            ).encode()
+            written = json.dumps(handler(json.loads(sent), lambda_context), ensure_ascii=not writes_utf_8()).encode()
         if balanced and len(written) > LOAD_BALANCER_BYTES:
             raise TooLargeError(502)
         if len(written) > LAMBDA_BYTES:
@@ -220,9 +218,7 @@ class _Connection(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add this header.
         headers = (*self.headers.items(), forwarded)
-        self._write(
-            self.server.deployment.answer(Request(self.command, address.path, address.query, headers, body))
-        )
+        self._write(self.server.deployment.answer(Request(self.command, address.path, address.query, headers, body)))
 
     do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - likewise
 

@@ -63,11 +63,7 @@ def fuzz(access: str, seconds: int, seed: int) -> bool:
     settings: dict[str, str] = {**SETTINGS, "QUEUE_ACCESS": access, "QUEUE_ENCRYPTION_KEY": encryption_key}
     with running("--ephemeral", port=free_port(), **settings) as up:
         certificate = run_keys(up, settings, "rotate-signing").partition(" ")[0]
-        key = (
-            ""
-            if access == "off"
-            else run_keys(up, settings, "create", "--bearer").splitlines()[0].partition("=")[2]
-        )
+        key = "" if access == "off" else run_keys(up, settings, "create", "--bearer").splitlines()[0].partition("=")[2]
         headers = {"Authorization": key} if key else {}
         ids = prepare(up, headers)
         with filled_again(up, headers):
@@ -92,9 +88,7 @@ def show(counted: Counter[tuple[str, int]], errors: list[str]) -> None:
     failed = sorted({operation for operation, status in counted if status != 405} - succeeded)
     for line in errors[:20]:
         typer.echo(line)
-    typer.echo(
-        "responses: " + ", ".join(f"{status}: {number:,}" for status, number in sorted(statuses.items()))
-    )
+    typer.echo("responses: " + ", ".join(f"{status}: {number:,}" for status, number in sorted(statuses.items())))
     typer.echo(f"operations that never succeeded: {', '.join(failed) or 'none'}")
     typer.echo(f"{statuses.total():,} requests, {len(errors)} errors in the log")
 
@@ -136,10 +130,7 @@ def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
     """
     http.post("/queues", json={"name": queue, "attributes": {"archive": "true"}})
     group = {"group_id": "a"} if queue.endswith(".fifo") else {}
-    messages = [
-        {"message": number, **group, **({"dedup_id": uuid4().hex} if group else {})}
-        for number in range(count)
-    ]
+    messages = [{"message": number, **group, **({"dedup_id": uuid4().hex} if group else {})} for number in range(count)]
     return list(http.post(f"/queues/{queue}/messages", json=messages).json().get("ids", []))
 
 
@@ -190,10 +181,7 @@ def read_counts(up: Up, headers: dict[str, str]) -> Counter[tuple[str, int]]:
         r'^penstock_http_requests_total\{method="(.+?)",path="(.+?)",status="(\d+)"\} (\d+)', re.MULTILINE
     )
     return Counter(
-        {
-            (f"{method} {path}", int(status)): int(number)
-            for method, path, status, number in line.findall(page)
-        }
+        {(f"{method} {path}", int(status)): int(number) for method, path, status, number in line.findall(page)}
     )
 
 

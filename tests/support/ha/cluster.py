@@ -139,9 +139,7 @@ def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> 
     """Yields a cluster with all members in step, and kills everything at the end. Raises LocalError."""
     binaries = accessible_binaries(find_binaries(), account)
     if not account.can_run(_PATRONI):
-        raise LocalError(
-            f"PostgreSQL's user cannot run {_PATRONI}: put the checkout where that user can read it"
-        )
+        raise LocalError(f"PostgreSQL's user cannot run {_PATRONI}: put the checkout where that user can read it")
     with _running_etcd(folder, account) as etcd_port:
         cluster = Cluster(folder, account, binaries, etcd_port, synchronous)
         try:
@@ -175,10 +173,7 @@ def _running_etcd(folder: Path, account: SystemAccount) -> Iterator[int]:
     }
     log = account.write(folder / "etcd.log", "")
     with log.open("ab") as output:
-        command: list[Any] = [
-            program,
-            *(part for name, value in urls.items() for part in (f"--{name}", value)),
-        ]
+        command: list[Any] = [program, *(part for name, value in urls.items() for part in (f"--{name}", value))]
         process = account.start(command, output=output, environment=environment)
     try:
         _wait_for_etcd(port, log)

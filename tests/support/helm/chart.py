@@ -56,9 +56,7 @@ class Rendered:
 
     def selected(self, selector: Mapping[str, str]) -> set[str]:
         """Returns the names of the workloads whose pods have these labels."""
-        return {
-            name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()
-        }
+        return {name for name, pod in self.pods.items() if selector.items() <= pod["metadata"]["labels"].items()}
 
 
 def container(pod: Object) -> Object:
@@ -79,9 +77,7 @@ def environment(pod: Object) -> dict[str, Any]:
     return found
 
 
-def render(
-    values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock"
-) -> Rendered:
+def render(values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock") -> Rendered:
     """Renders a file of infra/helm/ci. `more` has values that override the file's values. Raises ChartError."""
     return _render(values, json.dumps(more or {}), release)
 

@@ -59,12 +59,7 @@ def good(action: str, target: Target) -> Members:
 WRONG: dict[str, tuple[Any, ...]] = {
     "string": values.NOT_A_TEXT, "integer": values.NOT_A_NUMBER, "list": values.NOT_A_LIST, "map": values.NOT_A_MAP,
 }  # fmt: skip
-RAW = {
-    "string": values.RAW_TEXTS,
-    "integer": values.RAW_NUMBERS,
-    "list": values.RAW_TEXTS,
-    "map": values.RAW_TEXTS,
-}
+RAW = {"string": values.RAW_TEXTS, "integer": values.RAW_NUMBERS, "list": values.RAW_TEXTS, "map": values.RAW_TEXTS}
 
 
 def wrong_type(rng: Random, target: Target) -> Attack:
@@ -75,9 +70,7 @@ def wrong_type(rng: Random, target: Target) -> Attack:
     name = rng.choice(list(shapes))
     kind = shapes[name].type_name
     members = good(action, target)
-    first = (
-        f'"{name}":{json.dumps(members[name])},'.encode() if name in members and rng.random() < 0.3 else b""
-    )
+    first = f'"{name}":{json.dumps(members[name])},'.encode() if name in members and rng.random() < 0.3 else b""
     rest = json.dumps({key: value for key, value in members.items() if key != name})[1:-1].encode()
     bad = rng.choice((json.dumps(rng.choice(WRONG[kind])).encode(), rng.choice(RAW[kind])))
     if name == "QueueNamePrefix" and bad in values.SURROGATES:

@@ -25,20 +25,11 @@ class Attack(NamedTuple):
 
 
 def request(
-    body: bytes = b"",
-    *headers: bytes,
-    method: bytes = b"POST",
-    path: bytes = b"/",
-    length: bytes | None = None,
+    body: bytes = b"", *headers: bytes, method: bytes = b"POST", path: bytes = b"/", length: bytes | None = None
 ) -> bytes:
     """Returns an HTTP/1.1 request with a Host and a Content-Length."""
     size = b"%d" % len(body) if length is None else length
-    lines = (
-        method + b" " + path + b" HTTP/1.1",
-        b"Host: queues.internal",
-        *headers,
-        b"Content-Length: " + size,
-    )
+    lines = (method + b" " + path + b" HTTP/1.1", b"Host: queues.internal", *headers, b"Content-Length: " + size)
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 

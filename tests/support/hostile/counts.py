@@ -51,9 +51,7 @@ def counts() -> dict[str, int]:
     faulty = (smuggled_requests.refused(), smuggled_requests.last(), smuggled_requests.whole())
     return {
         "signatures": len({request for kind in signed for _, request in kind}),
-        "bearer keys": len(
-            {(forgery.headers, forgery.query) for forgery in bearer_keys.forgeries(BEARER, {})}
-        ),
+        "bearer keys": len({(forgery.headers, forgery.query) for forgery in bearer_keys.forgeries(BEARER, {})}),
         "receipt handles": len(set(systematic(handle))),
         "addresses of webhooks": len(set(forbidden())),
         "smuggled requests": distinct(case.data(b"") for kind in faulty for case in kind),
@@ -64,13 +62,7 @@ def counts() -> dict[str, int]:
 def fuzzed(*runs: tuple[int, int]) -> int:
     """Returns the different requests of these runs. Each run is a seed and a number."""
     target = Target(
-        URL,
-        f"{URL}.fifo",
-        ARN,
-        "handle",
-        TOPIC,
-        f"{TOPIC}.fifo",
-        f"{TOPIC}:00000000-0000-4000-8000-000000000000",
+        URL, f"{URL}.fifo", ARN, "handle", TOPIC, f"{TOPIC}.fifo", f"{TOPIC}:00000000-0000-4000-8000-000000000000"
     )
     return distinct(attack.data for seed, number in runs for attack in attacks(seed, number, target))
 

@@ -66,12 +66,7 @@ def _message(target: Target) -> Members:
 
 
 def _fifo_message(target: Target) -> Members:
-    return {
-        "QueueUrl": target.fifo_url,
-        "MessageBody": "x",
-        "MessageGroupId": "g",
-        "MessageDeduplicationId": "d",
-    }
+    return {"QueueUrl": target.fifo_url, "MessageBody": "x", "MessageGroupId": "g", "MessageDeduplicationId": "d"}
 
 
 def _received(target: Target) -> Members:
@@ -79,12 +74,7 @@ def _received(target: Target) -> Members:
 
 
 def _permission(target: Target) -> Members:
-    return {
-        "QueueUrl": target.url,
-        "Label": "l",
-        "AWSAccountIds": ["111122223333"],
-        "Actions": ["SendMessage"],
-    }
+    return {"QueueUrl": target.url, "Label": "l", "AWSAccountIds": ["111122223333"], "Actions": ["SendMessage"]}
 
 
 def _source(target: Target) -> Members:
@@ -98,9 +88,7 @@ def _entries(**more: Any) -> Callable[[Random], Any]:
 def _queue_url(rng: Random) -> str:
     """Returns any text, or an address with a queue that does not exist."""
     name = values.text(rng, ANYTHING)
-    return rng.choice(
-        (name, f"http://host/000000000000/{name}x", f"{name}/000000000000/never-made", f"//{name}")
-    )
+    return rng.choice((name, f"http://host/000000000000/{name}x", f"{name}/000000000000/never-made", f"//{name}"))
 
 
 def _forged(rng: Random) -> str:
@@ -109,9 +97,7 @@ def _forged(rng: Random) -> str:
 
 def _task_handle(rng: Random) -> str:
     """Returns Base64 of JSON that is not a task. Some of the JSON is deeply nested."""
-    task = (
-        '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
-    )
+    task = '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     text = rng.choice(
         (
             "",

@@ -35,12 +35,7 @@ def no_queue_arn(rng: Random) -> str:
 
 def unknown_topic(rng: Random) -> str:
     """Returns a text that is not an ARN, or the ARN of a topic that does not exist or is in another region."""
-    others = (
-        f"{ARN}never-made",
-        f"{ARN}never.fifo",
-        "arn:aws:sns:eu-west-1:000000000000:topic",
-        f"{ARN}{'x' * 256}",
-    )
+    others = (f"{ARN}never-made", f"{ARN}never.fifo", "arn:aws:sns:eu-west-1:000000000000:topic", f"{ARN}{'x' * 256}")
     return rng.choice((no_arn(rng), *others))
 
 
@@ -155,11 +150,7 @@ def attributes(rng: Random) -> dict[str, Any]:
     while len(found) > 10:
         found = values.message_attributes(rng)
     bad = found.get("a")
-    return (
-        found
-        if not bad or "StringListValues" not in bad
-        else {"a": {"DataType": "Number", "StringValue": "x"}}
-    )
+    return found if not bad or "StringListValues" not in bad else {"a": {"DataType": "Number", "StringValue": "x"}}
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

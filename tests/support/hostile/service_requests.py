@@ -19,15 +19,7 @@ from tests.support.hostile import values
 from tests.support.hostile.connection import Attack, request
 from tests.support.hostile.invalid_members import Members, Target
 from tests.support.hostile.invalid_topic_members import filter_policy
-from tests.support.hostile.values import (
-    ANYTHING,
-    NOT_A_NAME,
-    NOT_AN_ID,
-    NOT_JSON,
-    Native,
-    native_number,
-    text,
-)
+from tests.support.hostile.values import ANYTHING, NOT_A_NAME, NOT_AN_ID, NOT_JSON, Native, native_number, text
 
 KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 PATTERN = re.compile(r"([A-Za-z0-9_-]+|\*|#)(\.([A-Za-z0-9_-]+|\*|#))*")
@@ -52,8 +44,7 @@ NO_EXPRESSIONS: tuple[dict[str, Any], ...] = (
 def _part(rng: Random, valid: re.Pattern[str]) -> str:
     """Returns a part of a path that must be refused."""
     text = values.text(
-        rng,
-        lambda found: valid.fullmatch(found) is None and 0 < len(found) < 5_000 and found not in {".", ".."},
+        rng, lambda found: valid.fullmatch(found) is None and 0 < len(found) < 5_000 and found not in {".", ".."}
     )
     return quote_from_bytes(text.encode(), safe="")
 
@@ -127,10 +118,7 @@ def transactions(rng: Random, queue: str) -> Native:
         {"publish": [{"routing_key": "a.b"}]}, {"more": 1}, {"send": [{**good, "delay": 31_536_001}]},
         {"send": [good] * 1_001}, {"publish": [{"routing_key": "a.b", "message": 1}] * 1_001},
     ))  # fmt: skip
-    whole = {
-        **bad,
-        "send": [good, *bad["send"]] if isinstance(bad.get("send"), list) else bad.get("send", [good]),
-    }
+    whole = {**bad, "send": [good, *bad["send"]] if isinstance(bad.get("send"), list) else bad.get("send", [good])}
     return rng.choice((
         ("POST", "/transactions", whole), ("POST", "/transactions", whole),
         ("POST", "/transactions", rng.choice(NOT_JSON)), ("POST", "/transactions", rng.choice(([], 1, "x", [whole]))),
@@ -188,9 +176,7 @@ def schedules(rng: Random, queue: str) -> Native:
 
 def _name(rng: Random) -> str:
     """Returns an invalid queue name as a part of a path."""
-    text = values.text(
-        rng, lambda name: NOT_A_NAME(name) and 0 < len(name) < 5_000 and name not in {".", ".."}
-    )
+    text = values.text(rng, lambda name: NOT_A_NAME(name) and 0 < len(name) < 5_000 and name not in {".", ".."})
     return quote_from_bytes(text.encode(), safe="")
 
 
@@ -272,11 +258,7 @@ def rest_request(rng: Random, queue: str) -> tuple[str, str, bytes]:
     method, path, body = rng.choice(KINDS)(rng, queue)
     if isinstance(body, bytes):
         return method, f"/v1{path}", body
-    return (
-        method,
-        f"/v1{path}",
-        json.dumps(body, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass"),
-    )
+    return (method, f"/v1{path}", json.dumps(body, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass"))
 
 
 JSON = b"Content-Type: application/json"
@@ -313,9 +295,7 @@ def _target(rng: Random, good: Members) -> Any:
         {"RetryPolicy": {"MaximumRetryAttempts": attempts}}, {"RetryPolicy": {"MaximumEventAgeInSeconds": seconds}},
         {"KinesisParameters": {"PartitionKey": "k"}},
     )  # fmt: skip
-    return rng.choice(
-        ({}, [], 1, {"Arn": good["Arn"]}, {"RoleArn": ROLE}, *({**good, **broken} for broken in bad))
-    )
+    return rng.choice(({}, [], 1, {"Arn": good["Arn"]}, {"RoleArn": ROLE}, *({**good, **broken} for broken in bad)))
 
 
 def _schedule(rng: Random, target: Target) -> Members:
@@ -344,9 +324,7 @@ def _schedule(rng: Random, target: Target) -> Members:
 
 def _plan(rng: Random) -> str:
     """Returns an invalid name as a part of a path."""
-    found = text(
-        rng, lambda name: NAME.fullmatch(name) is None and 0 < len(name) < 5_000 and name not in {".", ".."}
-    )
+    found = text(rng, lambda name: NAME.fullmatch(name) is None and 0 < len(name) < 5_000 and name not in {".", ".."})
     return quote_from_bytes(found.encode(), safe="")
 
 
@@ -360,9 +338,7 @@ def scheduler(rng: Random, target: Target) -> Attack:
     word = quote(text(rng, lambda found: 0 < len(found) < 5_000))
     number = quote(rng.choice(("0", "101", "-1", "x", "1.5", "٣", "", "9" * 400, "NaN")))
     arn = quote(
-        rng.choice(
-            (f"{GROUP_ARN}never-made", f"{GROUP_ARN}a b", GROUP_ARN, "x", target.arn, "arn:aws:scheduler:::")
-        ),
+        rng.choice((f"{GROUP_ARN}never-made", f"{GROUP_ARN}a b", GROUP_ARN, "x", target.arn, "arn:aws:scheduler:::")),
         safe="",
     )
     asked: tuple[tuple[str, str, Any], ...] = (

@@ -124,17 +124,7 @@ def chunks() -> Iterator[SmugglingCase]:
         b"+0", b"0x0", b"\\3", b"3\\", b"3:", b"3=",
     ):  # fmt: skip
         yield SmugglingCase(f"a chunk of {size!r} bytes", "7.1", head + size + end)
-    for extension in (
-        b";a\nb",
-        b";a\rb",
-        b";\n",
-        b";a=\x00",
-        b";a\x00",
-        b"\n",
-        b"\r",
-        b';a="b\nc"',
-        b';a="b\r\nc"',
-    ):
+    for extension in (b";a\nb", b";a\rb", b";\n", b";a=\x00", b";a\x00", b"\n", b"\r", b';a="b\nc"', b';a="b\r\nc"'):
         yield SmugglingCase(f"a chunk with {extension!r}", "7.1.1", head + b"3" + extension + end)
     for name, body in {
         "longer than its size": b"3\r\nabcd\r\n0\r\n\r\n", "much longer than its size": b"1\r\nabcdef\r\n0\r\n\r\n",
@@ -232,14 +222,10 @@ def whole() -> Iterator[SmugglingCase]:
         "a body that was announced", "RFC 9110, 10.1.1", b"Expect: 100-continue\r\n" + size + b"\r\n" + PRIZE
     )
     yield SmugglingCase(
-        "a body and a header like Transfer-Encoding",
-        "6.2",
-        b"Transfer_Encoding: chunked\r\n" + size + b"\r\n" + PRIZE,
+        "a body and a header like Transfer-Encoding", "6.2", b"Transfer_Encoding: chunked\r\n" + size + b"\r\n" + PRIZE
     )
     yield SmugglingCase(
-        "a body and a header that ends so",
-        "6.2",
-        b"X-Transfer-Encoding: chunked\r\n" + size + b"\r\n" + PRIZE,
+        "a body and a header that ends so", "6.2", b"X-Transfer-Encoding: chunked\r\n" + size + b"\r\n" + PRIZE
     )
     yield SmugglingCase(
         "a body and another length elsewhere",
@@ -254,26 +240,18 @@ def whole() -> Iterator[SmugglingCase]:
     yield SmugglingCase("a body of a GET", "RFC 9110, 9.3.1", get + size + b"\r\n" + PRIZE, whole=True)
     yield SmugglingCase("chunks of a GET", "RFC 9110, 9.3.1", get + chunked + chunk + b"\r\n", whole=True)
     yield SmugglingCase(
-        "a body with a length with zeros before",
-        "RFC 9110, 8.6",
-        b"Content-Length: 000%d\r\n\r\n" % len(PRIZE) + PRIZE,
+        "a body with a length with zeros before", "RFC 9110, 8.6", b"Content-Length: 000%d\r\n\r\n" % len(PRIZE) + PRIZE
     )
     yield SmugglingCase("a chunk", "7.1", chunked + chunk + b"\r\n")
     yield SmugglingCase(
-        "a chunk with an extension",
-        "7.1.1",
-        chunked + size_in_chunks.strip() + b";a=b\r\n" + PRIZE + b"\r\n0\r\n\r\n",
+        "a chunk with an extension", "7.1.1", chunked + size_in_chunks.strip() + b";a=b\r\n" + PRIZE + b"\r\n0\r\n\r\n"
     )
     yield SmugglingCase(
         "chunks of a byte", "7.1", chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in PRIZE) + b"0\r\n\r\n"
     )
-    yield SmugglingCase(
-        "a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n"
-    )
+    yield SmugglingCase("a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n")
     yield SmugglingCase("a chunk, and a size with zeros before", "7.1", chunked + b"000" + chunk + b"\r\n")
-    yield SmugglingCase(
-        "an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n"
-    )
+    yield SmugglingCase("an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n")
 
 
 def twins() -> Iterator[SmugglingCase]:
@@ -283,9 +261,7 @@ def twins() -> Iterator[SmugglingCase]:
     yield SmugglingCase("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")
     yield SmugglingCase("chunks", "9.3.2", chunked + b"3\r\nabc\r\n0\r\n\r\n")
     yield SmugglingCase("chunks in capitals", "7", b"TRANSFER-ENCODING: CHUNKED\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-    yield SmugglingCase(
-        "an extension and trailers", "7.1", chunked + b"3;a=b;c\r\nabc\r\n0;d\r\nE: f\r\n\r\n"
-    )
+    yield SmugglingCase("an extension and trailers", "7.1", chunked + b"3;a=b;c\r\nabc\r\n0;d\r\nE: f\r\n\r\n")
     yield SmugglingCase("blanks around a length", "5.1", b"Content-Length: \t3 \r\n\r\nabc")
     yield SmugglingCase("a connection that goes on", "9.3", b"Connection: keep-alive\r\n" + body)
     yield SmugglingCase(

@@ -63,9 +63,7 @@ def headers(rng: Random, target: Target) -> Attack:
     ))  # fmt: skip
     kind = rng.randrange(3)
     if kind == 0:
-        return Attack(
-            "target", request(body, b"X-Amz-Target: " + rng.choice(BAD_TARGETS), strange), http=False
-        )
+        return Attack("target", request(body, b"X-Amz-Target: " + rng.choice(BAD_TARGETS), strange), http=False)
     if kind == 1:
         return Attack("headers", by_json("SendMessage", body, strange), http=False)
     return Attack("headers", request(b"Action=SendMessage&MessageBody=x", strange), http=False)
@@ -117,26 +115,10 @@ def large(rng: Random, target: Target) -> Attack:
     form = b"Action=SendMessage&QueueUrl=" + quote(target.url, safe="").encode() + b"&MessageBody="
     size = rng.randint(MIB + 1, 6 * MIB - 1_000)
     unit = rng.choice(
-        (
-            b"a",
-            b"[",
-            b"[],",
-            b"0,",
-            b'"",',
-            b'{"a":',
-            b"{},",
-            b"null,",
-            b"1.5,",
-            b" ",
-            b"\xff",
-            b"\\u0041",
-            b"9",
-        )
+        (b"a", b"[", b"[],", b"0,", b'"",', b'{"a":', b"{},", b"null,", b"1.5,", b" ", b"\xff", b"\\u0041", b"9")
     )
     filler = (unit * (size // len(unit) + 1))[:size]
-    escapes = rng.choice(
-        (b"%41", b"%e2%82%ac", b"%00", b"%zz", b"+", b"=", b"%", b"&", b"%3D%26", b"a=b&", b"%41=")
-    )
+    escapes = rng.choice((b"%41", b"%e2%82%ac", b"%00", b"%zz", b"+", b"=", b"%", b"&", b"%3D%26", b"a=b&", b"%41="))
     at, rest = b"/v1/queues/" + target.url.rpartition("/")[2].encode(), (b"Content-Type: application/json",)
     return rng.choice((
         Attack("large json", by_json("ReceiveMessage", filler)),

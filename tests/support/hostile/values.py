@@ -45,13 +45,9 @@ def _text(rng: Random) -> str:
         case 2:
             return "q" + rng.choice(FRAGMENTS) + "q"
         case 3:
-            return rng.choice(("a", "é", ".", "-", "\U0001f389", "'")) * rng.choice(
-                (81, 129, 257, 5_000, 70_000)
-            )
+            return rng.choice(("a", "é", ".", "-", "\U0001f389", "'")) * rng.choice((81, 129, 257, 5_000, 70_000))
         case 4:
-            return "".join(
-                chr(rng.choice((rng.randrange(0xD800), rng.randrange(0xE000, 0x110000)))) for _ in range(9)
-            )
+            return "".join(chr(rng.choice((rng.randrange(0xD800), rng.randrange(0xE000, 0x110000)))) for _ in range(9))
         case _:
             return ""
 
@@ -77,22 +73,7 @@ RAW_TEXTS = (
 
 
 NO_NUMBERS = ("x", "NaN", "Infinity", "1e999", "1" * 39, "0x10", "٣", "1,5", "--1", " 1", "1 ", "1e", ".")
-NO_COUNTS = (
-    0,
-    -1,
-    1_001,
-    "1e3",
-    "1.5",
-    "true",
-    "null",
-    '""',
-    '"x"',
-    "[1]",
-    "{}",
-    10**30,
-    '"1\\u0000"',
-    "NaN",
-)
+NO_COUNTS = (0, -1, 1_001, "1e3", "1.5", "true", "null", '""', '"x"', "[1]", "{}", 10**30, '"1\\u0000"', "NaN")
 
 
 def out_of(rng: Random, low: int, high: int) -> int:
@@ -171,9 +152,7 @@ def message_attributes(rng: Random) -> dict[str, Any]:
         {"DataType": "String", "StringValue": "x", "StringListValues": ["x"]},
         {"DataType": "Binary", "StringValue": "x"}, {"DataType": "String.\x00", "StringValue": "x"},
     ))  # fmt: skip
-    bad_name = rng.choice(
-        (".a", "a.", "a..b", "AWS.a", "Amazon.b", "aws.c", "a b", "ä!", "x" * 257, "a\x00", "'", "")
-    )
+    bad_name = rng.choice((".a", "a.", "a..b", "AWS.a", "Amazon.b", "aws.c", "a b", "ä!", "x" * 257, "a\x00", "'", ""))
     return rng.choice(({"a": bad_value}, {bad_name: good}, {f"a{n}": good for n in range(11)}))
 
 
@@ -195,19 +174,7 @@ def entry_ids(rng: Random) -> list[str]:
 # --- the REST API ----------------------------------------------------------------------------------------------------
 Native = tuple[str, str, Any]  # method, path below /v1, and body: bytes or a value for JSON
 
-NOT_JSON = (
-    b"",
-    b"{",
-    b"x",
-    b"[1,]",
-    b'{"a":1}}',
-    b"\xff",
-    b"[" * 100_000,
-    b'{"a":' * 50_000,
-    b"\x00",
-    b"'a'",
-    b"{}{}",
-)
+NOT_JSON = (b"", b"{", b"x", b"[1,]", b'{"a":1}}', b"\xff", b"[" * 100_000, b'{"a":' * 50_000, b"\x00", b"'a'", b"{}{}")
 
 
 def native_number(rng: Random, low: int, high: int) -> str:

@@ -130,9 +130,7 @@ def make_queues(connection: Connection, number: int) -> list[int]:
     for i in range(number):
         name, suffix = f"metrics-{i}", ".fifo" if i % 3 == 1 else ""
         connection.execute(f"select queue.create{'_fifo' if suffix else ''}(%s)".encode(), (name + suffix,))
-        row = connection.execute(
-            "select queue_id from queue.queues where name = %s", (name + suffix,)
-        ).fetchone()
+        row = connection.execute("select queue_id from queue.queues where name = %s", (name + suffix,)).fetchone()
         assert row is not None
         ids.append(int(row[0]))
     return ids

@@ -35,11 +35,7 @@ def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone
     """
     for statement in _PLANNER:
         connection.execute(statement.encode())
-    for name, value in (
-        ("from_at", from_at.isoformat()),
-        ("to_at", to_at.isoformat()),
-        ("timezone", timezone),
-    ):
+    for name, value in (("from_at", from_at.isoformat()), ("to_at", to_at.isoformat()), ("timezone", timezone)):
         connection.execute("select set_config(%s, %s, true)", (f"oracle.{name}", value))
     connection.execute(_SCRIPT.read_bytes())
 
@@ -99,12 +95,8 @@ def check_against_sql(connection: Connection, span: Span) -> None:
     """All values must be equal, floating-point numbers within a billionth."""
     with connection.transaction(force_rollback=True):
         compute(connection, span.from_at, span.to_at, span.timezone)
-        assert read_rows(connection, COUNTED, "queue.metrics_window") == read_rows(
-            connection, COUNTED, "oracle_window"
-        )
-        assert read_rows(connection, TIMED, "queue.metrics_latency") == read_rows(
-            connection, TIMED, "oracle_latency"
-        )
+        assert read_rows(connection, COUNTED, "queue.metrics_window") == read_rows(connection, COUNTED, "oracle_window")
+        assert read_rows(connection, TIMED, "queue.metrics_latency") == read_rows(connection, TIMED, "oracle_latency")
         where = "where group_id = ''"
         mine, theirs = (
             read_rows(connection, SHARES, f"{t} {where}") for t in ("queue.metrics_window", "oracle_window")

@@ -83,14 +83,9 @@ async def run_stack(stack: Stack, options: argparse.Namespace) -> None:
         balancer = FrontEnd(BALANCER, rule_chooser(rules, default), fleet.invoke)
         schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke, options.schedules_pause))
         try:
-            async with (
-                serving(http_api.app, options.port) as at,
-                serving(balancer.app, options.alb_port) as alb,
-            ):
+            async with serving(http_api.app, options.port) as at, serving(balancer.app, options.alb_port) as alb:
                 print(f"lambda ready on http://{HOST}:{at}, as behind a load balancer on http://{HOST}:{alb}")
-                print(
-                    f"{len(stack.functions)} functions, {len(stack.schedules)} of them scheduled", flush=True
-                )
+                print(f"{len(stack.functions)} functions, {len(stack.schedules)} of them scheduled", flush=True)
                 await stopped.wait()
         finally:
             schedules.cancel()
@@ -119,17 +114,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--build", type=absolute_path, default=root / ".aws-sam/build", help="output folder of `sam build`"
     )
-    parser.add_argument(
-        "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"
-    )
-    parser.add_argument(
-        "--python", type=Path, default=root / ".tools/lambda/bin/python", help="with awslambdaric"
-    )
+    parser.add_argument("--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules")
+    parser.add_argument("--python", type=Path, default=root / ".tools/lambda/bin/python", help="with awslambdaric")
     parser.add_argument("--port", type=int, default=9324, help="of the HTTP API")
     parser.add_argument("--alb-port", type=int, default=9325, help="of the load balancer")
-    parser.add_argument(
-        "--most", type=int, default=10, help="concurrency of the account; more at once are refused"
-    )
+    parser.add_argument("--most", type=int, default=10, help="concurrency of the account; more at once are refused")
     recycle = "replace an execution environment after this many invocations; 0: never"
     parser.add_argument("--recycle", type=int, default=1000, metavar="INVOCATIONS", help=recycle)
     parser.add_argument(
@@ -138,9 +127,7 @@ def parse_arguments() -> argparse.Namespace:
         default="reset",
         help="effect on connections to the database that were idle for too long",
     )
-    parser.add_argument(
-        "--idle-seconds", type=float, default=IDLE_CONNECTION_SECONDS, help="how long that is"
-    )
+    parser.add_argument("--idle-seconds", type=float, default=IDLE_CONNECTION_SECONDS, help="how long that is")
     parser.add_argument(
         "--parameter",
         type=name_and_value,

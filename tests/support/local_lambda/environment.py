@@ -179,9 +179,7 @@ class ExecutionEnvironment:
     async def _watch_exit(self, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
         if self.current is not None and not self.current.answer.done():
-            self.current.answer.set_exception(
-                FunctionError(f"{self.function.name}: its process ended ({code})")
-            )
+            self.current.answer.set_exception(FunctionError(f"{self.function.name}: its process ended ({code})"))
 
 
 def process_variables(function: Function, api: str) -> dict[str, str]:
@@ -274,10 +272,6 @@ class RuntimeApi:
 
     def _invocation(self, request: Request) -> Invocation | None:
         current = self._environment(request).current
-        if (
-            current is None
-            or current.request_id != request.path_params["request_id"]
-            or current.answer.done()
-        ):
+        if current is None or current.request_id != request.path_params["request_id"] or current.answer.done():
             return None
         return current

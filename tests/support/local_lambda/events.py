@@ -53,15 +53,11 @@ def event_of(form: EventForm, request: Request) -> Event:
 
 def response_of(answer: Event) -> Response:
     """Returns the response that AWS makes of a function's result. The result must have a body, which may be empty."""
-    headers = [
-        (name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values
-    ]
+    headers = [(name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values]
     headers.extend(answer.get("headers", {}).items())
     headers.extend(("set-cookie", cookie) for cookie in answer.get("cookies", []))
     body = answer["body"]
-    return Response(
-        answer["statusCode"], headers, b64decode(body) if answer["isBase64Encoded"] else body.encode()
-    )
+    return Response(answer["statusCode"], headers, b64decode(body) if answer["isBase64Encoded"] else body.encode())
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------
@@ -91,9 +87,7 @@ def _version_2(request: Request, context: Event) -> Event:
     if cookies:  # "Create AWS Lambda proxy integrations for HTTP APIs", API Gateway Developer Guide
         event["cookies"] = cookies
     if request.query:
-        event["queryStringParameters"] = {
-            name: ",".join(v) for name, v in _grouped(_parameters(request)).items()
-        }
+        event["queryStringParameters"] = {name: ",".join(v) for name, v in _grouped(_parameters(request)).items()}
     return event | _body(request) if request.body else event
 
 

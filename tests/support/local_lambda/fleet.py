@@ -142,9 +142,7 @@ class Fleet:
 _log = logging.getLogger(__name__)
 
 
-async def run_schedules(
-    schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None
-) -> None:
+async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None) -> None:
     """Invokes the functions until it is cancelled.
 
     With `pause_seconds`, the next invocation starts this long after the end of the last one, and the rate does not

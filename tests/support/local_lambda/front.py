@@ -159,8 +159,7 @@ def route_pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"(\{[^}]+\})", path)
     return re.compile(
         "".join(
-            (".+" if part.endswith("+}") else "[^/]+") if part.startswith("{") else re.escape(part)
-            for part in parts
+            (".+" if part.endswith("+}") else "[^/]+") if part.startswith("{") else re.escape(part) for part in parts
         )
     )
 

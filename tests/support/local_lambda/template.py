@@ -43,11 +43,7 @@ class Values:
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         declared = template.get("Parameters", {})
-        self._known = {
-            **PSEUDO,
-            **{name: each.get("Default") for name, each in declared.items()},
-            **parameters,
-        }
+        self._known = {**PSEUDO, **{name: each.get("Default") for name, each in declared.items()}, **parameters}
         self._conditions = template.get("Conditions", {})
         self._mappings = template.get("Mappings", {})
 
@@ -110,14 +106,10 @@ def _substitute(value: Any, variable: str, item: str) -> Any:
         return value
     if value == {"Ref": variable}:
         return item
-    return {
-        _substitute(key, variable, item): _substitute(each, variable, item) for key, each in value.items()
-    }
+    return {_substitute(key, variable, item): _substitute(each, variable, item) for key, each in value.items()}
 
 
-RULE, GROUP, LISTENER = (
-    f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
-)
+RULE, GROUP, LISTENER = (f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener"))
 
 
 class Rule(NamedTuple):
@@ -155,9 +147,7 @@ def read_balancer(template: Path) -> tuple[list[Rule], str]:
         if resource["Type"] == GROUP
     }
     rules = [
-        rule_of(values, resource["Properties"], targets)
-        for resource in resources.values()
-        if resource["Type"] == RULE
+        rule_of(values, resource["Properties"], targets) for resource in resources.values() if resource["Type"] == RULE
     ]
     (default,) = (r["Properties"]["DefaultActions"] for r in resources.values() if r["Type"] == LISTENER)
     return sorted(rules), targets[target_group(values, default)]
@@ -272,11 +262,7 @@ def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[st
 
 class Reader:
     def __init__(
-        self,
-        template: Mapping[str, Any],
-        build: Path,
-        parameters: Mapping[str, str],
-        variables: Mapping[str, str],
+        self, template: Mapping[str, Any], build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]
     ) -> None:
         self._values = Values(template, parameters)
         self._build = build
@@ -306,9 +292,7 @@ class Reader:
         own = self._resources[name]["Properties"]
         properties = {**self._globals, **own}
         references = [*self._globals.get("Layers", []), *own.get("Layers", [])]
-        layers = tuple(
-            self._layer(each) for each in map(self._values.resolve, references) if each is not None
-        )
+        layers = tuple(self._layer(each) for each in map(self._values.resolve, references) if each is not None)
         code = self._build / properties["CodeUri"]
         check_package_size(name, (code, *layers))
         logging = self._values.resolve(properties.get("LoggingConfig", {}))

@@ -105,11 +105,7 @@ class Functions:
         except Exception as error:  # noqa: BLE001 - as Lambda answers for a function that raises
             if invocation.is_event:
                 return 202, {}, b""
-            return (
-                200,
-                {"X-Amz-Function-Error": "Unhandled"},
-                json.dumps({"errorMessage": str(error)}).encode(),
-            )
+            return (200, {"X-Amz-Function-Error": "Unhandled"}, json.dumps({"errorMessage": str(error)}).encode())
         finally:
             with self._changed:
                 self.under_way -= 1
@@ -193,9 +189,7 @@ class Harness:
         suffix = ".fifo" if "FifoQueue" in attributes else ""
         name = f"q{next(_numbers)}{suffix}"
         url = self.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-        return url, self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
+        return url, self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
     def function(self, code: Function) -> str:
         name = f"f{next(_numbers)}"
@@ -233,9 +227,7 @@ class Harness:
     def show_again(self, record: dict[str, Any]) -> None:
         """Makes a function's message visible at once, as the visibility timeout would do later."""
         name = record["eventSourceARN"].split(":")[5]
-        self.sqs.change_message_visibility(
-            QueueUrl=name, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0
-        )
+        self.sqs.change_message_visibility(QueueUrl=name, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0)
 
     def until_empty(self, url: str) -> None:
         """Waits until the queue has no message, visible or not."""

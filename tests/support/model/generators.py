@@ -26,13 +26,7 @@ pauses = st.sampled_from((2 * MINUTE, 5 * MINUTE, 10 * MINUTE, HOUR, HALF_A_DAY 
 tasks = st.sampled_from(
     (
         *[("dead", None), ("dead.fifo", None)] * 3,
-        *(
-            ("dead", "other"),
-            ("dead.fifo", "line.fifo"),
-            ("dead", "dead"),
-            ("dead", "line.fifo"),
-            ("plain", None),
-        ),
+        *(("dead", "other"), ("dead.fifo", "line.fifo"), ("dead", "dead"), ("dead", "line.fifo"), ("plain", None)),
     )
 )
 actions = st.lists(st.sampled_from(("delete", 0, "leave", 10 * MINUTE)), min_size=3, max_size=10)

@@ -36,9 +36,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         for name, configuration in reversed(list(zip(g.QUEUES, drawn, strict=True))):
             self.create(name, configuration)
 
-    @rule(
-        name=g.names, action=st.sampled_from("cccppd"), configuration=g.configurations, protocol=g.protocols
-    )
+    @rule(name=g.names, action=st.sampled_from("cccppd"), configuration=g.configurations, protocol=g.protocols)
     def come_and_go(self, name: str, action: str, configuration: dict[str, Any], protocol: str) -> None:
         """Calls CreateQueue, also for an existing queue, PurgeQueue and DeleteQueue."""
         self.protocol, full = protocol, self.name(name)
@@ -62,9 +60,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         self.on(full, codes, "set_queue_attributes", Attributes=attributes)
         self.check(full)
 
-    @rule(
-        name=g.names, key=st.sampled_from("abc"), value=st.sampled_from(("", "1", "ü")), protocol=g.protocols
-    )
+    @rule(name=g.names, key=st.sampled_from("abc"), value=st.sampled_from(("", "1", "ü")), protocol=g.protocols)
     def read_queue(self, name: str, key: str, value: str, protocol: str) -> None:
         """Reads facts about queues and not about messages."""
         self.protocol = protocol
@@ -94,13 +90,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         """Sends messages as usual."""
         self.send_batch(name, drawn, protocol)
 
-    @rule(
-        name=g.names,
-        noisy=st.integers(0, 2),
-        busy=st.integers(0, 5),
-        quiet=g.sound_messages,
-        protocol=g.protocols,
-    )
+    @rule(name=g.names, noisy=st.integers(0, 2), busy=st.integers(0, 5), quiet=g.sound_messages, protocol=g.protocols)
     def burst(self, name: str, noisy: int, busy: int, quiet: g.Outline, protocol: str) -> None:
         """Sends sixty messages of one group or tenant, which keep consumers busy, and three messages of others. Then
         the step receives messages.

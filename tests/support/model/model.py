@@ -14,16 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tests.support.model.queue import (
-    FIVE_MINUTES,
-    HALF_A_DAY,
-    Counts,
-    Message,
-    Original,
-    Queue,
-    Redrive,
-    defaults,
-)
+from tests.support.model.queue import FIVE_MINUTES, HALF_A_DAY, Counts, Message, Original, Queue, Redrive, defaults
 
 LEGACY = "AWS.SimpleQueueService."
 NO_QUEUE = LEGACY + "NonExistentQueue"
@@ -168,9 +159,7 @@ class Model:
         """Checks SendMessageBatch as a whole. On a FIFO queue each entry needs a group and a deduplication id (recorded
         at AWS)."""
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
-        lacking = queue.fifo and any(
-            "MessageGroupId" not in e or not is_identified(e, queue) for e in entries
-        )
+        lacking = queue.fifo and any("MessageGroupId" not in e or not is_identified(e, queue) for e in entries)
         return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
@@ -207,9 +196,7 @@ class Model:
             system[header] = value["StringValue"]
         visible_at = self.now + (queue.seconds("DelaySeconds") if delay is None else delay)
         attributes = entry.get("MessageAttributes", {})
-        queue.messages.append(
-            Message(message_id, entry["MessageBody"], self.now, visible_at, attributes, system)
-        )
+        queue.messages.append(Message(message_id, entry["MessageBody"], self.now, visible_at, attributes, system))
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def received(
@@ -351,9 +338,7 @@ def arrived(message: Message, source: Queue, now: int) -> Message:
     and the sequence number is unknown before a receive.
     """
     new = message.moved(
-        sent_at=message.sent_at,
-        visible_at=now,
-        earlier_receives=message.earlier_receives + message.receive_count,
+        sent_at=message.sent_at, visible_at=now, earlier_receives=message.earlier_receives + message.receive_count
     )
     new.system["DeadLetterQueueSourceArn"] = source.arn
     if source.fifo:

@@ -54,19 +54,14 @@ def act(method: str, required: Mapping[str, Any], optional: Mapping[str, Any] | 
 # Whole minutes, because time moves by minutes, and invalid values.
 seconds = pick(0, 60, 600, 43_200, -1, 43_201, 2**31)
 delays = pick(0, 60, 900, -1, 901)
-bodies = pick(
-    "a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "x" * 1025, "", "a\x01b", "\ufffe", "]]>", "%E4"
-)
+bodies = pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "x" * 1025, "", "a\x01b", "\ufffe", "]]>", "%E4")
 ids = pick("a", "b", "!-~", "a b", "", "x" * 128, "x" * 129, "ä")
 attributes = pick(
     {},
     TEXT,
     SEVERAL,
     ELEVEN,
-    {
-        "a.b": {"DataType": "String.ä<", "StringValue": "<ü>\r\n"},
-        "a.c": {"DataType": "Number", "StringValue": "1"},
-    },
+    {"a.b": {"DataType": "String.ä<", "StringValue": "<ü>\r\n"}, "a.c": {"DataType": "Number", "StringValue": "1"}},
     {"AWS.a": {"DataType": "String", "StringValue": "x"}},
     {"a": {"DataType": "Text", "StringValue": "x"}},
     {"a": {"DataType": "Number", "StringValue": "one"}},
@@ -76,9 +71,7 @@ attributes = pick(
     {"a": {"DataType": "String", "StringListValues": ["x"], "StringValue": "x"}},
     {"": {"DataType": "String", "StringValue": "x"}},
 )
-system = pick(
-    TRACE, {"SenderId": TEXT["kind"]}, {"AWSTraceHeader": {"DataType": "Number", "StringValue": "1"}}
-)
+system = pick(TRACE, {"SenderId": TEXT["kind"]}, {"AWSTraceHeader": {"DataType": "Number", "StringValue": "1"}})
 tags = st.dictionaries(pick("a", "ü", "", "k" * 129), pick("", "1", "<&>", "v" * 257), max_size=2)
 results = pick(1, 2, 10, 0, 11, 1001)
 POLICY = '{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}}'
@@ -93,12 +86,9 @@ queue_attributes = st.fixed_dictionaries(
         "MessageRetentionPeriod": pick("3600", "345600", "59"),
         "ReceiveMessageWaitTimeSeconds": pick("0", "21"),
         "RedrivePolicy": st.one_of(
-            st.tuples(names, st.integers(0, 3)).map(lambda drawn: Ref("redrive", *drawn)),
-            pick("", "{}", "no"),
+            st.tuples(names, st.integers(0, 3)).map(lambda drawn: Ref("redrive", *drawn)), pick("", "{}", "no")
         ),
-        "RedriveAllowPolicy": pick(
-            '{"redrivePermission":"denyAll"}', '{"redrivePermission":"allowAll"}', "{}"
-        ),
+        "RedriveAllowPolicy": pick('{"redrivePermission":"denyAll"}', '{"redrivePermission":"allowAll"}', "{}"),
         "Policy": pick("", POLICY, "<no>"),
         "KmsMasterKeyId": pick("alias/aws/sqs", ""),
         "SqsManagedSseEnabled": pick("true", "false", "no"),
@@ -110,15 +100,7 @@ queue_attributes = st.fixed_dictionaries(
     },
 )
 attribute_names = st.lists(
-    pick(
-        "All",
-        "QueueArn",
-        "RedrivePolicy",
-        "ApproximateNumberOfMessages",
-        "Policy",
-        "CreatedTimestamp",
-        "Colour",
-    ),
+    pick("All", "QueueArn", "RedrivePolicy", "ApproximateNumberOfMessages", "Policy", "CreatedTimestamp", "Colour"),
     max_size=3,
 )
 
@@ -164,9 +146,7 @@ def good_sends(queues: SearchStrategy[Any], more: dict[str, SearchStrategy[Any]]
     """Draws one message, or several."""
     single = st.fixed_dictionaries(good | more, optional=good_options)
     return st.one_of(
-        st.tuples(queues, single).map(
-            lambda drawn: ("send_message", {"QueueUrl": Ref("url", drawn[0]), **drawn[1]})
-        ),
+        st.tuples(queues, single).map(lambda drawn: ("send_message", {"QueueUrl": Ref("url", drawn[0]), **drawn[1]})),
         to(queues, "send_message_batch", {"Entries": entries(good | more, good_options)}),
     )
 
@@ -212,8 +192,7 @@ ACTS: tuple[Acts, ...] = (
     act("untag_queue", {"QueueUrl": urls, "TagKeys": st.lists(pick("a", "ü", ""), max_size=2)}),
     act("list_queue_tags", {"QueueUrl": urls}),
     act(
-        "add_permission",
-        {"QueueUrl": urls, "Label": labels, "AWSAccountIds": given_accounts, "Actions": given_actions},
+        "add_permission", {"QueueUrl": urls, "Label": labels, "AWSAccountIds": given_accounts, "Actions": given_actions}
     ),
     act("remove_permission", {"QueueUrl": urls, "Label": labels}),
     act("list_dead_letter_source_queues", {"QueueUrl": urls}, pages),

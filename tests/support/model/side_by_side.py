@@ -288,9 +288,7 @@ class SideBySide:
             message.system.setdefault("SequenceNumber", attributes["SequenceNumber"])
         assert {**seen, "Attributes": attributes} == message.seen()
 
-    def compare_time(
-        self, message: Message, name: str, attributes: dict[str, str], expected: int | None
-    ) -> None:
+    def compare_time(self, message: Message, name: str, attributes: dict[str, str], expected: int | None) -> None:
         """Checks that a time in milliseconds is within the minute of the model's clock, and never changes."""
         assert expected is not None
         moment = self.service.moment(attributes.pop(name))
@@ -337,9 +335,7 @@ class SideBySide:
         ]
         answer = self.on(full, self.model.missing(full), "change_message_visibility_batch", Entries=entries)
         if answer is not None:
-            expected = [
-                self.model.change(full, handle, value, batch=True) for handle, value in seconds.items()
-            ]
+            expected = [self.model.change(full, handle, value, batch=True) for handle, value in seconds.items()]
             self.compare_entries(answer, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
@@ -352,9 +348,7 @@ class SideBySide:
         assert gone == lines or not whole
         for target in sorted({moved.target for line in gone for moved in line}):
             known = {message.message_id for message in self.model.queues[target].messages}
-            new = [
-                stored for stored in self.service.stored(self.arn(target)) if stored.message_id not in known
-            ]
+            new = [stored for stored in self.service.stored(self.arn(target)) if stored.message_id not in known]
             for moved in (moved for line in gone for moved in line if moved.target == target):
                 message_id = take_first(new, moved.message).message_id
                 self.model.moved(full, target, moved.message, message_id)

@@ -260,9 +260,7 @@ def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> 
     gone = old.uids() - new.uids()
     if gone - {handle.uid}:
         raise ViolationError(f"a handle of {handle.uid} deletes {min(gone)}")
-    acknowledged = gone or (
-        frozenset({handle.uid}) if not rules.fifo and handle.uid in old.sent else frozenset()
-    )
+    acknowledged = gone or (frozenset({handle.uid}) if not rules.fifo and handle.uid in old.sent else frozenset())
     return state._replace(
         database=new._replace(deleted=old.deleted | acknowledged),
         flushed=None,

@@ -135,25 +135,13 @@ def _exit_code(command: list[str], **options: Any) -> int:
 def _environment(folder: Path, own: Path) -> dict[str, str]:
     """Returns the environment of a user who has `penstock`, Python with the packages of the tests, and psql on the
     path, and no settings."""
-    kept = {
-        name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ
-    }
+    kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ}
     pgbouncer = find_pgbouncer(SystemAccount.choose())
-    folders = (
-        Path(sys.executable).parent,
-        os.environ["PATH"],
-        find_binaries().directory,
-        pgbouncer.path.parent,
-    )
+    folders = (Path(sys.executable).parent, os.environ["PATH"], find_binaries().directory, pgbouncer.path.parent)
     programs = ":".join(map(str, folders))
     aws = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_PAGER": ""}
     return (
         kept
         | aws
-        | {
-            "HOME": str(folder),
-            "PATH": programs,
-            "PAGE_FOLDER": str(own),
-            "PGBOUNCER_LIBRARIES": pgbouncer.libraries,
-        }
+        | {"HOME": str(folder), "PATH": programs, "PAGE_FOLDER": str(own), "PGBOUNCER_LIBRARIES": pgbouncer.libraries}
     )

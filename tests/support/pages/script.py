@@ -189,11 +189,7 @@ def _command(block: Block, file: Path) -> str:
         return f". {file}"
     if block.language == "sql":
         return f'psql -X -v ON_ERROR_STOP=1 "$DATABASE_URL" -f {file}'
-    return (
-        f"python -m pytest -q {file}"
-        if re.search(r"^def test_", block.text, re.MULTILINE)
-        else f"python {file}"
-    )
+    return f"python -m pytest -q {file}" if re.search(r"^def test_", block.text, re.MULTILINE) else f"python {file}"
 
 
 def printed(block: Block, folder: Path) -> str:

@@ -46,10 +46,7 @@ def running_pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iter
         process = account.start(["sh", folder / "entrypoint.sh"], output=output, environment=environment)
         try:
             wait_until(
-                lambda: (
-                    process.poll() is not None
-                    or (answers(port, ROLE, server.password) if ready else listens(port))
-                )
+                lambda: process.poll() is not None or (answers(port, ROLE, server.password) if ready else listens(port))
             )
             assert process.poll() is None
             yield port

@@ -27,9 +27,7 @@ from tests.support.wait import wait_until
 ACCOUNT = "000000000000"
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(
-    ["penstock_web.server", "penstock_web.cli.up", "penstock_web.local.up", __name__]
-)
+_processes.set_forkserver_preload(["penstock_web.server", "penstock_web.cli.up", "penstock_web.local.up", __name__])
 
 
 @dataclass
@@ -123,18 +121,13 @@ def running_up(variables: Mapping[str, str]) -> Iterator[str]:
 
 @contextmanager
 def _forked(
-    command: list[str],
-    environment: dict[str, str],
-    outputs: list[Connection],
-    ready: Connection | None = None,
+    command: list[str], environment: dict[str, str], outputs: list[Connection], ready: Connection | None = None
 ) -> Iterator[BaseProcess]:
     """Runs `penstock COMMAND` in a new process. The process writes to the file descriptor `ready` when it is ready.
     The last argument has this descriptor's number.
     """
     stdin, until_closed = _processes.Pipe(duplex=False)
-    process = _processes.Process(
-        target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True
-    )
+    process = _processes.Process(target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True)
     process.start()
     for sent in (stdin, *outputs, *([ready] if ready else [])):
         sent.close()
@@ -146,9 +139,7 @@ def _forked(
         until_closed.close()
 
 
-def _run(
-    command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None
-) -> None:
+def _run(command: list[str], environment: dict[str, str], files: list[Connection], ready: Connection | None) -> None:
     """Runs `penstock COMMAND` in the new process with this environment and these files."""
     os.environ.clear()
     os.environ.update(environment)

@@ -61,9 +61,7 @@ def matcher(expression: str) -> Callable[[datetime], bool]:
         return of_month or of_week if "*" not in (day, weekday) else of_month and of_week
 
     def matches(local: datetime) -> bool:
-        return (
-            local.minute in minutes and local.hour in hours and local.month in months and named(local.date())
-        )
+        return local.minute in minutes and local.hour in hours and local.month in months and named(local.date())
 
     return matches
 
@@ -268,17 +266,12 @@ def fields(draw: st.DrawFn, low: int, high: int) -> str:
 
 crons = st.tuples(fields(0, 59), fields(0, 23), fields(1, 31), fields(1, 12), fields(0, 6)).map(" ".join)
 month_days = st.one_of(
-    fields(1, 31),
-    st.sampled_from(["L", "LW", "1W", "15W", "31W", "L-1", "L-3", "L-30", "1,L", "15W,LW", "5,L-2"]),
+    fields(1, 31), st.sampled_from(["L", "LW", "1W", "15W", "31W", "L-1", "L-3", "L-30", "1,L", "15W,LW", "5,L-2"])
 )
-week_days = st.one_of(
-    fields(1, 7), st.sampled_from(["L", "1L", "6L", "7L", "1#1", "2#5", "6#3", "7#4", "2,6L"])
-)
+week_days = st.one_of(fields(1, 7), st.sampled_from(["L", "1L", "6L", "7L", "1#1", "2#5", "6#3", "7#4", "2,6L"]))
 days = month_days.map(lambda day: (day, "?")) | week_days.map(lambda day: ("?", day))
 years = st.sampled_from(["*", "2026", "2024-2030", "2000/7", "1999,2050,2100"])
-instants_of_years = st.integers(1_640_995_200, 1_861_920_000).map(
-    lambda second: datetime.fromtimestamp(second, UTC)
-)
+instants_of_years = st.integers(1_640_995_200, 1_861_920_000).map(lambda second: datetime.fromtimestamp(second, UTC))
 
 WORDS = (
     "every daily hourly at day weekday weekdays monday 5 60 0 minutes hours 9am 9 am 13pm :15 noon * */5 ? L W # 1-5 "

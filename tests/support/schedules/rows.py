@@ -59,12 +59,7 @@ def now(db: Connection) -> datetime:
 
 
 def put(
-    db: Connection,
-    name: str,
-    next_fire_at: datetime | None,
-    mode: str = "create",
-    group: str = GROUP,
-    **fields: Any,
+    db: Connection, name: str, next_fire_at: datetime | None, mode: str = "create", group: str = GROUP, **fields: Any
 ) -> tuple[Any, bool | None, str | None]:
     """Writes a schedule. Returns the schedule's row (None if it was refused), whether it was created, and the error.
 
@@ -99,18 +94,15 @@ def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
 
 def scheduled_for(db: Connection, queue: str) -> list[datetime]:
     """Returns the due times of a queue's messages in the order of arrival."""
-    return [
-        datetime.fromisoformat(headers["_schedule"]["scheduled_for"]) for _, headers in received(db, queue)
-    ]
+    return [datetime.fromisoformat(headers["_schedule"]["scheduled_for"]) for _, headers in received(db, queue)]
 
 
 def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str | None]]:
     """Returns a schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
     rows = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
-    return [
-        (row.scheduled_for, row.out_of_band, row.attempts, row.fired_at is not None, row.error)
-        for row in rows
-    ][::-1]
+    return [(row.scheduled_for, row.out_of_band, row.attempts, row.fired_at is not None, row.error) for row in rows][
+        ::-1
+    ]
 
 
 def pass_time(db: Connection, seconds: float) -> None:

@@ -99,10 +99,7 @@ def call(connection: Connection, statement: Statement[RowT], *arguments: object)
 
 
 def call_batch(
-    connection: Connection,
-    statement: BatchStatement[EntryT, RowT],
-    entries: Sequence[EntryT],
-    *options: object,
+    connection: Connection, statement: BatchStatement[EntryT, RowT], entries: Sequence[EntryT], *options: object
 ) -> list[RowT]:
     """Returns the rows of one function over entries."""
     return call(connection, statement, *transpose(entries, statement.width), *options)
@@ -130,9 +127,7 @@ def redrive(arn: str, maximum: int = 1) -> str:
     return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": maximum})
 
 
-def send_entries(
-    connection: Connection, arn: str, entries: Sequence[Entry], async_commit: bool = False
-) -> list[Sent]:
+def send_entries(connection: Connection, arn: str, entries: Sequence[Entry], async_commit: bool = False) -> list[Sent]:
     """Sends in one call. Returns the rows in the order of the entries."""
     rows = call_batch(
         connection, SEND_MESSAGES, [send_entry(entry, entry.arn or arn) for entry in entries], async_commit
@@ -174,9 +169,7 @@ def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
     """Receives messages. The function fails if the header reports an error."""
-    header, *rows = call(
-        connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None
-    )
+    header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None)
     assert header.error is None, header
     return rows
 

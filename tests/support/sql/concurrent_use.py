@@ -120,9 +120,7 @@ def send_share(state: SharedState, number: int) -> None:
             finish()
 
 
-def begin_send(
-    state: SharedState, rnd: random.Random, connection: Connection, bodies: list[str]
-) -> Callable[[], None]:
+def begin_send(state: SharedState, rnd: random.Random, connection: Connection, bodies: list[str]) -> Callable[[], None]:
     """Sends in an open transaction, and returns a function that commits or rolls back."""
     entries = make_entries(state.plan, rnd, bodies)
     for entry in entries:
@@ -200,9 +198,7 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
     return False  # The messages come again after their visibility timeout.
 
 
-def acknowledge(
-    state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]
-) -> None:
+def acknowledge(state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]) -> None:
     """Sometimes changes the visibility of some messages. Then it deletes all messages or the first half."""
     if deliveries and rnd.random() < 0.05:
         hide(state, connection, deliveries[:1], 0)

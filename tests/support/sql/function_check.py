@@ -114,9 +114,7 @@ def read_parameters(definition: str) -> list[str]:
         else:
             parameters[-1] += character
     words = [parameter.split() for parameter in parameters if parameter.strip()]
-    return [
-        word[1] if word[0] in {"in", "inout", "variadic"} else word[0] for word in words if word[0] != "out"
-    ]
+    return [word[1] if word[0] in {"in", "inout", "variadic"} else word[0] for word in words if word[0] != "out"]
 
 
 def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
@@ -163,9 +161,7 @@ def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Ite
 
 def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
     """Yields findings of plpgsql_check, or nothing if it is not installed."""
-    available = connection.execute(
-        "select from pg_available_extensions where name = 'plpgsql_check'"
-    ).fetchone()
+    available = connection.execute("select from pg_available_extensions where name = 'plpgsql_check'").fetchone()
     if available is None:
         return
     connection.execute("create extension if not exists plpgsql_check")
@@ -181,10 +177,7 @@ def findings(directory: Path) -> Iterator[str]:
     yield from check_files(directory)
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     settings = {"fsync": "off", "full_page_writes": "off"}
-    with (
-        ephemeral_state() as state,
-        running_postgres(state, SystemAccount.choose(), source, settings) as server,
-    ):
+    with ephemeral_state() as state, running_postgres(state, SystemAccount.choose(), source, settings) as server:
         yield from check_server(server.service_dsn(), server.superuser_dsn("penstock"), directory)
 
 

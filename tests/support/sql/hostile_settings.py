@@ -57,11 +57,7 @@ create or replace function evil.cardinality(anyarray) returns int language sql a
 
 
 def give(
-    administration: psycopg.Connection[tuple[object, ...]],
-    place: Place,
-    setting: Setting,
-    database: str,
-    role: str,
+    administration: psycopg.Connection[tuple[object, ...]], place: Place, setting: Setting, database: str, role: str
 ) -> dict[str, str]:
     """Applies a setting to the role's new sessions in the database. Returns libpq's variables that apply the setting
     instead.

@@ -2,12 +2,7 @@
 
 import pytest
 
-from penstock.postgres.statements.move_tasks import (
-    LIST_MOVE_TASKS,
-    RUN_MOVE_TASK,
-    START_MOVE_TASK,
-    ListedTaskRow,
-)
+from penstock.postgres.statements.move_tasks import LIST_MOVE_TASKS, RUN_MOVE_TASK, START_MOVE_TASK, ListedTaskRow
 from tests.support.sql.calls import (
     Connection,
     Entry,
@@ -76,8 +71,7 @@ def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
     before = counts(db, dead).visible
     fifo = arn.endswith(".fifo")
     entries = [
-        Entry(n, None, n[0] if fifo else None, n if fifo else None, '{"k": {"DataType": "String"}}')
-        for n in names
+        Entry(n, None, n[0] if fifo else None, n if fifo else None, '{"k": {"DataType": "String"}}') for n in names
     ]
     assert [sent.error for sent in send_entries(db, arn, entries)] == [None] * len(names)
     assert len(receive(db, arn, len(names), visibility=0)) == len(names)

@@ -95,9 +95,7 @@ def kill_server(data: Path) -> None:
     postmaster = int((data / "postmaster.pid").read_text().split("\n")[0])
     pids = [postmaster, *children(postmaster)]
     for pid in pids:
-        os.kill(
-            pid, signal.SIGSTOP
-        )  # The postmaster comes first, because it would clean up after its children.
+        os.kill(pid, signal.SIGSTOP)  # The postmaster comes first, because it would clean up after its children.
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(is_running(pid) for pid in pids))

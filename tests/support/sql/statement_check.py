@@ -105,9 +105,7 @@ def _columns(row: type, function: Function) -> Iterator[str]:
 def _entries(statement: BatchStatement[Any, Any], function: Function) -> Iterator[str]:
     hints = get_type_hints(statement.entry)
     arrays = [kind.removesuffix("[]") for kind in function.parameters if kind.endswith("[]")]
-    if not all(kind.endswith("[]") for kind in function.parameters[: len(hints)]) or len(arrays) != len(
-        hints
-    ):
+    if not all(kind.endswith("[]") for kind in function.parameters[: len(hints)]) or len(arrays) != len(hints):
         yield f"{len(arrays)} arrays, {len(hints)} fields of an entry"
         return
     for (name, hint), kind in zip(hints.items(), arrays, strict=True):

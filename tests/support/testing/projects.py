@@ -30,9 +30,7 @@ def temporary_files() -> Iterator[Path]:
         yield Path(name)
 
 
-def run_tests(
-    project: Path, temporary: Path, *arguments: str, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run_tests(project: Path, temporary: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs pytest in the project as its user would, without the settings of this project's tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     (project / "pytest.ini").write_text(

@@ -36,9 +36,7 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test server")])
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
-        signed = (
-            self._builder(subject, key).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
-        )
+        signed = self._builder(subject, key).add_extension(names, critical=False).sign(self._key, hashes.SHA256())
         return Certificate(
             signed.public_bytes(serialization.Encoding.PEM).decode(),
             key.private_bytes(

@@ -146,10 +146,7 @@ def order(customers: Customers) -> None:
         body, group = str(number), f"group-{number % 2}"
         ledger.sending([body], group)
         answer = sqs.send_message(
-            QueueUrl=url(sqs, "orders.fifo"),
-            MessageBody=body,
-            MessageGroupId=group,
-            MessageDeduplicationId=body,
+            QueueUrl=url(sqs, "orders.fifo"), MessageBody=body, MessageGroupId=group, MessageDeduplicationId=body
         )
         ledger.sent([body], [int(answer["SequenceNumber"])])
         customers.count("sent")
@@ -210,9 +207,7 @@ sys.stdout.write(json.dumps(calls))
 def called_by(folder: Path) -> list[str]:
     """Returns the calls of the statements of an unpacked release."""
     command = [sys.executable, "-c", _LIST]
-    done = subprocess.run(
-        command, env=release.environment_of(folder), capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, env=release.environment_of(folder), capture_output=True, text=True, check=True)
     return list(json.loads(done.stdout))
 
 

@@ -58,9 +58,7 @@ class Record:
         return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
 
     def dead(self, second: float) -> float:
-        done, total = (
-            self.arrivals(0, until) - at(self.backlog, until) for until in (second, self.backlog[-1][0])
-        )
+        done, total = (self.arrivals(0, until) - at(self.backlog, until) for until in (second, self.backlog[-1][0]))
         return self.backlog[-1][1] * max(done, 0) / total
 
     def waiting(self, second: float) -> float:

@@ -75,11 +75,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
         if not hourly and not kinds:
             continue
         rows, now = day.until(minute, minutes), START + minute * MINUTE + AFTER
-        verdict = (
-            naive(rows, scenario.facts, now)
-            if by_naive
-            else answer(day, minute, scenario.facts, now, minutes)
-        )
+        verdict = naive(rows, scenario.facts, now) if by_naive else answer(day, minute, scenario.facts, now, minutes)
         if kinds:
             found.right += verdict.kind in kinds
             if verdict.kind not in kinds:
@@ -118,9 +114,7 @@ def main() -> None:
                 len(drains),
             ]
             total[:] = [a + b for a, b in zip(total, numbers, strict=True)]
-            wrong = ", ".join(
-                f"{kind} {count}" for kind, count in sum((f.wrong for f in scores), Counter()).items()
-            )
+            wrong = ", ".join(f"{kind} {count}" for kind, count in sum((f.wrong for f in scores), Counter()).items())
             line += " | right {:5} wrong {:4} ({}) drains {} of {} answers, {} asked".format(
                 *numbers[:2], wrong, *numbers[2:]
             )
@@ -139,9 +133,7 @@ READ_SECONDS = 10
 """Shown verdicts are at most this old: FRESH_SECONDS."""
 
 
-def verdicts_of(
-    day: Day, facts: Facts, start: int, end: int, every: int = SCRAPE_SECONDS
-) -> Iterator[Verdict]:
+def verdicts_of(day: Day, facts: Facts, start: int, end: int, every: int = SCRAPE_SECONDS) -> Iterator[Verdict]:
     """Yields the oldest possible verdict that each scrape shows, from second `start` to `end` of the day."""
     for second in range(start, end, every):
         judged = second - READ_SECONDS
@@ -157,9 +149,7 @@ def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:
         verdict_series(queue, kind): ["1" if verdict.kind is kind else "_" for verdict in verdicts]
         for kind in Kind
     }  # fmt: skip
-    found[f'penstock_queue_until_empty_seconds{{queue="{queue}"}}'] = [
-        "600" if v.empties else "_" for v in verdicts
-    ]
+    found[f'penstock_queue_until_empty_seconds{{queue="{queue}"}}'] = ["600" if v.empties else "_" for v in verdicts]
     return [
         {"series": name, "values": " ".join(map(shorten, run_lengths(values)))}
         for name, values in found.items()

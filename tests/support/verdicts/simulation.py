@@ -179,9 +179,7 @@ class Simulation:
         work = self.in_flight + self.good
         handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
         # If consumers keep up, they hold at the end the messages that arrived in the time of one message.
-        resting = poisson(
-            self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled
-        )
+        resting = poisson(self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled)
         able = poisson(self.rng, min(consumers, work) * handled) if work else 0
         done = min(max(0, work - min(resting, consumers)), able)
         in_flight = min(consumers, work - done)

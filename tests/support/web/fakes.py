@@ -93,9 +93,7 @@ class NoMessages:
 
 def make_resources(database: FakeDatabase) -> Resources:
     batcher = Batcher(database.call, limit=10)
-    return Resources(
-        cast("Pool", database), batcher, LongPollDispatcher(NoMessages().call), Meter(Settings.read({}))
-    )
+    return Resources(cast("Pool", database), batcher, LongPollDispatcher(NoMessages().call), Meter(Settings.read({})))
 
 
 ECHO_WITH_OPTION = BatchStatement(ECHO.name, (*ECHO.types, "bool"), EchoRow, entry=EchoEntry)

@@ -81,15 +81,10 @@ class Client:
     """A connection to a server with this application."""
 
     def __init__(
-        self,
-        application: Application,
-        aws_application: AwsApplication | None = None,
-        limits: HttpLimits | None = None,
+        self, application: Application, aws_application: AwsApplication | None = None, limits: HttpLimits | None = None
     ) -> None:
         self.write_backpressure = WriteBackpressure()
-        self.state = ServerState(
-            application, aws_application, limits or HttpLimits(), self.write_backpressure
-        )
+        self.state = ServerState(application, aws_application, limits or HttpLimits(), self.write_backpressure)
         self.connection = HttpConnection(self.state)
         self.transport = Transport()
         self.connection.connection_made(self.transport)

@@ -112,11 +112,7 @@ class PicturedInstallation:
         import boto3
         import httpx
 
-        keys = {
-            "region_name": "us-east-1",
-            "aws_access_key_id": "orders-worker",
-            "aws_secret_access_key": "x",
-        }
+        keys = {"region_name": "us-east-1", "aws_access_key_id": "orders-worker", "aws_secret_access_key": "x"}
         self.url = up.address
         self.dsn = up.dsn
         self.sqs: Any = boto3.client("sqs", endpoint_url=up.address, **keys)
@@ -182,10 +178,7 @@ def typical(there: PicturedInstallation) -> None:
     there.http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
     there.http.post("/v1/events/order.paid", json={"message": order(1)}).raise_for_status()
     for queue, more in (
-        (
-            "thumbnails",
-            {"batch_size": 100, "window_secs": 5, "filters": [{"body": {"kind": ["photo", "scan"]}}]},
-        ),
+        ("thumbnails", {"batch_size": 100, "window_secs": 5, "filters": [{"body": {"kind": ["photo", "scan"]}}]}),
         ("invoices", {"report_failures": True, "max_concurrency": 20}),
         ("imports.fifo", {}),
     ):
@@ -227,12 +220,7 @@ def trouble(there: PicturedInstallation) -> None:
 
 def order(number: int) -> dict[str, object]:
     lines = [{"sku": f"A-{number % 7}", "count": 1 + number % 3}]
-    return {
-        "order": 4000 + number,
-        "customer": f"c{number % 13}",
-        "lines": lines,
-        "total": 19.5 * (1 + number % 3),
-    }
+    return {"order": 4000 + number, "customer": f"c{number % 13}", "lines": lines, "total": 19.5 * (1 + number % 3)}
 
 
 def moves(there: PicturedInstallation) -> Any:

@@ -55,9 +55,7 @@ class Walk:
     def enter(self, frame: FrameType) -> None:
         """Notes a call."""
         code = frame.f_code
-        function = Function(
-            str(Path(code.co_filename).relative_to(_LAYERS)), code.co_firstlineno, code.co_name
-        )
+        function = Function(str(Path(code.co_filename).relative_to(_LAYERS)), code.co_firstlineno, code.co_name)
         self.functions[function] = None
         count = code.co_argcount + code.co_kwonlyargcount
         arguments = [frame.f_locals.get(name) for name in code.co_varnames[:count] if name != "self"]

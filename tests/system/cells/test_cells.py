@@ -43,9 +43,7 @@ DEFAULT_TARGET = {"RoleArn": "arn:aws:iam::000000000000:role/scheduler"}
 def block(language: str, words: str) -> str:
     """Returns the page's only block in this language with these words."""
     (found,) = [
-        text
-        for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-        if words in text
+        text for text in re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) if words in text
     ]
     return str(found)
 
@@ -109,14 +107,7 @@ def run(*command: object, **variables: str) -> None:
 def split(server: Postgres, old: str, new: str, folder: Path) -> None:
     """Dumps, restores and prunes the databases, as the page says."""
     program, dump, script = server.binaries.path, folder / "queue.dump", folder / "split.sql"
-    run(
-        program("pg_dump"),
-        "--format=custom",
-        "--schema=queue",
-        "--no-owner",
-        f"--dbname={old}",
-        f"--file={dump}",
-    )
+    run(program("pg_dump"), "--format=custom", "--schema=queue", "--no-owner", f"--dbname={old}", f"--file={dump}")
     run(program("pg_restore"), "--exit-on-error", "--no-owner", "--no-acl", f"--dbname={new}", dump)
     run("penstock", "migrate", DATABASE_DIRECT_URL=new, DATABASE_URL=new)
     run("penstock", "doctor", "--after-restore", DATABASE_DIRECT_URL=new, DATABASE_URL=new)
@@ -177,9 +168,7 @@ def split_installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
         split(server, old, new, folder)
         databases = {WEST_1: old, WEST_2: new}
         services = {
-            region: stack.enter_context(
-                running_service(address, QUEUE_REGION=region, QUEUE_REGIONS=region)
-            ).url
+            region: stack.enter_context(running_service(address, QUEUE_REGION=region, QUEUE_REGIONS=region)).url
             for region, address in databases.items()
         }
         ports = {region: int(url.rpartition(":")[2]) for region, url in services.items()}
@@ -264,10 +253,7 @@ def test_a_topic_reaches_the_queues_of_its_cell(cells: Cells, region: str) -> No
         assert len(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5)["Messages"]) == 1
     other = WEST_1 if region == WEST_2 else WEST_2
     foreign = arns[0].replace(region, other)
-    assert (
-        code(sns.subscribe, TopicArn=topic["TopicArn"], Protocol="sqs", Endpoint=foreign)
-        == "InvalidParameter"
-    )
+    assert code(sns.subscribe, TopicArn=topic["TopicArn"], Protocol="sqs", Endpoint=foreign) == "InvalidParameter"
 
 
 def test_regions_that_nobody_serves(cells: Cells) -> None:
@@ -284,9 +270,7 @@ def test_order_over_the_bridge(cells: Cells) -> None:
     target = there.create_queue(QueueName="inbox.fifo", Attributes=fifo)["QueueUrl"]
     sent = [(f"group-{number % 3}", str(number)) for number in range(60)]
     for group, body in sent:
-        here.send_message(
-            QueueUrl=source, MessageGroupId=group, MessageDeduplicationId=body, MessageBody=body
-        )
+        here.send_message(QueueUrl=source, MessageGroupId=group, MessageDeduplicationId=body, MessageBody=body)
     call = f"bridge({cells.url!r}, {WEST_1!r}, {source!r}, {WEST_2!r}, {target!r})"
     credentials = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
     program = [sys.executable, "-c", f"{block('python', 'def bridge')}\n\n{call}"]

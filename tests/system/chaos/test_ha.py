@@ -56,9 +56,7 @@ def commands(words: str) -> dict[int, str]:
 def test_sigterm_ends_etcd_patroni_and_postgresql(tmp_path: Path) -> None:
     recorded = RUNS.read_text()
     with (tmp_path / "log").open("wb") as log:
-        run = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.chaos.ha"], cwd=ROOT, stdout=log, stderr=log
-        )
+        run = subprocess.Popen([sys.executable, "-m", "tests.support.chaos.ha"], cwd=ROOT, stdout=log, stderr=log)
     folders: set[str] = set()
 
     def has_started() -> bool:

@@ -18,16 +18,7 @@ from tests.support.clients.task_results import notes
 from tests.support.wait import wait_until
 
 PYTHON = ROOT / ".tools/clients/clients/bin/python"
-COMMAND = [
-    str(PYTHON),
-    "-m",
-    "dramatiq",
-    "tests.support.clients.dramatiq_actors",
-    "--processes",
-    "1",
-    "--threads",
-    "2",
-]
+COMMAND = [str(PYTHON), "-m", "dramatiq", "tests.support.clients.dramatiq_actors", "--processes", "1", "--threads", "2"]
 SEND = """
 from tests.support.clients.dramatiq_actors import add, never_succeed, succeed_at_third
 for n in range(5):

@@ -14,11 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clients.service_client import ROOT, Deployment, counts
-from tests.support.clients.toolchains import (
-    GO_ENVIRONMENT,
-    JAVA_PROGRAMS,
-    NODE_MODULES,
-)
+from tests.support.clients.toolchains import GO_ENVIRONMENT, JAVA_PROGRAMS, NODE_MODULES
 
 EXAMPLES = ROOT / "examples"
 RUST = ROOT / ".tools/clients/rust"

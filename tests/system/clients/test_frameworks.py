@@ -62,13 +62,9 @@ def test_loafer(up: Deployment, tmp_path: Path) -> None:
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="loafer")["TopicArn"]
         sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=topic_queue)
-        with worker(
-            [str(PYTHON), "-m", f"{PACKAGE}.loafer_worker"], environment(up, results), tmp_path / "log"
-        ):
+        with worker([str(PYTHON), "-m", f"{PACKAGE}.loafer_worker"], environment(up, results), tmp_path / "log"):
             with sqs_client(up) as sqs:
-                bodies = [
-                    json.dumps({"text": text, "fails": text == "grüße"}) for text in ("grüße", "two", "three")
-                ]
+                bodies = [json.dumps({"text": text, "fails": text == "grüße"}) for text in ("grüße", "two", "three")]
                 entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
                 assert "Failed" not in sqs.send_message_batch(QueueUrl=url, Entries=entries)
             sns.publish(TopicArn=topic, Message=json.dumps({"text": "世界"}), Subject="of the topic")
@@ -136,15 +132,11 @@ def test_sqs_extended_client(up: Deployment, tmp_path: Path) -> None:
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName="extended")["QueueUrl"]
         assert counts(up, "extended") == ["1", "0", "0"]
-        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)[
-            "Messages"
-        ]
+        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)["Messages"]
     kind, pointer = json.loads(left["Body"])
     assert kind == "com.amazon.sqs.javamessaging.MessageS3Pointer"
     assert pointer["s3BucketName"] == "long-messages"
-    assert left["MessageAttributes"] == {
-        "SQSLargePayloadSize": {"StringValue": "400000", "DataType": "Number"}
-    }
+    assert left["MessageAttributes"] == {"SQSLargePayloadSize": {"StringValue": "400000", "DataType": "Number"}}
 
 
 def test_airflow(up: Deployment, tmp_path: Path) -> None:

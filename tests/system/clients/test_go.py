@@ -88,9 +88,7 @@ def test_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> 
 def test_pubsub(up: Deployment, tmp_path: Path) -> None:
     """gocloud.dev/pubsub over SQS and over SNS. The test's bodies are not UTF-8, so gocloud.dev encodes the bodies."""
     with client("sns", up) as sns, sqs_client(up) as sqs:
-        direct, subscribed = (
-            sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed")
-        )
+        direct, subscribed = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed"))
         topic = sns.create_topic(Name="go-pubsub")["TopicArn"]
         queue = "arn:aws:sqs:us-east-1:000000000000:go-subscribed"
         sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue)
@@ -99,8 +97,5 @@ def test_pubsub(up: Deployment, tmp_path: Path) -> None:
         "first": base64.b64encode("grüße ".encode() + b"\xff 0").decode(),
         "messages": 25, "returned": True, "text": "x y",
     }  # fmt: skip
-    assert printed([str(program), up.address, direct, subscribed, topic]) == {
-        "sqs": exchanged,
-        "sns": exchanged,
-    }
+    assert printed([str(program), up.address, direct, subscribed, topic]) == {"sqs": exchanged, "sns": exchanged}
     assert counts(up, "go-pubsub") == counts(up, "go-subscribed") == ["0", "0", "0"]

@@ -30,10 +30,7 @@ def test_sdk(up: Deployment, kind: str) -> None:
 
 def test_batch_manager(up: Deployment) -> None:
     """Sends 100 messages by SqsAsyncBatchManager. One of the messages stays in flight."""
-    assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {
-        "sent": 100,
-        "received": 100,
-    }
+    assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {"sent": 100, "received": 100}
     assert counts(up, "java-batch") == ["0", "1", "0"]
 
 
@@ -66,9 +63,7 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
 def test_temporary_queues(up: Deployment) -> None:
     """Twenty requests get their answers by virtual queues of temporary-queues-client, which share one real queue."""
     create(up, "java-requests")
-    assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {
-        "right": 20
-    }
+    assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {"right": 20}
     assert counts(up, "java-requests") == ["0", "0", "0"]
 
 
@@ -143,9 +138,6 @@ def test_camel(up: Deployment) -> None:
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName="camel")["QueueUrl"]
         wait_until(
-            lambda: (
-                "Messages" not in sqs.receive_message(QueueUrl=url)
-                and counts(up, "camel-dead") == ["1", "0", "0"]
-            )
+            lambda: "Messages" not in sqs.receive_message(QueueUrl=url) and counts(up, "camel-dead") == ["1", "0", "0"]
         )
     assert received(up, "camel-dead")["Body"] == "refused"

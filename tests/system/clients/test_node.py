@@ -115,12 +115,7 @@ def test_nestjs_sqs(up: Deployment) -> None:
     """Tests handlers of messages and of batches, one that fails once, and producers with attributes, a delay and
     groups."""
     assert run_node_script("nest.cjs", up.address) == {
-        "standard": [
-            ["fails once", "1", None],
-            ["fails once", "2", None],
-            ["grüße", "1", "nest"],
-            ["late", "1", None],
-        ],
+        "standard": [["fails once", "1", None], ["fails once", "2", None], ["grüße", "1", "nest"], ["late", "1", None]],
         "fifo": [["a1", "a"], ["a2", "a"]],
         "failures": ["Unexpected message handler failure: the first attempt fails"],
         "size": 0,

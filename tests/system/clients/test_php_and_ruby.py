@@ -56,9 +56,7 @@ def test_ruby(up: Deployment) -> None:
     assert counts(up, "ruby-topic") == ["0", "0", "0"]
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName="ruby")["QueueUrl"]
-        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)[
-            "Messages"
-        ]
+        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)["Messages"]
         assert (left["Body"], left["MessageAttributes"]) == ("left", LEFT)
         url = sqs.get_queue_url(QueueName="ruby-topic")["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["Policy"])["Attributes"]

@@ -79,8 +79,7 @@ class Poller:
 
     def _give_back(self, messages: list[dict[str, Any]]) -> None:
         entries = [
-            {"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0}
-            for m in messages
+            {"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0} for m in messages
         ]
         if entries:
             answer = self._sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
@@ -116,9 +115,7 @@ def test_records_that_failed_come_back_and_the_others_do_not(up: Deployment, sqs
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
     for _ in range(_POLLS):
         poller.poll(processor, handle)
-    assert sorted(handled) == [
-        (n, "2" if n in (2, 5) else "1", str(n / 2), bytes([n, 255])) for n in range(10)
-    ]
+    assert sorted(handled) == [(n, "2" if n in (2, 5) else "1", str(n / 2), bytes([n, 255])) for n in range(10)]
     assert counts(up, "powertools") == ["0", "0", "0"]
 
 

@@ -73,9 +73,7 @@ def test_a_schedule_publishes_to_a_topic(up: Deployment, sqs: Any, scheduler: An
     with client("sns", up) as sns:
         topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
         url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
-        sns.subscribe(
-            TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed"
-        )
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed")
         once(scheduler, "news", {"Arn": topic, "Input": "grüße"})
     notification = json.loads(arrived(sqs, url)["Body"])
     assert (notification["Type"], notification["TopicArn"], notification["Message"]) == (

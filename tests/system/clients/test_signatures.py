@@ -39,15 +39,8 @@ def up() -> Iterator[Up]:
 @pytest.fixture(scope="module")
 def key(up: Up) -> dict[str, str]:
     """Returns a key in the form for the programs."""
-    variables = {
-        **os.environ,
-        "QUEUE_ACCESS": "sigv4",
-        "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY,
-        "DATABASE_URL": up.dsn,
-    }
-    done = subprocess.run(
-        [*COMMAND, "keys", "create"], env=variables, capture_output=True, text=True, check=True
-    )
+    variables = {**os.environ, "QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "DATABASE_URL": up.dsn}
+    done = subprocess.run([*COMMAND, "keys", "create"], env=variables, capture_output=True, text=True, check=True)
     shown = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("AWS_"))
     return {"PENSTOCK_KEY": shown["AWS_ACCESS_KEY_ID"], "PENSTOCK_SECRET": shown["AWS_SECRET_ACCESS_KEY"]}
 

@@ -35,14 +35,7 @@ OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
 # Publish accepts these characters. The characters come from all planes, and include characters that JSON and the
 # string to sign treat differently.
 _SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
-_PLANES = (
-    (0x20, 0x7E),
-    (0xA0, 0x17F),
-    (0x600, 0x6FF),
-    (0x4E00, 0x9FFF),
-    (0xE000, 0xF8FF),
-    (0x1F300, 0x1FAFF),
-)
+_PLANES = ((0x20, 0x7E), (0xA0, 0x17F), (0x600, 0x6FF), (0x4E00, 0x9FFF), (0xE000, 0xF8FF), (0x1F300, 0x1FAFF))
 
 
 def text(random: Random, length: int) -> str:
@@ -89,26 +82,17 @@ def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
             sent = {done["MessageId"]: batch[int(done["Id"])] for done in answer["Successful"]}
             assert len(sent) == BATCH
             while sent:
-                got = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)[
-                    "Messages"
-                ]
+                got = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)["Messages"]
                 for message in got:
                     envelope = json.loads(message["Body"])
                     entry = sent.pop(envelope["MessageId"])
-                    assert (envelope["Message"], envelope.get("Subject")) == (
-                        entry["Message"],
-                        entry.get("Subject"),
-                    )
+                    assert (envelope["Message"], envelope.get("Subject")) == (entry["Message"], entry.get("Subject"))
                     yield envelope
-                handles = [
-                    {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(got)
-                ]
+                handles = [{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(got)]
                 sqs.delete_message_batch(QueueUrl=queue, Entries=handles)
 
 
-def verdicts(
-    up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = ""
-) -> Any:
+def verdicts(up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = "") -> Any:
     """Returns the validator's results: how many messages are valid, refused (by reason), and accepted although a bit
     was changed."""
     file = folder / "messages"
@@ -165,9 +149,7 @@ SEEN_BY_NODE = {
     "ordered": {"rising": True, "duplicate": True, "received": [["one", "a"], ["two", "a"]]},
     "endpoints": {
         "pending": "pending confirmation",
-        "seen": [
-            [kind, kind] for kind in ("SubscriptionConfirmation", "Notification", "UnsubscribeConfirmation")
-        ],
+        "seen": [[kind, kind] for kind in ("SubscriptionConfirmation", "Notification", "UnsubscribeConfirmation")],
         "message": "hello",
     },
     "errors": {
@@ -212,9 +194,7 @@ def test_a_topic_feeds_a_queue_and_an_endpoint(up: Deployment, sns: Any, receive
         assert pending["SubscriptionArn"] == "pending confirmation"
         wait_until(lambda: receiver.count("/200") == 1)
         confirmation = json.loads(receiver.requests[0].body)
-        subscription = sns.confirm_subscription(TopicArn=topic, Token=confirmation["Token"])[
-            "SubscriptionArn"
-        ]
+        subscription = sns.confirm_subscription(TopicArn=topic, Token=confirmation["Token"])["SubscriptionArn"]
         bodies = [json.dumps({"store": "example.com", "price": price}) for price in (99, 100)]
         for body in bodies:
             sns.publish(TopicArn=topic, Message=body)
@@ -230,9 +210,4 @@ def test_a_topic_feeds_a_queue_and_an_endpoint(up: Deployment, sns: Any, receive
         sns.unsubscribe(SubscriptionArn=subscription)
         wait_until(lambda: receiver.count("/200") == 4)
         kinds = [request.headers["x-amz-sns-message-type"] for request in receiver.requests]
-        assert kinds == [
-            "SubscriptionConfirmation",
-            "Notification",
-            "Notification",
-            "UnsubscribeConfirmation",
-        ]
+        assert kinds == ["SubscriptionConfirmation", "Notification", "Notification", "UnsubscribeConfirmation"]

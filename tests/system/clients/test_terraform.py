@@ -32,10 +32,7 @@ NUMBERS = (
 FIRST: Attributes = {
     "every-number": dict(zip(NUMBERS, ("900", "1024", "1209600", "20", "0"), strict=True)),
     "apart.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
-    "high-throughput.fifo": {
-        "DeduplicationScope": "messageGroup",
-        "FifoThroughputLimit": "perMessageGroupId",
-    },
+    "high-throughput.fifo": {"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"},
     "key": dict(zip(KEYS, ("false", "alias/mine", "86400"), strict=True)),
     "key-to-managed": {"SqsManagedSseEnabled": "false", "KmsMasterKeyId": "alias/aws/sqs"},
     "managed-to-key": {"SqsManagedSseEnabled": "true", "KmsMasterKeyId": None},

@@ -32,9 +32,9 @@ def subscriptions(sns: Any, topic: str) -> dict[str, dict[str, str]]:
     """Returns attributes of a topic's subscriptions by the name of the queue."""
     found = sns.list_subscriptions_by_topic(TopicArn=TOPIC + topic)["Subscriptions"]
     return {
-        each["Endpoint"].rsplit(":", 1)[1]: sns.get_subscription_attributes(
-            SubscriptionArn=each["SubscriptionArn"]
-        )["Attributes"]
+        each["Endpoint"].rsplit(":", 1)[1]: sns.get_subscription_attributes(SubscriptionArn=each["SubscriptionArn"])[
+            "Attributes"
+        ]
         for each in found
     }
 

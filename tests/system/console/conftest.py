@@ -44,8 +44,7 @@ def console(postgres: TestServer) -> Iterator[Service]:
 def fill(service: Service) -> None:
     sqs, sns, http = service.sqs(), service.client("sns"), service.http()
     urls = {
-        name: sqs.create_queue(QueueName=name)["QueueUrl"]
-        for name in ("orders", "orders-dead", "hostile", "empty")
+        name: sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("orders", "orders-dead", "hostile", "empty")
     }
     for number in range(60):
         sqs.create_queue(QueueName=f"queue-{number:02}")
@@ -56,8 +55,7 @@ def fill(service: Service) -> None:
     policy = json.dumps({"deadLetterTargetArn": arns["orders-dead"], "maxReceiveCount": 1})
     sqs.set_queue_attributes(QueueUrl=urls["orders"], Attributes={"RedrivePolicy": policy})
     sqs.tag_queue(
-        QueueUrl=urls["hostile"],
-        Tags={f"t{n}": text[:200] for n, text in enumerate(HOSTILE[:40]) if "\n" not in text},
+        QueueUrl=urls["hostile"], Tags={f"t{n}": text[:200] for n, text in enumerate(HOSTILE[:40]) if "\n" not in text}
     )
     for number in range(20):
         sqs.send_message(QueueUrl=urls["orders"], MessageBody=json.dumps({"order": number, "total": 19.5}))
@@ -74,25 +72,17 @@ def fill(service: Service) -> None:
             for number, text in enumerate(HOSTILE[start : start + 10])
         ]  # fmt: skip
         assert not sqs.send_message_batch(QueueUrl=urls["hostile"], Entries=entries).get("Failed")
-    topic = sns.create_topic(Name="news", Attributes={"DisplayName": "<script>alert(1)</script>"[:100]})[
-        "TopicArn"
-    ]
+    topic = sns.create_topic(Name="news", Attributes={"DisplayName": "<script>alert(1)</script>"[:100]})["TopicArn"]
     subscription = {"FilterPolicy": json.dumps({"a": ["<script>window.pwned=1</script>"]})}
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arns["orders"], Attributes=subscription)
     target = {"queue": "orders", "message": {"x": HOSTILE[0]}}
-    assert (
-        http.post("/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}).status_code
-        == 201
-    )
+    assert http.post("/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}).status_code == 201
     mapping = {
         "queue": "orders", "function": "http://127.0.0.1:1/'\"<b>", "enabled": False,
         "filters": [{"body": HOSTILE[1:3]}], "tags": {"a": HOSTILE[3][:200]},
     }  # fmt: skip
     assert http.post("/v1/mappings", json=mapping).status_code == 201
-    hook = {
-        "protocol": "https",
-        "endpoint": "https://127.0.0.1:1/<script>alert(1)</script>".replace("<", "%3C"),
-    }
+    hook = {"protocol": "https", "endpoint": "https://127.0.0.1:1/<script>alert(1)</script>".replace("<", "%3C")}
     http.post("/v1/events/a.*/subscriptions", json=hook)
     http.post("/v1/events/a.b", json={"message": HOSTILE[1]})
     for client in (sqs, sns, http):

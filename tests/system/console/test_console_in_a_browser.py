@@ -69,9 +69,7 @@ def opened(browser: Any, **options: Any) -> Iterator[Any]:
     page.on("pageerror", lambda error: note(str(error)))
     page.on("dialog", refuse)
     page.on("console", lambda message: note(message.text) if "Content Security" in message.text else None)
-    page.on(
-        "request", lambda request: None if request.url.startswith("http://127.0.0.1") else note(request.url)
-    )
+    page.on("request", lambda request: None if request.url.startswith("http://127.0.0.1") else note(request.url))
     page.add_init_script(WATCH)
     yield page
     if options.get("java_script_enabled", True):
@@ -94,11 +92,7 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
 
     found = {}
     with opened(
-        browser,
-        color_scheme=theme,
-        viewport={"width": width, "height": 900},
-        reduced_motion="reduce",
-        bypass_csp=False,
+        browser, color_scheme=theme, viewport={"width": width, "height": 900}, reduced_motion="reduce", bypass_csp=False
     ) as page:
         for path in (*PAGES, message_path(page, console)):
             page.goto(f"{console.url}{path}")
@@ -106,8 +100,7 @@ def test_axe_finds_nothing(browser: Any, console: Service, theme: str, width: in
             violations = Axe().run(page).response["violations"]
             if violations:
                 found[path] = [
-                    (v["id"], v["nodes"][0]["html"][:160], v["nodes"][0]["failureSummary"][:300])
-                    for v in violations
+                    (v["id"], v["nodes"][0]["html"][:160], v["nodes"][0]["failureSummary"][:300]) for v in violations
                 ]
     assert found == {}
 
@@ -204,10 +197,7 @@ def test_a_page_polls_only_while_it_is_seen(browser: Any, console: Service) -> N
     with opened(browser) as page:
         page.clock.install()
         polls: list[str] = []
-        page.on(
-            "request",
-            lambda request: polls.append(request.url) if request.headers.get("hx-request") else None,
-        )
+        page.on("request", lambda request: polls.append(request.url) if request.headers.get("hx-request") else None)
         page.goto(f"{console.url}/console/queues?q=queue-1")
         with page.expect_response(lambda response: response.request.headers.get("hx-request") == "true"):
             page.clock.run_for(3_100)

@@ -212,16 +212,11 @@ def test_axe_finds_nothing_in_the_report(
 
     out = tmp_path / "report.html"
     with postgres.database() as database:
-        with (
-            running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="200") as service,
-            service.http() as http,
-        ):
+        with running_service(database.api_dsn, QUEUE_METRICS_INTERVAL_MS="200") as service, service.http() as http:
             for number in range(12):
                 http.post("/v1/queues", json={"name": f"queue-{number}"}).raise_for_status()
                 for text in hostile_texts(50)[:number]:
-                    http.post(
-                        f"/v1/queues/queue-{number}/messages", json={"message": text}
-                    ).raise_for_status()
+                    http.post(f"/v1/queues/queue-{number}/messages", json={"message": text}).raise_for_status()
             wait_until(lambda: backlog(http) == sum(range(12)))
         monkeypatch.setenv("DATABASE_URL", database.api_dsn)
         assert main(["metrics", "report", "--output", str(out)]) == 0

@@ -99,12 +99,9 @@ class Workers:
 
 
 @pytest.mark.parametrize(
-    ("schedules", "reach", "kills"),
-    [(300, 4, 4), pytest.param(50_000, 60, 200, marks=pytest.mark.slow)],
+    ("schedules", "reach", "kills"), [(300, 4, 4), pytest.param(50_000, 60, 200, marks=pytest.mark.slow)]
 )
-def test_every_occurrence_fires_once(
-    server: Postgres, state: Path, schedules: int, reach: int, kills: int
-) -> None:
+def test_every_occurrence_fires_once(server: Postgres, state: Path, schedules: int, reach: int, kills: int) -> None:
     """Every second kill hits PostgreSQL. A fixed part of the work is done between two kills."""
     expected = set_up(server.superuser_dsn("penstock"), schedules, reach)
     workers = Workers(server.service_dsn())
@@ -165,9 +162,7 @@ def until_fired(dsn: str, count: int) -> None:
 def until_idle(dsn: str) -> None:
     """Returns when no worker holds work, so all of it is committed."""
     with psycopg.connect(dsn, autocommit=True) as db:
-        while number(
-            db, "select count(*) from queue.schedule where status = 'active' and due_at is not null"
-        ):
+        while number(db, "select count(*) from queue.schedule where status = 'active' and due_at is not null"):
             pass
 
 

@@ -111,12 +111,7 @@ HOW: dict[str, How] = {
 
 
 def page_commands() -> list[str]:
-    return [
-        command
-        for page in PAGES
-        for block in blocks((ROOT / page).read_text())
-        for command in commands(block)
-    ]
+    return [command for page in PAGES for block in blocks((ROOT / page).read_text()) for command in commands(block)]
 
 
 def entry_of(command: str) -> str | None:

@@ -26,17 +26,7 @@ from tests.support.wait import wait_until
 pytestmark = pytest.mark.tools
 
 # These variables of this process are missing in a newcomer's shell.
-OWN_VARIABLES = (
-    "AWS_",
-    "DATABASE_",
-    "MAKE",
-    "MFLAGS",
-    "PENSTOCK_",
-    "PYTEST_",
-    "QUEUE_",
-    "VIRTUAL_ENV",
-    "XDG_",
-)
+OWN_VARIABLES = ("AWS_", "DATABASE_", "MAKE", "MFLAGS", "PENSTOCK_", "PYTEST_", "QUEUE_", "VIRTUAL_ENV", "XDG_")
 
 
 @pytest.fixture(scope="module")
@@ -142,9 +132,7 @@ def test_make_run_and_make_metrics(clone: Path) -> None:
 
 def test_make_test(clone: Path) -> None:
     """The command tests one folder."""
-    assert re.search(
-        r"^\d+ passed", run(clone, "make test ARGS='tests/integration/sql/send -q'"), re.MULTILINE
-    )
+    assert re.search(r"^\d+ passed", run(clone, "make test ARGS='tests/integration/sql/send -q'"), re.MULTILINE)
 
 
 def test_make_lambda(clone: Path) -> None:

@@ -88,9 +88,7 @@ def test_fan_out(up: Up, programs: dict[str, Program]) -> None:
     ]
     with client("sns", up) as sns:
         (topic,) = (
-            row["TopicArn"]
-            for row in sns.list_topics()["Topics"]
-            if row["TopicArn"].endswith(":example-sales")
+            row["TopicArn"] for row in sns.list_topics()["Topics"] if row["TopicArn"].endswith(":example-sales")
         )
         subscribed = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
     names = {row["Endpoint"].rpartition(":")[2] for row in subscribed}

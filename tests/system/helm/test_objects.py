@@ -25,16 +25,7 @@ from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgr
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import memory_directory
-from tests.support.helm.chart import (
-    VALUES,
-    Object,
-    Rendered,
-    complaints,
-    container,
-    environment,
-    lint,
-    render,
-)
+from tests.support.helm.chart import VALUES, Object, Rendered, complaints, container, environment, lint, render
 from tests.support.programs.container_pooler import running_pooler
 from tests.support.programs.penstock_service import free_port
 from tests.support.wait import wait_until
@@ -96,10 +87,7 @@ def test_pods_have_the_labels_that_select_them(rendered: Rendered) -> None:
         assert rendered.selected(deployment["spec"]["selector"]["matchLabels"]) == {name}
     others = [
         *(service["spec"]["selector"] for service in rendered.of("Service").values()),
-        *(
-            budget["spec"]["selector"]["matchLabels"]
-            for budget in rendered.of("PodDisruptionBudget").values()
-        ),
+        *(budget["spec"]["selector"]["matchLabels"] for budget in rendered.of("PodDisruptionBudget").values()),
         *(policy["spec"]["podSelector"]["matchLabels"] for policy in rendered.of("NetworkPolicy").values()),
     ]
     for selector in others:
@@ -164,10 +152,7 @@ KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """Yields an empty server without TLS."""
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         yield server
 
 
@@ -185,8 +170,7 @@ def rendered_for(server: Postgres, pooler_port: int) -> Rendered:
 def start(pod: Object, secret: dict[str, str], **more: str) -> subprocess.Popen[str]:
     """Starts the pod's container as a process, with the keys of secrets that it names."""
     variables = {
-        name: value if isinstance(value, str) else secret[value[1]]
-        for name, value in environment(pod).items()
+        name: value if isinstance(value, str) else secret[value[1]] for name, value in environment(pod).items()
     }
     return subprocess.Popen(
         [sys.executable, "-m", "penstock_web.cli", *container(pod)["args"]],
@@ -214,9 +198,7 @@ def test_the_migration_makes_a_key_with_which_the_service_lets_in(server: Postgr
         (access_key,) = re.findall(r"^AWS_ACCESS_KEY_ID=(\S+)$", log, re.MULTILINE)
         (secret_key,) = re.findall(r"^AWS_SECRET_ACCESS_KEY=(\S+)$", log, re.MULTILINE)
         port = free_port()
-        service = start(
-            objects.pods["penstock-service"], secret, QUEUE_ADDRESS=f"0.0.0.0:{port}", LOG_LEVEL="warning"
-        )
+        service = start(objects.pods["penstock-service"], secret, QUEUE_ADDRESS=f"0.0.0.0:{port}", LOG_LEVEL="warning")
         try:
             wait_until(lambda: service.poll() is not None or is_ready(port))
             assert service.poll() is None, service.stdout and service.stdout.read()

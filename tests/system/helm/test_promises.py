@@ -15,16 +15,7 @@ import yaml
 
 from penstock import __version__
 from penstock.settings import SETTINGS, Setting, SettingError, Settings, Value
-from tests.support.helm.chart import (
-    CHART,
-    NAMESPACE,
-    ROOT,
-    ChartError,
-    Rendered,
-    container,
-    environment,
-    render,
-)
+from tests.support.helm.chart import CHART, NAMESPACE, ROOT, ChartError, Rendered, container, environment, render
 from tests.support.setting_values import ACCEPTED, REFUSED
 
 pytestmark = pytest.mark.tools
@@ -74,9 +65,7 @@ def test_values_that_are_refused(more: dict[str, Any], told: str) -> None:
 
 
 def test_signatures_need_a_key() -> None:
-    with pytest.raises(
-        ChartError, match=re.escape("secretSettings.QUEUE_ENCRYPTION_KEY: QUEUE_ACCESS sigv4")
-    ):
+    with pytest.raises(ChartError, match=re.escape("secretSettings.QUEUE_ENCRYPTION_KEY: QUEUE_ACCESS sigv4")):
         render("plain", {"settings": {"QUEUE_ACCESS": "sigv4"}})
 
 
@@ -148,9 +137,7 @@ def test_every_value_that_the_service_refuses_is_refused() -> None:
 def test_names_that_are_refused(more: dict[str, dict[str, Any]]) -> None:
     """Secrets among the settings, and settings among the secrets, are refused too."""
     ((key, values),) = more.items()
-    with pytest.raises(
-        ChartError, match=f"at '/{key}': additional properties '{next(iter(values))}' not allowed"
-    ):
+    with pytest.raises(ChartError, match=f"at '/{key}': additional properties '{next(iter(values))}' not allowed"):
         render(more=more)
 
 
@@ -232,8 +219,7 @@ def test_the_service_does_not_migrate(rendered: Rendered) -> None:
 
 # --- how a pod goes ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("more", "drain"),
-    [({}, 4), ({"shutdown": {"delaySeconds": 21}, "settings": {"QUEUE_DRAIN_SECONDS": 60}}, 60)],
+    ("more", "drain"), [({}, 4), ({"shutdown": {"delaySeconds": 21}, "settings": {"QUEUE_DRAIN_SECONDS": 60}}, 60)]
 )
 def test_a_pod_goes_after_its_long_polls(more: dict[str, Any], drain: int) -> None:
     """The grace period begins before preStop, and ends with SIGKILL."""
@@ -275,9 +261,7 @@ def policy(objects: Rendered, component: str) -> dict[str, Any]:
 def test_every_pod_has_a_policy_for_both_directions() -> None:
     objects = render("everything")
     policies = objects.of("NetworkPolicy").values()
-    covered = set().union(
-        *(objects.selected(each["spec"]["podSelector"]["matchLabels"]) for each in policies)
-    )
+    covered = set().union(*(objects.selected(each["spec"]["podSelector"]["matchLabels"]) for each in policies))
     assert covered == objects.pods.keys()
     assert all(each["spec"]["policyTypes"] == ["Ingress", "Egress"] for each in policies)
 
@@ -317,9 +301,7 @@ def test_prometheus_sends_the_token_that_the_service_asks_for() -> None:
     credentials = endpoint["authorization"]["credentials"]
     assert service_of(objects)["QUEUE_METRICS_TOKEN"] == (credentials["name"], credentials["key"])
     labels = monitor["spec"]["selector"]["matchLabels"].items()
-    scraped = {
-        name for name, each in objects.of("Service").items() if labels <= each["metadata"]["labels"].items()
-    }
+    scraped = {name for name, each in objects.of("Service").items() if labels <= each["metadata"]["labels"].items()}
     assert scraped == {"penstock", "penstock-workers"}
     for name in scraped:
         ports = objects.of("Service")[name]["spec"]["ports"]

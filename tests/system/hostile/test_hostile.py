@@ -28,16 +28,7 @@ from tests.support.programs.penstock_service import running_service
 
 # Processes write these tables by themselves: the state of workers, listening processes, and measurements. The audit has
 # the users' attempts.
-OF_PROCESSES = {
-    "worker_position",
-    "watcher",
-    "measurement",
-    "reading",
-    "activity",
-    "minute",
-    "receiver",
-    "audit",
-}
+OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading", "activity", "minute", "receiver", "audit"}
 
 
 class Arena(NamedTuple):
@@ -58,13 +49,7 @@ class Arena(NamedTuple):
         sns.publish(topic)  # The first request creates the installation's signing key.
         Scheduler(sqs).client.get_schedule_group(Name="default")  # The first read creates it.
         return Target(
-            url,
-            fifo_url,
-            arn,
-            sqs.receive_one(url)["ReceiptHandle"],
-            topic,
-            fifo_topic,
-            sns.subscribe(topic, arn),
+            url, fifo_url, arn, sqs.receive_one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
         )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
@@ -92,9 +77,7 @@ def assert_refused(arena: Arena, deployment: str, tried: Iterator[Attack]) -> No
     with closing(arena.connection(deployment)) as connection:
         outcomes = [(attack, connection.send(attack)) for attack in tried]
     failures = [
-        (attack.kind, outcome, attack.data[:2_000])
-        for attack, outcome in outcomes
-        if not is_refused(attack, outcome)
+        (attack.kind, outcome, attack.data[:2_000]) for attack, outcome in outcomes if not is_refused(attack, outcome)
     ]
     assert failures == []
     assert arena.contents() == before
@@ -155,16 +138,12 @@ class Stopwatch:
 
 
 @pytest.mark.slow
-def test_50_000_hostile_requests_are_refused_in_50_ms(
-    arena: Arena, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_50_000_hostile_requests_are_refused_in_50_ms(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     target = arena.target()
     with running_service(arena.deployments.database.api_dsn, **IDLE_WORKERS) as service:
         before = arena.contents()
         stopwatch = Stopwatch(service.url, service.process_id)
-        tried = [
-            (attack, *stopwatch.best(attack)) for attack in attacks(seed=3, number=50_000, target=target)
-        ]
+        tried = [(attack, *stopwatch.best(attack)) for attack in attacks(seed=3, number=50_000, target=target)]
         stopwatch.connection.close()
         after = arena.contents()
     with capsys.disabled():

@@ -80,9 +80,7 @@ protocols = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 @protocols
 def test_a_faulty_request_is_refused_and_ends_the_connection(target: Target, head: bytes) -> None:
     answers = target.tell_all(cases.refused(), head, PRIZE)
-    assert [
-        answer for answer in answers if len(answer.statuses) != 1 or answer.statuses[0] not in REFUSALS
-    ] == []
+    assert [answer for answer in answers if len(answer.statuses) != 1 or answer.statuses[0] not in REFUSALS] == []
     assert not target.take_prize()
 
 

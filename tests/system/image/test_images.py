@@ -29,11 +29,7 @@ from penstock_web.system_account import SystemAccount
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.image
-BUILDAH = {
-    **os.environ,
-    "STORAGE_DRIVER": os.environ.get("STORAGE_DRIVER", "vfs"),
-    "BUILDAH_ISOLATION": "chroot",
-}
+BUILDAH = {**os.environ, "STORAGE_DRIVER": os.environ.get("STORAGE_DRIVER", "vfs"), "BUILDAH_ISOLATION": "chroot"}
 USER = 10001
 READY = ("penstock ready on", '"message": "started"')
 
@@ -85,8 +81,7 @@ def started(image: str, volume: Path | None = None, **variables: str) -> Iterato
         options.append(f"--volume={volume}:/var/lib/penstock")
     command = ["buildah", "run", *options, name, "--", *config["Entrypoint"], *config["Cmd"]]
     container = Container(
-        subprocess.Popen(command, env=BUILDAH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True),
-        port,
+        subprocess.Popen(command, env=BUILDAH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True), port
     )
     try:
         assert container.process.stdout is not None

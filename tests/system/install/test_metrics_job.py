@@ -60,13 +60,7 @@ def ends(database: Database) -> list[tuple[str, bool, str | None]]:
 
 def test_a_run(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
     done = subprocess.run(
-        [penstock, *ONE_CORE],
-        env=variables,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
+        [penstock, *ONE_CORE], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     named = next(line for line in done.stderr.splitlines() if " database: " in line)

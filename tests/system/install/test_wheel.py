@@ -78,9 +78,7 @@ def environment(folder: Path, *paths: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_", "SSL_"))}
     path = ":".join(map(str, [*paths, "/usr/local/bin", "/usr/bin", "/bin"]))
     more = {"PIP_FIND_LINKS": DIST.as_uri(), "UV_FIND_LINKS": str(DIST), "UV_PYTHON_DOWNLOADS": "never"}
-    return (
-        kept | more | {"HOME": str(folder), "PATH": path, "TMPDIR": "/tmp", "UV_CACHE_DIR": f"{folder}/cache"}
-    )
+    return kept | more | {"HOME": str(folder), "PATH": path, "TMPDIR": "/tmp", "UV_CACHE_DIR": f"{folder}/cache"}
 
 
 def run(*command: str | Path, **options: object) -> str:
@@ -99,13 +97,7 @@ def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Ite
     with (
         (folder / "log").open("w+") as log,
         subprocess.Popen(
-            arguments,
-            cwd=folder,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
+            arguments, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
         ) as process,
     ):
         assert process.stdout is not None
@@ -172,16 +164,7 @@ def test_uvx(folder: Path) -> None:
 
 def test_pipx(folder: Path) -> None:
     env = environment(folder)
-    command: list[str | Path] = [
-        uv(),
-        "tool",
-        "run",
-        "--python",
-        interpreter("3.11"),
-        "pipx",
-        "run",
-        "penstock",
-    ]
+    command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11"), "pipx", "run", "penstock"]
     with running(command, folder, env):
         pass
 

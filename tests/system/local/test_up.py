@@ -43,9 +43,7 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert up.lines[2].startswith("boto3 ")
         assert up.lines[3].startswith("awscli ")
         assert (up.is_alive(), answers(up.dsn)) == (True, True)
-        done = subprocess.run(
-            [*COMMAND, "doctor", "--database", up.dsn], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*COMMAND, "doctor", "--database", up.dsn], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no problem found"), done.stdout
         assert "password" not in conninfo_to_dict(
             up.dsn
@@ -133,11 +131,7 @@ def test_the_start_and_the_doctor_name_settings_that_sessions_lack(database: Dat
         f"penstock: warning: sessions of the database role {ROLE} lack settings that calls rely on (plan_cache_mode): "
         f"`penstock migrate --tune-role {ROLE}` gives them to the role"
     )
-    variables = {
-        **os.environ,
-        "DATABASE_URL": database.pooled_dsn,
-        "DATABASE_DIRECT_URL": database.api_dsn,
-    }
+    variables = {**os.environ, "DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
     done = subprocess.run([*COMMAND, "doctor"], capture_output=True, text=True, check=False, env=variables)
     said = line.removeprefix("penstock: warning: ")
     assert (done.returncode, f"sessions: {said}" in done.stdout.splitlines()) == (1, True)
@@ -162,9 +156,7 @@ def refused(*arguments: str, **variables: str) -> str:
     """Returns the only line that a command writes instead of doing its work."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
     command = [*COMMAND, *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**environment, **variables}
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**environment, **variables})
     assert (done.returncode, done.stdout) == (1, "")
     *steps, line = done.stderr.splitlines()
     assert all(step.startswith("penstock: starting") for step in steps)
@@ -222,10 +214,7 @@ def test_a_role_to_tune_that_is_not_there_is_one_line(database: Database) -> Non
 
 def test_the_log_says_when_and_with_what_the_service_started_and_stopped(database: Database) -> None:
     with running(
-        DATABASE_URL=database.api_dsn,
-        QUEUE_MAX_CONNECTIONS="7",
-        QUEUE_METRICS_TOKEN="hidden",
-        QUEUE_MAX_CONECTIONS="5",
+        DATABASE_URL=database.api_dsn, QUEUE_MAX_CONNECTIONS="7", QUEUE_METRICS_TOKEN="hidden", QUEUE_MAX_CONECTIONS="5"
     ) as up:
         assert up.end(signal.SIGTERM) == 0
         warning, *lines = up.log().splitlines()
@@ -272,9 +261,7 @@ def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, comma
         try:
             poor = make_conninfo(empty_database.api_dsn, user="poor", password="secret")
             variables = {**os.environ, "DATABASE_URL": poor}
-            done = subprocess.run(
-                [*COMMAND, command], capture_output=True, text=True, check=False, env=variables
-            )
+            done = subprocess.run([*COMMAND, command], capture_output=True, text=True, check=False, env=variables)
         finally:
             connection.execute("drop role poor")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -282,8 +269,7 @@ def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, comma
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["--port", "-1"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]],
+    "arguments", [["--port", "-1"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]]
 )
 def test_arguments_that_cannot_be_are_refused(arguments: list[str]) -> None:
     done = subprocess.run([*COMMAND, "up", *arguments], capture_output=True, text=True, check=False)
@@ -299,9 +285,7 @@ def test_port_0_is_a_free_port_which_is_printed() -> None:
 
 
 def children(pid: int) -> set[int]:
-    listed = subprocess.run(
-        ["ps", "-ww", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    )
+    listed = subprocess.run(["ps", "-ww", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
     rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
     return {int(row[0]) for row in rows if row[1] == str(pid) and " worker " in row[2]}
 

@@ -28,11 +28,7 @@ Front = Literal["http_api", "balancer"]
 def client(service: str, address: str) -> Any:
     """Returns a client with the SDK's settings, including retries, as users have them."""
     return boto3.client(
-        service,
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
+        service, endpoint_url=address, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
 
 
@@ -140,8 +136,7 @@ def test_order_and_deduplication_of_a_fifo_queue(deployments: list[Any]) -> None
     for n in range(12):
         ids = {"MessageGroupId": "g", "MessageDeduplicationId": str(n)}
         sent, again = (
-            next(turns).send_message(QueueUrl=url, MessageBody=str(n), **ids)["SequenceNumber"]
-            for _ in range(2)
+            next(turns).send_message(QueueUrl=url, MessageBody=str(n), **ids)["SequenceNumber"] for _ in range(2)
         )
         assert sent == again
         numbers.append(int(sent))
@@ -163,9 +158,7 @@ def test_a_send_by_a_function_wakes_a_long_poll_of_the_container(
     name = f"awaited-{sender}"
     url = deployments[0].create_queue(QueueName=name)["QueueUrl"]
     answers: list[Any] = []
-    poll = Thread(
-        target=lambda: answers.append(deployments[0].receive_message(QueueUrl=url, WaitTimeSeconds=20))
-    )
+    poll = Thread(target=lambda: answers.append(deployments[0].receive_message(QueueUrl=url, WaitTimeSeconds=20)))
     with psycopg.connect(shared.api_dsn, autocommit=True) as listener:
         listener.execute("listen penstock")
         poll.start()

@@ -108,9 +108,7 @@ async def test_an_exception_leaves_the_environment_as_it_is(code: Path) -> None:
         ("missing", 30, 512, "missing"),
     ],
 )
-async def test_these_failures_end_an_environment(
-    code: Path, name: str, seconds: float, memory: int, said: str
-) -> None:
+async def test_these_failures_end_an_environment(code: Path, name: str, seconds: float, memory: int, said: str) -> None:
     async with running(function(code, name, seconds, memory)) as fleet:
         with pytest.raises(FunctionError, match=said):
             await fleet.invoke(name, {})
@@ -119,11 +117,7 @@ async def test_these_failures_end_an_environment(
 async def test_concurrency(code: Path) -> None:
     """The number of environments equals the number of concurrent requests, and idle environments are used again."""
     async with running(function(code, "waits"), most=3) as fleet:
-        waited = [
-            pid
-            for _ in range(5)
-            for pid in await asyncio.gather(*(call(fleet, "waits", {}) for _ in range(3)))
-        ]
+        waited = [pid for _ in range(5) for pid in await asyncio.gather(*(call(fleet, "waits", {}) for _ in range(3)))]
     assert len(set(waited)) == 3
 
 
@@ -132,9 +126,7 @@ async def test_idle_environments_make_room(code: Path) -> None:
     async with running(*functions, most=1) as fleet:
         for _ in range(2):
             for each in functions:
-                assert (await call(fleet, each.name, {}))[
-                    "count"
-                ] == 1  # The environment had ended in between.
+                assert (await call(fleet, each.name, {}))["count"] == 1  # The environment had ended in between.
         assert len(fleet.environments) == 2
 
 

@@ -54,9 +54,7 @@ async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
 
 
 @asynccontextmanager
-async def network(
-    target: tuple[str, int], loss: Loss, clock: Clock
-) -> AsyncIterator[tuple[IdleNetwork, int]]:
+async def network(target: tuple[str, int], loss: Loss, clock: Clock) -> AsyncIterator[tuple[IdleNetwork, int]]:
     """Yields the network and its port."""
     listener = listening_socket(HOST, 0, reuse_port=False)
     port = listener.getsockname()[1]
@@ -171,9 +169,7 @@ async def test_a_function_whose_connection_is_forgotten(
         }
         stack = read_stack(from_sources(tmp_path), {}, variables)
         async with running(stack.functions["SqsSendMessage"], stack.functions["SqsCreateQueue"]) as fleet:
-            await fleet.invoke(
-                "SqsCreateQueue", event_of("http_api", json_request("CreateQueue", QueueName="q"))
-            )
+            await fleet.invoke("SqsCreateQueue", event_of("http_api", json_request("CreateQueue", QueueName="q")))
             assert await send(fleet) == 200
             clock.now += 351
             assert [await send(fleet), await send(fleet)] == statuses

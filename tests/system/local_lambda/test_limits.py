@@ -142,18 +142,14 @@ def state_of(pid: int) -> str:
 
 
 @pytest.mark.parametrize(("recycle_after", "same"), [(1, [1, 1, 1, 1]), (2, [2, 2]), (0, [4])])
-async def test_an_environment_ends_after_so_many_invocations(
-    code: Path, recycle_after: int, same: list[int]
-) -> None:
+async def test_an_environment_ends_after_so_many_invocations(code: Path, recycle_after: int, same: list[int]) -> None:
     """`same` says how many consecutive invocations had the same process."""
     async with running(function(code, "pid"), recycle_after=recycle_after) as fleet:
         pids = [await call(fleet, "pid", {}) for _ in range(4)]
     assert [pids.count(pid) for pid in dict.fromkeys(pids)] == same
 
 
-needs_namespaces = pytest.mark.skipif(
-    not is_possible(PYTHON), reason="this user may make no mount namespaces"
-)
+needs_namespaces = pytest.mark.skipif(not is_possible(PYTHON), reason="this user may make no mount namespaces")
 
 
 @needs_namespaces

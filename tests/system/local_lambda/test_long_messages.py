@@ -49,9 +49,7 @@ def client(address: str) -> Any:
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"], ids=["standard", "fifo"])
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
-@pytest.mark.parametrize(
-    "character", ["x", '"', "\n", "漢"], ids=["letters", "quotes", "line feeds", "beyond ASCII"]
-)
+@pytest.mark.parametrize("character", ["x", '"', "\n", "漢"], ids=["letters", "quotes", "line feeds", "beyond ASCII"])
 def test_no_message_becomes_a_dead_letter_unseen(
     deployments: dict[str, Any], deployment: str, character: str, suffix: str
 ) -> None:
@@ -65,9 +63,7 @@ def test_no_message_becomes_a_dead_letter_unseen(
     fifo = {"FifoQueue": "true"} if suffix else {}
     dead = sqs.create_queue(QueueName=f"{name}-dead{suffix}", Attributes=fifo)["QueueUrl"]
     policy = json.dumps({"deadLetterTargetArn": arn_of(f"{name}-dead{suffix}"), "maxReceiveCount": 3})
-    url = sqs.create_queue(QueueName=f"{name}{suffix}", Attributes={"RedrivePolicy": policy, **fifo})[
-        "QueueUrl"
-    ]
+    url = sqs.create_queue(QueueName=f"{name}{suffix}", Attributes={"RedrivePolicy": policy, **fifo})["QueueUrl"]
     length = 700_000 // len(json.dumps(character)[1:-1])  # boto3 writes it this way in the request.
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
@@ -111,8 +107,7 @@ def test_a_mib_is_refused_by_the_load_balancer(deployments: dict[str, Any]) -> N
         sqs.send_message(QueueUrl=url, MessageBody="x" * MIB)
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
     deployments["http_api"].send_message(
-        QueueUrl=deployments["http_api"].get_queue_url(QueueName="mib-balancer")["QueueUrl"],
-        MessageBody="x" * MIB,
+        QueueUrl=deployments["http_api"].get_queue_url(QueueName="mib-balancer")["QueueUrl"], MessageBody="x" * MIB
     )
     with pytest.raises(ClientError, match="ResponseTooLarge"):
         sqs.receive_message(QueueUrl=url)

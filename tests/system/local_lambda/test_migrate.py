@@ -93,12 +93,7 @@ async def test_a_role_without_rights_is_refused(cluster: Postgres, tmp_path: Pat
     ("url", "event", "kind", "text"),
     [
         ("postgresql://a:hunter2@127.0.0.1:1/x", {}, "UnreachableError", "no connection to the database"),
-        (
-            "postgresql://a:hunter2@127.0.0.1/x?no=1",
-            {},
-            "InvalidAddressError",
-            "not the address of a PostgreSQL",
-        ),
+        ("postgresql://a:hunter2@127.0.0.1/x?no=1", {}, "InvalidAddressError", "not the address of a PostgreSQL"),
         ("postgresql://a:hunter2@127.0.0.1:1/x", {"tune": "a"}, "InvalidEventError", "an event is"),
         ("postgresql://a:hunter2@127.0.0.1:1/x", {"tune_role": 1}, "InvalidEventError", "an event is"),
     ],

@@ -49,9 +49,7 @@ async def running(
         "QUEUE_LAMBDA_WORKER_SECONDS": str(worker_seconds),
     }
     async with running_stack(folder, ON, variables, *NAMES) as fleet:
-        await answer(
-            fleet, json_request("CreateQueue", QueueName="jobs", Attributes={"VisibilityTimeout": "2"})
-        )
+        await answer(fleet, json_request("CreateQueue", QueueName="jobs", Attributes={"VisibilityTimeout": "2"}))
         mapping = {
             "EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:jobs", "FunctionName": "f",
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
@@ -111,10 +109,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
     with running_functions(f=waits) as functions:
         async with running(database, tmp_path, functions, worker_seconds=1) as fleet:
             await answer(
-                fleet,
-                json_request(
-                    "SetQueueAttributes", QueueUrl=QUEUE_URL, Attributes={"VisibilityTimeout": "600"}
-                ),
+                fleet, json_request("SetQueueAttributes", QueueUrl=QUEUE_URL, Attributes={"VisibilityTimeout": "600"})
             )
             await send(fleet, "m")
             invocation = invoke(fleet)
@@ -147,9 +142,7 @@ async def test_an_invocation_that_is_killed_loses_nothing(database: Database, tm
             invocation = invoke(fleet)
             await asyncio.to_thread(wait_until, lambda: functions.under_way > 0)
             (environment,) = [
-                environment
-                for environment in fleet.environments
-                if environment.function.name == "PollMappings"
+                environment for environment in fleet.environments if environment.function.name == "PollMappings"
             ]
             await environment.stop()
             with pytest.raises(FunctionError):
@@ -237,10 +230,7 @@ async def test_one_invocation_invokes_functions_that_subscribe(database: Databas
     version = {"Version": "2010-03-31"}
     with running_functions(f=lambda _: None) as functions:
         address = {"QUEUE_LAMBDA_ENDPOINT": functions.url}
-        async with invoked_once(database, tmp_path, "Deliver", "Gateway", **address) as (
-            fleet,
-            invocation,
-        ):
+        async with invoked_once(database, tmp_path, "Deliver", "Gateway", **address) as (fleet, invocation):
             await answer_function(fleet, query_request("CreateTopic", Name="news", **version), "Gateway")
             endpoint = "arn:aws:lambda:us-east-1:000000000000:function:f"
             subscribe = {"TopicArn": TOPIC, "Protocol": "lambda", "Endpoint": endpoint}

@@ -42,11 +42,7 @@ class Caller:
 
     def send(self, queue: str, *bodies: str, group: str | None = None) -> None:
         for number, body in enumerate(bodies):
-            fifo = (
-                {"MessageGroupId": group, "MessageDeduplicationId": f"{group}-{body}-{number}"}
-                if group
-                else {}
-            )
+            fifo = {"MessageGroupId": group, "MessageDeduplicationId": f"{group}-{body}-{number}"} if group else {}
             answer = self("SendMessage", queue, MessageBody=body, **fifo)
             assert answer.status_code == 200, answer.text
 
@@ -81,9 +77,7 @@ def assert_refused(answer: httpx.Response) -> None:
     assert (answer.status_code, int(answer.headers.get("retry-after", 0)) > 0) == (503, True)
 
 
-def test_an_open_delete_holds_up_only_deletes_of_its_lease(
-    call: Caller, application: psycopg.Connection[Any]
-) -> None:
+def test_an_open_delete_holds_up_only_deletes_of_its_lease(call: Caller, application: psycopg.Connection[Any]) -> None:
     """An open transaction deletes one message of ten that were received together. The other nine deletes are merged
     with deletes of another queue.
     """
@@ -105,16 +99,13 @@ def test_an_open_delete_holds_up_only_deletes_of_its_lease(
 def public_id(connection: psycopg.Connection[Any], message: dict[str, Any]) -> int:
     """Returns the id that SQL callers see."""
     row = connection.execute(
-        "select queue.public_id(l.shard, l.id) from queue.log l where l.message_id = %s",
-        (message["MessageId"],),
+        "select queue.public_id(l.shard, l.id) from queue.log l where l.message_id = %s", (message["MessageId"],)
     ).fetchone()
     assert row is not None
     return int(row[0])
 
 
-def test_an_open_send_holds_up_only_its_message_group(
-    call: Caller, application: psycopg.Connection[Any]
-) -> None:
+def test_an_open_send_holds_up_only_its_message_group(call: Caller, application: psycopg.Connection[Any]) -> None:
     call("CreateQueue", QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
     application.execute("select queue.send_fifo('orders.fifo', '1', 'locked')")
     with ThreadPoolExecutor(20) as threads:
@@ -160,9 +151,7 @@ def test_many_locked_queues_leave_connections_for_the_others(
             free = [threads.submit(call.send, "free", "m") for _ in range(10)]
             for sent in free:
                 sent.result()
-            assert any(call.is_ready() for _ in range(10)), (
-                "a check that is slow goes on, and answers the next one"
-            )
+            assert any(call.is_ready() for _ in range(10)), "a check that is slow goes on, and answers the next one"
             for each in sends:
                 assert_refused(each.result())
             statuses = {each.result().status_code for each in receives}

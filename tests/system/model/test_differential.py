@@ -142,6 +142,4 @@ def test_many_steps(service: Callable[[str], ServiceUnderTest], deployment: str,
     while steps < SLOW_STEPS * share:
         steps += play_model(behind, 20, number)
         number += 1
-    sys.stdout.write(
-        f"{deployment}: {steps} steps, {behind.requests} requests, {monotonic() - began:.0f} s\n"
-    )
+    sys.stdout.write(f"{deployment}: {steps} steps, {behind.requests} requests, {monotonic() - began:.0f} s\n")

@@ -52,9 +52,7 @@ class Pair:
         )
 
     def command(self, *arguments: str | Path) -> None:
-        done = ACCOUNT.run(
-            [self.primary.binaries.path("pg_ctl"), "-w", "-D", self.standby, *arguments], log=self.log
-        )
+        done = ACCOUNT.run([self.primary.binaries.path("pg_ctl"), "-w", "-D", self.standby, *arguments], log=self.log)
         assert done.returncode == 0, self.log.read_text()
 
     @property

@@ -65,9 +65,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 # --- functions -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("driver", ["psycopg", "pg8000"])
-def test_a_functions_call_ends_and_the_next_one_works(
-    database: Database, proxy: LyingProxy, driver: str
-) -> None:
+def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy: LyingProxy, driver: str) -> None:
     with psycopg.connect(database.api_dsn) as connection:
         info = connection.info
         url = f"postgresql://{info.user}:{info.password}@127.0.0.1:{proxy.port}/{info.dbname}"
@@ -89,9 +87,7 @@ def test_a_function_asks_a_connection_that_was_idle(
     error."""
     with psycopg.connect(database.api_dsn) as connection:
         info = connection.info
-        address = (
-            f"host=127.0.0.1 port={proxy.port} user={info.user} password={info.password} dbname={info.dbname}"
-        )
+        address = f"host=127.0.0.1 port={proxy.port} user={info.user} password={info.password} dbname={info.dbname}"
     clock = [1000.0]
     monkeypatch.setattr(database_module, "time", lambda: clock[0])
     monkeypatch.setattr(database_module, "PING_SECONDS", 0.2)
@@ -153,9 +149,7 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     )
     await until(lambda: bool(pool._calls) or pool._pipelines.longest_call() > 0)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
-        query = (
-            "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
-        )
+        query = "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
         connection.execute(query, [connection.info.backend_pid])
     with pytest.raises(OutcomeUnknown):
         await call
@@ -207,9 +201,7 @@ async def test_the_listener_notices_and_listens_again(
 ) -> None:
     monkeypatch.setattr(listener, "RECONNECT_PAUSE_SECONDS", 0.0)
     ear = Ear()
-    listening = asyncio.get_running_loop().create_task(
-        listener.listen(lied_to, ear, Activity(), CALL_SECONDS, 0.1)
-    )
+    listening = asyncio.get_running_loop().create_task(listener.listen(lied_to, ear, Activity(), CALL_SECONDS, 0.1))
     await until(lambda: ear.renewed == 1)
     proxy.swallow()
     await until(lambda: ear.renewed == 2)
@@ -220,9 +212,7 @@ async def test_the_listener_notices_and_listens_again(
 # --- the whole service -----------------------------------------------------------------------------------------------
 @pytest.fixture
 def service(lied_to: str) -> Iterator[Service]:
-    with running_service(
-        lied_to, QUEUE_DATABASE_CALL_TIMEOUT_MS="500", QUEUE_METRICS_INTERVAL_MS="100"
-    ) as service:
+    with running_service(lied_to, QUEUE_DATABASE_CALL_TIMEOUT_MS="500", QUEUE_METRICS_INTERVAL_MS="100") as service:
         yield service
 
 

@@ -158,13 +158,9 @@ def check_restored(sqs: Any, sent: Sent) -> None:
     names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
     counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
     assert counts == {names[0]: "1", names[1]: "2"}
-    again = sqs.send_message(
-        QueueUrl=fifo, **sent.step
-    )  # The message is known, and not stored a second time.
+    again = sqs.send_message(QueueUrl=fifo, **sent.step)  # The message is known, and not stored a second time.
     assert again["SequenceNumber"] == sent.sequence_number
-    third = sqs.send_message(
-        QueueUrl=fifo, **{**sent.step, "MessageDeduplicationId": "3", "MessageBody": "third"}
-    )
+    third = sqs.send_message(QueueUrl=fifo, **{**sent.step, "MessageDeduplicationId": "3", "MessageBody": "third"})
     assert int(third["SequenceNumber"]) > int(sent.sequence_number)
     assert list(receive(sqs, fifo, MaxNumberOfMessages=10)) == ["first", "second", "third"]
 

@@ -83,9 +83,7 @@ def ask(url: str) -> str:
             "a": {"DataType": "String", "StringValue": TEXT},
             "b": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
         }
-        answers.append(
-            sqs.send_message(QueueUrl=queue, MessageBody=TEXT, MessageAttributes=attributes, **group)
-        )
+        answers.append(sqs.send_message(QueueUrl=queue, MessageBody=TEXT, MessageAttributes=attributes, **group))
         answers.append(
             sqs.receive_message(
                 QueueUrl=queue, MessageAttributeNames=["All"], AttributeNames=["All"], WaitTimeSeconds=5
@@ -97,10 +95,7 @@ def ask(url: str) -> str:
     arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     policy = json.dumps({"a": ["ü"], "n": [{"numeric": [">", 1.5]}]})
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"FilterPolicy": policy})
-    matching = {
-        "a": {"DataType": "String", "StringValue": "ü"},
-        "n": {"DataType": "Number", "StringValue": "1.75"},
-    }
+    matching = {"a": {"DataType": "String", "StringValue": "ü"}, "n": {"DataType": "Number", "StringValue": "1.75"}}
     sns.publish(TopicArn=topic, Message=TEXT, MessageAttributes=matching)
     (copy,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
     answers.append(json.loads(copy["Body"])["Message"])
@@ -114,8 +109,7 @@ def ask(url: str) -> str:
         answers.append(scheduler.get_schedule(Name=name))
     with client_setup.Client(base_url=url) as http:
         answers += [
-            http.get(path).text
-            for path in ("/v1/schedules", "/v1/queues/q", "/v1/queues/q/messages?state=all")
+            http.get(path).text for path in ("/v1/schedules", "/v1/queues/q", "/v1/queues/q/messages?state=all")
         ]
         answers.append(http.post("/v1/previews", json={"cron": "0 3 * * *", "timezone": "Asia/Tokyo"}).text)
     for answer in answers:
@@ -125,9 +119,7 @@ def ask(url: str) -> str:
 
 
 def ask_container(database: Database, **variables: str) -> str:
-    url = (
-        database.api_dsn if "PGOPTIONS" in variables else database.pooled_dsn
-    )  # PgBouncer refuses PGOPTIONS.
+    url = database.api_dsn if "PGOPTIONS" in variables else database.pooled_dsn  # PgBouncer refuses PGOPTIONS.
     with running_service(url, database.api_dsn, QUEUE_SCHEDULE_ENABLED="false", **variables) as service:
         return ask(service.url)
 
@@ -144,10 +136,7 @@ def ask_functions(driver: str) -> Callable[..., str]:
     return ask_them
 
 
-DEPLOYMENTS = {
-    "container": ask_container,
-    **{f"functions by {driver}": ask_functions(driver) for driver in DRIVERS},
-}
+DEPLOYMENTS = {"container": ask_container, **{f"functions by {driver}": ask_functions(driver) for driver in DRIVERS}}
 
 
 @pytest.fixture(scope="module")
@@ -238,9 +227,7 @@ def test_a_users_session_gets_and_stores_the_same(
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
             call_sql(database, variables)
         return
-    if (
-        setting[0] == "default_transaction_isolation"
-    ):  # Such a session may send, and receives are refused (QU004).
+    if setting[0] == "default_transaction_isolation":  # Such a session may send, and receives are refused (QU004).
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
@@ -264,11 +251,7 @@ def usual_schema(postgres: TestServer) -> str:
 
 
 def test_migrate_makes_the_same_schema(
-    empty_database: Database,
-    place: Place,
-    setting: Setting,
-    usual_schema: str,
-    monkeypatch: pytest.MonkeyPatch,
+    empty_database: Database, place: Place, setting: Setting, usual_schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in make_hostile(empty_database, place, setting).items():
         monkeypatch.setenv(name, value)

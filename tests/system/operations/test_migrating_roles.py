@@ -105,12 +105,7 @@ def test_a_role_that_may_create_roles_creates_them(cluster: Postgres, attributes
         assert (applied.functions, applied.missing_roles) == (True, [])
         check_application(case)
         again = migrate(case.migrating)
-        assert (again.migrations, again.functions, again.grants, again.missing_roles) == (
-            [],
-            False,
-            False,
-            [],
-        )
+        assert (again.migrations, again.functions, again.grants, again.missing_roles) == ([], False, False, [])
 
 
 def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.CaptureFixture[str]) -> None:

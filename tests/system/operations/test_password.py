@@ -31,11 +31,7 @@ def test_a_password_in_a_file_changes_under_traffic(database: Database, tmp_path
     address = make_conninfo("", **{**place, "user": ROLE, "passfile": str(file)})
     with psycopg.connect(database.dsn, autocommit=True) as administrator:
         administrator.execute(f"create role {ROLE} login password 'first' in role penstock_api".encode())
-        with (
-            running_service(address) as service,
-            service.http() as http,
-            ThreadPoolExecutor(AT_ONCE) as threads,
-        ):
+        with running_service(address) as service, service.http() as http, ThreadPoolExecutor(AT_ONCE) as threads:
 
             def send(_: int = 0) -> int:
                 return http.post("/", headers=HEADERS, json=MESSAGE).status_code

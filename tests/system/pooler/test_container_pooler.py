@@ -21,10 +21,7 @@ POOLER_PASSWORD = 'a pooler\'s "own" word'
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """Yields a database after the script that the image of PostgreSQL runs."""
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         script = (ROOT / "infra/container/postgres/pooler.sh").read_text()
         superuser = psycopg.conninfo.conninfo_to_dict(server.superuser_dsn(DATABASE))
         address = {
@@ -36,9 +33,7 @@ def server() -> Iterator[Postgres]:
             "POOLER_PASSWORD": POOLER_PASSWORD,
         }
         script = script.replace("/usr/local/share/penstock", str(ROOT / "infra/pgbouncer"))
-        subprocess.run(
-            ["sh", "-c", script], env={**os.environ, **address}, check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run(["sh", "-c", script], env={**os.environ, **address}, check=True, stdout=subprocess.DEVNULL)
         yield server
 
 

@@ -50,17 +50,8 @@ class Process:
     """Some environments (many_environments.py)."""
 
     def __init__(self, url: str, arn: str, environments: int) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.support.functions.many_environments",
-            url,
-            arn,
-            str(environments),
-        ]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
+        command = [sys.executable, "-m", "tests.support.functions.many_environments", url, arn, str(environments)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
     def tell(self, command: str) -> None:
         assert self._process.stdin is not None
@@ -93,9 +84,7 @@ class Stage:
         """Starts PgBouncer on its former port."""
         port = self.pooler.port if self.pooler else 0
         state = self.server.data.parents[1]
-        self.pooler = self.stack.enter_context(
-            running_pgbouncer(state, self.server, pool_size=POOL_SIZE, port=port)
-        )
+        self.pooler = self.stack.enter_context(running_pgbouncer(state, self.server, pool_size=POOL_SIZE, port=port))
         return self.pooler
 
     def everybody(self, command: str) -> None:
@@ -193,9 +182,7 @@ def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None
         first = next(moment for moment in successes if moment > back) - back
         last = max((moment - back for moment in failures if back < moment < end), default=0.0)
         failed = sum(begun < moment < end for moment in failures)
-        report(
-            f"{disaster}: first success {first:.2f} s, last failure {last:.2f} s after the return, {failed} failed"
-        )
+        report(f"{disaster}: first success {first:.2f} s, last failure {last:.2f} s after the return, {failed} failed")
         assert first <= LONGEST_RECOVERY_SECONDS
         assert last <= LONGEST_RECOVERY_SECONDS
     assert failures if stage.outages else not failures

@@ -31,10 +31,7 @@ HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "Amazon
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server
 

@@ -24,10 +24,7 @@ OURS, OTHERS = Authority(), Authority("another authority")
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """Without TLS."""
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         yield server
 
 
@@ -39,9 +36,7 @@ def authorities(tmp_path: Path) -> dict[str, Path]:
     return files
 
 
-def dsn(
-    server: Postgres, port: int, host: str = "127.0.0.1", mode: str = "verify-full", roots: Path | str = ""
-) -> str:
+def dsn(server: Postgres, port: int, host: str = "127.0.0.1", mode: str = "verify-full", roots: Path | str = "") -> str:
     more = f"&sslrootcert={quote(str(roots))}" if roots else ""
     return f"postgresql://{ROLE}:{server.password}@{host}:{port}/{DATABASE}?sslmode={mode}{more}"
 
@@ -103,9 +98,7 @@ def server_with_tls(server: Postgres) -> Iterator[Postgres]:
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_clients_verify_the_server(
-    server_with_tls: Postgres, authorities: dict[str, Path], driver: str
-) -> None:
+def test_clients_verify_the_server(server_with_tls: Postgres, authorities: dict[str, Path], driver: str) -> None:
     port = server_with_tls.port
     assert connects(driver, dsn(server_with_tls, port, roots=authorities["ours"]))
     assert not connects(driver, dsn(server_with_tls, port, roots=authorities["others"]))

@@ -143,9 +143,7 @@ def test_roles_allow_what_is_needed(stack: dict[str, Any]) -> None:
 
 def test_logs_of_functions_have_a_retention(stack: dict[str, Any]) -> None:
     groups = of_type(stack, "AWS::Logs::LogGroup")
-    assert [
-        g for g in groups.values() if g["Properties"]["RetentionInDays"] != {"Ref": "LogRetentionDays"}
-    ] == []
+    assert [g for g in groups.values() if g["Properties"]["RetentionInDays"] != {"Ref": "LogRetentionDays"}] == []
     for function in of_type(stack, FUNCTION).values():
         settings = function["Properties"]["LoggingConfig"]
         assert settings["LogGroup"]["Ref"] in groups
@@ -179,9 +177,7 @@ def test_a_load_balancer_takes_the_rules(balancer: dict[str, Any]) -> None:
     assert len(ACTIONS) < len(groups) <= 100
     for rule in rules.values():
         conditions = rule["Properties"]["Conditions"]
-        values = [
-            value for each in conditions for key in each if key != "Field" for value in each[key]["Values"]
-        ]
+        values = [value for each in conditions for key in each if key != "Field" for value in each[key]["Values"]]
         assert 1 <= len(values) <= 5
     for group in groups.values():
         assert len(group["Properties"]["Targets"]) == 1

@@ -60,16 +60,8 @@ def test_gradually_every_function_has_a_version_an_alias_and_a_group() -> None:
 def test_every_caller_calls_a_functions_alias() -> None:
     resources = resources_of(add_gradual_deployment(TEMPLATE, "1"))
     called = [
-        *(
-            r["Properties"]["FunctionName"]
-            for r in resources.values()
-            if r["Type"] == "AWS::Lambda::Permission"
-        ),
-        *(
-            r["Properties"]["Target"]["Arn"]
-            for r in resources.values()
-            if r["Type"] == "AWS::Scheduler::Schedule"
-        ),
+        *(r["Properties"]["FunctionName"] for r in resources.values() if r["Type"] == "AWS::Lambda::Permission"),
+        *(r["Properties"]["Target"]["Arn"] for r in resources.values() if r["Type"] == "AWS::Scheduler::Schedule"),
     ]
     assert len(called) > 12  # the actions of EventBridge Scheduler
     assert [each for each in called if not each["Ref"].endswith(f"Alias{ALIAS}")] == []
@@ -85,9 +77,7 @@ def test_every_caller_calls_a_functions_alias() -> None:
 
 def test_each_deployment_has_new_versions() -> None:
     """A deployment that changes no code has them too. Otherwise a parameter's new value would reach no alias."""
-    first, second = (
-        versions(resources_of(add_gradual_deployment(TEMPLATE, release))) for release in ("1", "2")
-    )
+    first, second = (versions(resources_of(add_gradual_deployment(TEMPLATE, release))) for release in ("1", "2"))
     assert len(first) == len(second) == FUNCTIONS
     assert not first & second
 
@@ -134,9 +124,6 @@ def test_the_function_that_migrates_is_called_by_nobody_else() -> None:
     (role,) = (r["Properties"] for r in resources.values() if r["Type"] == "AWS::IAM::Role")
     (policy,) = role["Policies"]
     reads, *others = policy["PolicyDocument"]["Statement"]
-    assert (reads["Action"], reads["Resource"]) == (
-        "secretsmanager:GetSecretValue",
-        {"Ref": "MigrationSecret"},
-    )
+    assert (reads["Action"], reads["Resource"]) == ("secretsmanager:GetSecretValue", {"Ref": "MigrationSecret"})
     assert [each["Fn::If"][0] for each in others] == ["OwnSecretKey", "LogsInByIam"]
     assert "MigrationSecret" not in TEMPLATE

@@ -82,9 +82,7 @@ class Installation:
     def migrate(self, fleet: Fleet) -> float:
         """Migrates with the code of these processes. Returns the seconds."""
         began = time.monotonic()
-        subprocess.run(
-            [*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL)
         return time.monotonic() - began
 
     def functions(self) -> str:

@@ -169,9 +169,7 @@ def test_a_denial_names_the_missing_policy(service: str, action: str, name: str)
     )
 
 
-@pytest.mark.parametrize(
-    ("policies", "shown"), [(Policies.IDENTITY, "an identity"), (Policies.RESOURCE, "a resource")]
-)
+@pytest.mark.parametrize(("policies", "shown"), [(Policies.IDENTITY, "an identity"), (Policies.RESOURCE, "a resource")])
 def test_a_deny(policies: Policies, shown: str) -> None:
     error = make_denial("SNS:Publish", "arn:x", ANN, policies, explicit=True)
     assert error.message.endswith(f" on resource: arn:x with an explicit deny in {shown}-based policy")

@@ -38,17 +38,13 @@ def written(operation: Operation[None]) -> list[tuple[Any, ...]]:
 
 
 def refuse() -> errors.AwsError:
-    return errors.AccessDenied(
-        "User: u is not authorized to perform: sqs:SendMessage on resource: arn:x because"
-    )
+    return errors.AccessDenied("User: u is not authorized to perform: sqs:SendMessage on resource: arn:x because")
 
 
 def test_the_first_refusal_is_written_at_once_and_others_later() -> None:
     refusals = Refusals()
     first = written(note_refusal(refuse(), request(refusals), "a"))
-    assert first == [
-        ("000000000000", "rest", None, "KEY", "192.0.2.1", "sqs:SendMessage", "arn:x", "AccessDenied", 1)
-    ]
+    assert first == [("000000000000", "rest", None, "KEY", "192.0.2.1", "sqs:SendMessage", "arn:x", "AccessDenied", 1)]
     assert written(note_refusal(refuse(), request(refusals), "a")) == []
     count_refusal(errors.InvalidClientTokenId(), request(refusals), "POST /console/sign-in")
     count_refusal(refuse(), request(refusals), "a")

@@ -12,13 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.access import failures, request_rate
-from penstock.access.failures import (
-    MOST_ADDRESSES,
-    MOST_FAILURES,
-    WINDOW_SECONDS,
-    FailureCounter,
-    rate_limit_key,
-)
+from penstock.access.failures import MOST_ADDRESSES, MOST_FAILURES, WINDOW_SECONDS, FailureCounter, rate_limit_key
 from penstock.access.request_rate import MOST_CALLERS, RequestRate
 from penstock.environment import Environment
 from penstock.errors import RequestThrottled

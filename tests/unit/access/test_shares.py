@@ -29,10 +29,7 @@ from penstock.settings import Settings
 from tests.support.conformance.access_keys import SIGV4
 
 KNOWN, UNKNOWN, BEARER = "PSTKAAAAAAAAAAAAAAAA", "PSTKBBBBBBBBBBBBBBBB", "PSTBAAAAAAAAAAAAAAAA"
-SIGNED = (
-    "AWS4-HMAC-SHA256 Credential={}/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature="
-    + "0" * 64
-)
+SIGNED = "AWS4-HMAC-SHA256 Credential={}/20260101/us-east-1/sqs/aws4_request, SignedHeaders=host, Signature=" + "0" * 64
 PRESIGNED = (
     "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fsqs%2Faws4_request"
     "&X-Amz-Date=20260101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature=" + "0" * 64
@@ -88,9 +85,7 @@ def find(rule: AccessRule, api: Api, header: str, query: str = "", address: str 
         (Api.OTHER, "", "", UNKNOWN_CALLERS),
     ],
 )
-def test_the_head_names_a_key_or_is_refused(
-    api: Api, header: str, query: str, caller: str | type[AwsError]
-) -> None:
+def test_the_head_names_a_key_or_is_refused(api: Api, header: str, query: str, caller: str | type[AwsError]) -> None:
     if isinstance(caller, str):
         assert find(make_rule(), api, header, query) == caller
     else:

@@ -38,11 +38,7 @@ def request_of(signed: AWSRequest, method: str) -> HttpRequest:
     headers.setdefault(b"host", HOST.encode())
     body = signed.body or b""
     return HttpRequest(
-        method,
-        address.path,
-        address.query.encode(),
-        headers,
-        body if isinstance(body, bytes) else body.encode(),
+        method, address.path, address.query.encode(), headers, body if isinstance(body, bytes) else body.encode()
     )
 
 
@@ -100,22 +96,16 @@ def with_headers(request: HttpRequest, **changes: str | None) -> HttpRequest:
 
 
 # --- what botocore signs is good -------------------------------------------------------------------------------------
-segments = st.text("abcXYZ019-_.~ ü%+@:=", min_size=1, max_size=12).filter(
-    lambda text: text not in {".", ".."}
-)
+segments = st.text("abcXYZ019-_.~ ü%+@:=", min_size=1, max_size=12).filter(lambda text: text not in {".", ".."})
 texts = st.text(max_size=20).filter(lambda text: text.isprintable())
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9.]{0,15}", fullmatch=True)
 
 
 @settings(max_examples=150)
 @given(st.lists(segments, max_size=3), st.dictionaries(names, texts, max_size=4), st.binary(max_size=60))
-def test_a_header_that_botocore_signed_is_accepted(
-    path: list[str], parameters: dict[str, str], body: bytes
-) -> None:
+def test_a_header_that_botocore_signed_is_accepted(path: list[str], parameters: dict[str, str], body: bytes) -> None:
     """The server has the path decoded and the query string as it arrived."""
-    query = "&".join(
-        f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in parameters.items()
-    )
+    query = "&".join(f"{quote(name, safe='~')}={quote(value, safe='~')}" for name, value in parameters.items())
     whole = "/" + "/".join(path)
     signed = by_header(path=quote(whole, safe="/~"), query=query, body=body)
     check(replace(signed, path=whole))
@@ -282,9 +272,7 @@ def test_the_scope_is_of_the_day() -> None:
 
 
 # --- whatever is changed is refused ----------------------------------------------------------------------------------
-HEADER_FORM = by_header(
-    path="/000000000000/q", query="Action=SendMessage&MessageBody=a%20b", body=b"DelaySeconds=0"
-)
+HEADER_FORM = by_header(path="/000000000000/q", query="Action=SendMessage&MessageBody=a%20b", body=b"DelaySeconds=0")
 QUERY_FORM = presigned(expires=3600)
 SIGNED_AT = at()  # The following tests stop the clock, so no request becomes too old.
 ALPHABET = "".join(map(chr, range(0x21, 0x7F)))

@@ -68,9 +68,7 @@ def test_a_disorder_is_found() -> None:
 
 
 def test_queues_without_order_may_change_it() -> None:
-    ledger = Ledger(
-        (ConsumerGroup(ordered=False), ConsumerGroup(ordered=False)), pushed={7: 3}, acknowledged=3
-    )
+    ledger = Ledger((ConsumerGroup(ordered=False), ConsumerGroup(ordered=False)), pushed={7: 3}, acknowledged=3)
     found = books(completed(ledger, 2, 3, 1))
     assert found.clean
     assert found.completed == 3
@@ -107,16 +105,11 @@ def test_stage_two_notes_what_comes_twice() -> None:
 
 def test_a_transient_failure_happens_once() -> None:
     group = ConsumerGroup()
-    assert [group.first_time((1, 1)), group.first_time((1, 1)), group.first_time((1, 2))] == [
-        True,
-        False,
-        True,
-    ]
+    assert [group.first_time((1, 1)), group.first_time((1, 1)), group.first_time((1, 2))] == [True, False, True]
 
 
 @pytest.mark.parametrize(
-    ("fate", "part"),
-    [(Fate.POISON, 0.001), (Fate.TRANSIENT, 0.01), (Fate.FORWARD, 0.05), (Fate.PLAIN, 0.939)],
+    ("fate", "part"), [(Fate.POISON, 0.001), (Fate.TRANSIENT, 0.01), (Fate.FORWARD, 0.05), (Fate.PLAIN, 0.939)]
 )
 def test_fates_have_their_shares(fate: Fate, part: float) -> None:
     """Of 200,000 messages, 0.1 % are poison, 1 % fail once and 5 % are forwarded."""
@@ -159,8 +152,7 @@ def started(tally: Tally, *asked: Request | Due) -> tuple[Connection, Written]:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "expected"),
-    [(0.0, 1), (0.01, 1), (0.5, 50), (0.501, 51), (0.95, 95), (0.99, 99), (1.0, 100)],
+    ("fraction", "expected"), [(0.0, 1), (0.01, 1), (0.5, 50), (0.501, 51), (0.95, 95), (0.99, 99), (1.0, 100)]
 )
 def test_percentile_is_the_nearest_rank(fraction: float, expected: float) -> None:
     values = list(range(1, 101))
@@ -276,8 +268,7 @@ def test_the_slowest_runs_are_discarded_but_never_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "-"), (1234567, "1,234,567"), (1234.5, "1,234"), (12.345, "12.35"), (0.01234, "0.01234")],
+    ("value", "text"), [(None, "-"), (1234567, "1,234,567"), (1234.5, "1,234"), (12.345, "12.35"), (0.01234, "0.01234")]
 )
 def test_cells_have_the_digits_that_matter(value: object, text: str) -> None:
     assert cell(value) == text

@@ -132,9 +132,7 @@ class Nowhere(LibraryPeer):
         ("worker_concurrent", 0, 16, 10),
     ],
 )
-def test_a_library_gets_the_shape_of_the_scenario(
-    scenario: str, senders: int, receivers: int, size: int
-) -> None:
+def test_a_library_gets_the_shape_of_the_scenario(scenario: str, senders: int, receivers: int, size: int) -> None:
     given = Nowhere().order_of("q", SHAPES[scenario], Plan(16, 100, 10))
     assert (given["senders"], given["receivers"], given["size"]) == (senders, receivers, size)
 
@@ -191,8 +189,7 @@ def test_a_frame_has_its_length_and_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "confirms",
-    [[(1, False), (2, False), (3, False)], [(3, False), (1, False), (2, False)], [(2, False), (3, True)]],
+    "confirms", [[(1, False), (2, False), (3, False)], [(3, False), (1, False), (2, False)], [(2, False), (3, True)]]
 )
 async def test_a_publish_waits_for_all_confirms_in_any_order(confirms: list[tuple[int, bool]]) -> None:
     channel, _, _ = connected()
@@ -259,9 +256,7 @@ def test_a_request_is_signed_as_botocore_signs_it() -> None:
     assert msgspec.json.decode(body)["QueueUrl"] == "http://127.0.0.1:9324/111122223333/orders"
 
     names = ("Content-Type", "X-Amz-Target", "Host")
-    expected = AWSRequest(
-        "POST", "http://127.0.0.1:9324/", headers={name: sent[name] for name in names}, data=body
-    )
+    expected = AWSRequest("POST", "http://127.0.0.1:9324/", headers={name: sent[name] for name in names}, data=body)
     signer = SigV4Auth(Credentials(KEY.key_id, KEY.secret), "sqs", "us-east-1")
     expected.context["timestamp"] = sent["X-Amz-Date"]
     expected.headers["X-Amz-Date"] = sent["X-Amz-Date"]

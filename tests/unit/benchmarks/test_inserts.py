@@ -79,21 +79,15 @@ def test_the_line_names_the_unit_and_every_system() -> None:
     rows: Document = {"system": "pgmq", "rows": [{"CPU s/1000": 0.1}, {"CPU s/1000": 0.2}]}
     systems, unit = compared([system(), rows], [0.05])
     assert unit is not None
-    expected = (
-        "a bare INSERT: 0.0500 s of CPU for 1,000; a message in INSERTs: penstock 1.20; pgmq 2.00, 4.00"
-    )
+    expected = "a bare INSERT: 0.0500 s of CPU for 1,000; a message in INSERTs: penstock 1.20; pgmq 2.00, 4.00"
     assert line_of(systems, unit) == expected
 
 
-def written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[Document], cpu: list[float]
-) -> Any:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, systems: list[Document], cpu: list[float]) -> Any:
     """Writes the summary of a run of the scenario `send_1` with this CPU time."""
     monkeypatch.setattr(run, "check_host_load", lambda _: HostLoad(0.0, 0.0))
     monkeypatch.setattr(runs, "RAW", tmp_path / "raw")
-    monkeypatch.setattr(
-        runs, "write_summary", lambda path: summary.write_summary(path, tmp_path / "kept.json")
-    )
+    monkeypatch.setattr(runs, "write_summary", lambda path: summary.write_summary(path, tmp_path / "kept.json"))
 
     def measure(given: Bench) -> Findings:
         given.insert_cpu_seconds += cpu
@@ -112,9 +106,7 @@ def test_a_run_stores_and_prints_the_unit_and_the_multiples(
     assert document["bare_insert"]["cpu_seconds_per_1000"] == 0.05
     assert [each["median"]["server_cpu_inserts"] for each in document["systems"]] == [1.2, 1.2]
     assert "a message in INSERTs: penstock 1.20; pgmq 1.20" in capsys.readouterr().out
-    assert "took PostgreSQL 0.050 s of CPU" in report_page.page(
-        summary.read_summaries(tmp_path / "kept.json")
-    )
+    assert "took PostgreSQL 0.050 s of CPU" in report_page.page(summary.read_summaries(tmp_path / "kept.json"))
 
 
 def test_a_run_without_the_unit_shows_the_cpu_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

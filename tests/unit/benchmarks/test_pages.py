@@ -220,8 +220,6 @@ def test_a_goal_beside_a_peer(ours: float, marks: list[str], told: list[str]) ->
     assert markdown(rows).splitlines()[2:] == [f"| send_1 | CPU {line}" for line in told]
 
 
-def test_the_page_in_the_repository_is_what_its_summaries_give(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_in_the_repository_is_what_its_summaries_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path)
     assert report_page.main(["--check"]) == 0

@@ -200,9 +200,7 @@ class Service:
         self.order.append(self.name)
         before, after = Reading({"service": 1.0}, 0, 0), Reading({"service": 1.0 + self.costs.pop(0)}, 9, 9)
         latency = Latency(1, 1, 1)
-        outcome = Outcome(
-            "penstock", scenario.name, plan, plan.messages, 1.0, 1, 1, latency, 0, before, after
-        )
+        outcome = Outcome("penstock", scenario.name, plan, plan.messages, 1.0, 1, 1, latency, 0, before, after)
         outcome.bad_answers = self.bad_answers
         return outcome
 
@@ -251,9 +249,7 @@ def test_idle_latency_has_one_plan() -> None:
 
 def test_a_line_for_each_new_says_medians_and_quartiles(capsys: pytest.CaptureFixture[str]) -> None:
     costs = [(1.0, 1.1, 2.0), (1.0, 1.2, 2.0), (2.0, 2.6, 4.0)]
-    report(
-        SEND, PLAN, ["base", "one", "two"], [[Cost(cpu, cpu * 2, cpu * 3) for cpu in row] for row in costs]
-    )
+    report(SEND, PLAN, ["base", "one", "two"], [[Cost(cpu, cpu * 2, cpu * 3) for cpu in row] for row in costs])
     one, two = (line.split() for line in capsys.readouterr().out.splitlines())
     assert one[:9] == ["send_1", "16", "connections", "one", "1.0000", "1.2000", "1.200", "(1.100", "to"]
     assert one[9:] == ["1.300)", "p50", "2.00", "2.40", "ms", "p99", "3.00", "3.60", "ms"]

@@ -17,9 +17,7 @@ URL = "https://user:secret@a.test:8443/hook?token=secret"
 
 
 def finished(delay_ms: int | None, error: str | None = "status 503") -> Finished:
-    delivery = Delivery(
-        1, "000000000000", f"000000000000 {URL}", URL, "event", uuid4(), None, None, False, None, 0, ""
-    )
+    delivery = Delivery(1, "000000000000", f"000000000000 {URL}", URL, "event", uuid4(), None, None, False, None, 0, "")
     return Finished(Claimed(delivery, uuid4()), Outcome(503, error, delay_ms, -1))
 
 
@@ -47,19 +45,11 @@ def test_each_endpoint_has_one_record_a_minute(caplog: pytest.LogCaptureFixture)
 
 def test_the_beginning_of_a_pause_has_a_record(caplog: pytest.LogCaptureFixture) -> None:
     DeliveryWarnings().log([], [URL])
-    paused = (
-        "WARNING",
-        "deliveries to an endpoint are paused",
-        "https://a.test:8443/hook",
-        None,
-        "its attempts fail",
-    )
+    paused = ("WARNING", "deliveries to an endpoint are paused", "https://a.test:8443/hook", None, "its attempts fail")
     assert records(caplog) == [paused]
 
 
-def test_a_failing_host_has_one_record_a_minute_and_one_when_it_answers(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_failing_host_has_one_record_a_minute_and_one_when_it_answers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     now = [0.0]
     warnings = DeliveryWarnings(lambda: now[0])

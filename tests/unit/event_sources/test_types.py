@@ -21,10 +21,7 @@ from penstock.environment import Environment
 from penstock.event_sources import errors as mapping_errors
 from penstock.event_sources.answer import Malformed, read_failed_ids, select_succeeded
 from penstock.event_sources.batches import StoredMapping, build_records, make_context
-from penstock.event_sources.errors import (
-    InvalidParameterValueException,
-    LambdaError,
-)
+from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
 from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
 from penstock.event_sources.targets import check_target, parse_target
 from penstock.event_sources.types import Options
@@ -129,14 +126,7 @@ def test_forms_of_the_reference(text: str, target: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        "a b",
-        "arn:aws:lambda",
-        "https://user@host/",
-        "https://user:password@host/",
-        "arn:aws:sqs:us-west-2:1:q",
-    ],
+    ["", "a b", "arn:aws:lambda", "https://user@host/", "https://user:password@host/", "arn:aws:sqs:us-west-2:1:q"],
 )
 def test_other_texts(text: str) -> None:
     with pytest.raises(InvalidParameterValueException):
@@ -159,11 +149,7 @@ def test_other_texts(text: str) -> None:
 def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool) -> None:
     """By default, no function is allowed if access is checked."""
     settings = Settings.read(
-        {
-            "QUEUE_ACCESS": access,
-            "QUEUE_LAMBDA_FUNCTIONS": listed,
-            "QUEUE_LAMBDA_ENDPOINT": "http://localhost:3001",
-        }
+        {"QUEUE_ACCESS": access, "QUEUE_LAMBDA_FUNCTIONS": listed, "QUEUE_LAMBDA_ENDPOINT": "http://localhost:3001"}
     )
     if allowed:
         check_target(f"{ARN}:1", ACCOUNT, REGION, settings)

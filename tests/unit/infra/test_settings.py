@@ -38,8 +38,7 @@ def read_values(settings: Settings) -> dict[str, object]:
     found = {setting.name: getattr(settings, setting.attribute) for setting in SETTINGS}
     assert found["QUEUE_DATABASE_AUTH"] == "iam"
     return {
-        name: value.split(" password=")[0] if name.startswith("DATABASE_") else value
-        for name, value in found.items()
+        name: value.split(" password=")[0] if name.startswith("DATABASE_") else value for name, value in found.items()
     }
 
 
@@ -89,9 +88,7 @@ def test_the_secret_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("name", "text"), [*REFUSED.items(), ("QUEUE_MAX_CONECTIONS", "5")])
-def test_a_secret_with_a_value_that_no_way_takes(
-    name: str, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_with_a_value_that_no_way_takes(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Secret, "read", lambda secret: check_members({name: text}))
     with pytest.raises(SettingError, match=name):
         ExecutionEnvironment({"QUEUE_SECRET": "penstock"}).settings  # noqa: B018 - reads it
@@ -99,10 +96,7 @@ def test_a_secret_with_a_value_that_no_way_takes(
 
 def test_a_setting_is_written_in_one_place() -> None:
     """`make generate` writes a new setting to all files."""
-    assert (
-        '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }'
-        in render_terraform([MINE])
-    )
+    assert '    QUEUE_MINE = { type = "integer", default = "5", minimum = 1, maximum = 9 }' in render_terraform([MINE])
     assert '"QUEUE_MINE": {"type": "integer", "minimum": 1, "maximum": 9}' in render_schema(
         '{"properties": {}}', [MINE]
     )

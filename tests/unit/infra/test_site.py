@@ -10,10 +10,7 @@ from infra.site.archive import find_style, render_policy
 from infra.site.build import SiteError, find_missing_addresses, list_pages, render_llms, rewrite_links
 from infra.site.names import link_names, read_names
 
-NAVIGATION = [
-    {"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]},
-    {"Changes": "project/changelog.md"},
-]
+NAVIGATION = [{"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]}, {"Changes": "project/changelog.md"}]
 
 
 @pytest.mark.parametrize(
@@ -94,9 +91,6 @@ def test_the_policy_has_the_hash_of_each_inline_script() -> None:
 
 
 def test_the_style_of_the_search_is_found() -> None:
-    assert (
-        find_style("""x;var Tc='.a{color:red}';n.appendChild(C("style",{},Tc.toString()))""")
-        == ".a{color:red}"
-    )
+    assert find_style("""x;var Tc='.a{color:red}';n.appendChild(C("style",{},Tc.toString()))""") == ".a{color:red}"
     with pytest.raises(ValueError, match="another way"):
         find_style("var other='.a{}'")

@@ -234,9 +234,7 @@ def wanted_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
 # Also tests a run that is repeated in each interval.
 
 
-LOST = psycopg.errors.IdleInTransactionSessionTimeout(
-    "terminating connection due to idle-in-transaction timeout"
-)
+LOST = psycopg.errors.IdleInTransactionSessionTimeout("terminating connection due to idle-in-transaction timeout")
 
 
 def failing(*errors: Exception) -> Callable[[], str]:
@@ -254,10 +252,7 @@ def failing(*errors: Exception) -> Callable[[], str]:
 def test_a_lost_connection_is_tried_again() -> None:
     said: list[str] = []
     waited: list[float] = []
-    assert (
-        run_with_retries(failing(LOST, psycopg.OperationalError("gone")), said.append, waited.append)
-        == "done"
-    )
+    assert run_with_retries(failing(LOST, psycopg.OperationalError("gone")), said.append, waited.append) == "done"
     assert waited == [5.0, 30.0]
     assert [text.partition(";")[0] for text in said] == [str(LOST), "gone"]
 

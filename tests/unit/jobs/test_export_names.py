@@ -108,11 +108,7 @@ def test_no_column_has_a_body() -> None:
         (["--parquet", "/tmp/x", "--continuous"], ValueError, "does not go with --continuous"),
         (["--parquet", "what://x"], ValueError, "--parquet what://x"),
         (["--parquet", "/tmp/x", "--iceberg", "lake"], ValueError, "CATALOG.NAMESPACE"),
-        (
-            ["--parquet", "/tmp/x", "--iceberg", "nothing.penstock"],
-            NoCatalogError,
-            "PYICEBERG_CATALOG__NOTHING__URI",
-        ),
+        (["--parquet", "/tmp/x", "--iceberg", "nothing.penstock"], NoCatalogError, "PYICEBERG_CATALOG__NOTHING__URI"),
     ],
 )
 def test_bad_options(options: list[str], error: type[Exception], text: str) -> None:

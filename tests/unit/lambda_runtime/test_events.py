@@ -27,11 +27,7 @@ LIMITS = {form: LOAD_BALANCER if form.startswith("alb") else FUNCTION for form i
 
 @every_form
 def test_json_request(form: EventForm) -> None:
-    headers = (
-        ("Host", "sqs.internal"),
-        ("Content-Type", "application/x-amz-json-1.0"),
-        ("X-Amz-Target", "T"),
-    )
+    headers = (("Host", "sqs.internal"), ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", "T"))
     body = '{"MessageBody":"grüße €"}'.encode()
     assert read(event_of(form, Request(headers=headers, body=body))) == HttpRequest(
         "POST",
@@ -85,9 +81,7 @@ def test_body_that_is_not_base64() -> None:
         read({"httpMethod": "POST", "path": "/", "body": "{}", "isBase64Encoded": True})
 
 
-@pytest.mark.parametrize(
-    ("raw", "path"), [("/prod", "/"), ("/prod/000000000000/q", "/000000000000/q"), ("/x", "/x")]
-)
+@pytest.mark.parametrize(("raw", "path"), [("/prod", "/"), ("/prod/000000000000/q", "/000000000000/q"), ("/x", "/x")])
 def test_a_named_stage_is_no_part_of_the_path(raw: str, path: str) -> None:
     event = event_of("http_api", Request())
     event["rawPath"] = raw
@@ -140,12 +134,7 @@ def test_answer(form: EventForm) -> None:
 
 @pytest.mark.parametrize(
     ("runtime", "is_ascii"),
-    [
-        ("AWS_Lambda_python3.11", True),
-        ("AWS_Lambda_python3.12", False),
-        ("AWS_Lambda_python3.14", False),
-        ("", True),
-    ],
+    [("AWS_Lambda_python3.11", True), ("AWS_Lambda_python3.12", False), ("AWS_Lambda_python3.14", False), ("", True)],
 )
 def test_runtimes_write_ascii_or_utf_8(runtime: str, is_ascii: bool) -> None:
     """awslambdaric writes UTF-8 from Python 3.12 on, and wrote escapes before (lambda_runtime_marshaller)."""

@@ -21,20 +21,8 @@ from tests.support.functions.server import ROOT
 from tests.support.local_lambda.__main__ import parse_arguments
 from tests.support.local_lambda.environment import process_variables
 from tests.support.local_lambda.events import Request, event_of
-from tests.support.local_lambda.front import (
-    BALANCER,
-    HTTP_API,
-    FrontEnd,
-    FrontKind,
-    route_chooser,
-    rule_chooser,
-)
-from tests.support.local_lambda.limits import (
-    FunctionError,
-    InvocationError,
-    RequestTooLargeError,
-    TooManyRequestsError,
-)
+from tests.support.local_lambda.front import BALANCER, HTTP_API, FrontEnd, FrontKind, route_chooser, rule_chooser
+from tests.support.local_lambda.limits import FunctionError, InvocationError, RequestTooLargeError, TooManyRequestsError
 from tests.support.local_lambda.template import (
     Route,
     Rule,
@@ -116,12 +104,7 @@ def test_others_are_refused() -> None:
 
 
 def test_loops_are_written_out() -> None:
-    outputs = {
-        "${Name}Queue": {
-            "Type": "Q",
-            "Properties": {"Name": {"Fn::Sub": "${Name}-x"}, "Own": {"Ref": "Name"}},
-        }
-    }
+    outputs = {"${Name}Queue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "${Name}-x"}, "Own": {"Ref": "Name"}}}}
     assert expand_for_each({"Fn::ForEach::Loop": ["Name", ["A", "B"], outputs], "Other": {}}) == {
         "AQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "A-x"}, "Own": "A"}},
         "BQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "B-x"}, "Own": "B"}},
@@ -306,12 +289,7 @@ async def test_bodies_of_requests(kind: str, size: int, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "size", "status"),
-    [
-        ("http_api", 6 * MB, 200),
-        ("balancer", 1 * MB, 200),
-        ("balancer", 1 * MB + 1, 502),
-    ],
+    ("kind", "size", "status"), [("http_api", 6 * MB, 200), ("balancer", 1 * MB, 200), ("balancer", 1 * MB + 1, 502)]
 )
 async def test_results(kind: str, size: int, status: int) -> None:
     """tests/system/local_lambda tests that a result of more than 6 MB is an error of the invocation."""
@@ -335,8 +313,7 @@ async def test_invocations_without_a_result(kind: str, outcome: InvocationError,
 
 
 @pytest.mark.parametrize(
-    ("kind", "seconds", "status"),
-    [("http_api", 29.9, 200), ("http_api", 30.1, 503), ("balancer", 899, 200)],
+    ("kind", "seconds", "status"), [("http_api", 29.9, 200), ("http_api", 30.1, 503), ("balancer", 899, 200)]
 )
 @pytest.mark.virtual_time
 async def test_how_long_a_front_waits(kind: str, seconds: float, status: int) -> None:
@@ -374,9 +351,7 @@ def test_code_and_layers_together(tmp_path: Path, more: int, is_allowed: bool) -
         ("LoggingConfig: {LogGroup: x}", "Text", None),
     ],
 )
-def test_the_format_of_logs_is_that_of_the_template(
-    tmp_path: Path, logging: str, form: str, level: str | None
-) -> None:
+def test_the_format_of_logs_is_that_of_the_template(tmp_path: Path, logging: str, form: str, level: str | None) -> None:
     """CloudFormation, "AWS::Lambda::Function LoggingConfig": the format is Text unless the template says JSON.
     Functions read it from a variable.
     """

@@ -40,9 +40,7 @@ def stream() -> Iterator[io.StringIO]:
 
 
 def test_a_record_is_one_line_of_json(stream: io.StringIO) -> None:
-    logging.getLogger("penstock.x").warning(
-        "lag of %s\nseconds", 3, extra={"request_id": "r-1", "queue": "q"}
-    )
+    logging.getLogger("penstock.x").warning("lag of %s\nseconds", 3, extra={"request_id": "r-1", "queue": "q"})
     (line,) = stream.getvalue().splitlines()
     read = json.loads(line)
     assert list(read)[:4] == ["timestamp", "level", "message", "service"]
@@ -276,14 +274,7 @@ def test_other_fields_of_a_trace_header(text: str, sampled: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        ";;",
-        "Root=1-5759e988-bd862e3fe1be46a994272793",
-        "Parent=53995c3f42cd8ad8",
-        X_RAY.replace("1-", "2-"),
-    ],
+    "text", ["", ";;", "Root=1-5759e988-bd862e3fe1be46a994272793", "Parent=53995c3f42cd8ad8", X_RAY.replace("1-", "2-")]
 )
 def test_a_trace_header_without_a_span_is_ignored(text: str) -> None:
     assert parse_trace_header(text) is None

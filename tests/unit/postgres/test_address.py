@@ -110,8 +110,7 @@ def test_they_are_authorities_of_rds_that_signed_themselves() -> None:
         certificate.verify_directly_issued_by(certificate)
         assert certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         assert re.fullmatch(
-            r"Amazon RDS [a-z]+-[a-z]+-\d Root CA (RSA2048|RSA4096|ECC384) G1",
-            common_name(certificate.subject),
+            r"Amazon RDS [a-z]+-[a-z]+-\d Root CA (RSA2048|RSA4096|ECC384) G1", common_name(certificate.subject)
         )
         assert certificate.not_valid_after_utc.year > 2060
     assert re.findall("^# (Amazon .+)$", TEXT, re.MULTILINE) == [
@@ -127,12 +126,7 @@ def test_the_source_is_the_one_of_the_script() -> None:
 
 def test_the_page_names_the_regions() -> None:
     """Other regions need another file."""
-    page = (
-        (ROOT / "docs/operate/database.md")
-        .read_text()
-        .partition("## TLS to the database")[2]
-        .partition("\n## ")[0]
-    )
+    page = (ROOT / "docs/operate/database.md").read_text().partition("## TLS to the database")[2].partition("\n## ")[0]
     regions = set(re.findall("Amazon RDS ([a-z0-9-]+) Root", TEXT))
     assert set(re.findall(r"`([a-z]+-[a-z]+-\d)`", page)) == regions
 
@@ -143,10 +137,7 @@ def test_images_have_them_where_terraform_looks(image: str) -> None:
     assert copied in (ROOT / "infra/container" / image).read_text()
     variables = (ROOT / "infra/terraform/variables_database.tf").read_text()
     assert f'default     = "{IN_IMAGES}"' in variables
-    assert (
-        "sslmode=verify-full&sslrootcert=${var.database_ca_file}"
-        in (ROOT / "infra/terraform/main.tf").read_text()
-    )
+    assert "sslmode=verify-full&sslrootcert=${var.database_ca_file}" in (ROOT / "infra/terraform/main.tf").read_text()
 
 
 # --- sqlstates -------------------------------------------------------------------------------------------------------

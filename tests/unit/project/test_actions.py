@@ -32,12 +32,7 @@ FILES = sorted(FUNCTIONS.rglob("*.py"))
 SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
 # Functions that need more rights than the others.
-ROLES = {
-    "Gateway": "MappingRole",
-    "Rest": "MappingRole",
-    "Deliver": "InvokingRole",
-    "PollMappings": "InvokingRole",
-}
+ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}
 
 
 class Loader(yaml.SafeLoader):
@@ -140,9 +135,7 @@ def test_lambda_lets_metrics_through_at_every_log_level(template: dict[str, Any]
     assert levels["debug"] == "DEBUG"
     assert set(levels.values()) == {"DEBUG", "INFO"}
     logging = template["Globals"]["Function"]["LoggingConfig"]
-    assert logging["ApplicationLogLevel"] == {
-        "FindInMap": ["ApplicationLogLevel", {"Ref": "LogLevel"}, "Value"]
-    }
+    assert logging["ApplicationLogLevel"] == {"FindInMap": ["ApplicationLogLevel", {"Ref": "LogLevel"}, "Value"]}
     assert logging["LogFormat"] == "JSON"
 
 
@@ -163,9 +156,7 @@ def test_functions_that_poll_run_until_their_next_invocation(
         assert properties["ReservedConcurrentExecutions"]["If"][2] == {"Ref": "ScheduledConcurrency"}
 
 
-def test_functions_that_answer_everything_know_their_concurrency(
-    functions: dict[str, dict[str, Any]],
-) -> None:
+def test_functions_that_answer_everything_know_their_concurrency(functions: dict[str, dict[str, Any]]) -> None:
     """The functions know the concurrency that they reserve, or nothing if they reserve none."""
     name = "QUEUE_LAMBDA_CONCURRENCY"
     known = {
@@ -227,10 +218,7 @@ def test_the_pages_count_the_alarms() -> None:
         sum(map(len, read_alarms({"EventSourceMappings": each}).values())) for each in ("off", "on")
     )
     docs = TEMPLATE.parent / "docs"
-    assert (
-        f"There are {without} alarms, {all_of_them} with it"
-        in (docs / "operate" / "lambda_watch.md").read_text()
-    )
+    assert f"There are {without} alarms, {all_of_them} with it" in (docs / "operate" / "lambda_watch.md").read_text()
     assert f"| {without} alarms |" in (docs / "operate" / "costs.md").read_text()
 
 
@@ -259,9 +247,7 @@ def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[
     assert dict(rows) == {name.title().replace("_", ""): name for name in OTHERS}
 
 
-def test_functions_share_code_layer_and_role(
-    template: dict[str, Any], functions: dict[str, dict[str, Any]]
-) -> None:
+def test_functions_share_code_layer_and_role(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:
     shared = template["Globals"]["Function"]
     assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
     assert template["Parameters"]["Runtime"]["Default"] == "python3.12"

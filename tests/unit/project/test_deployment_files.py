@@ -213,10 +213,7 @@ def test_layers_do_without_the_command_line(layer: str) -> None:
 @pytest.mark.parametrize(("size", "code"), [(44_900_000, 0), (45_000_001, 1)])
 def test_both_layers_are_compiled_and_the_core_has_a_limit(tmp_path: Path, size: int, code: int) -> None:
     """/opt is read-only on Lambda, so a module without bytecode is compiled at each cold start."""
-    modules = [
-        tmp_path / "CoreLayer/python/penstock/module.py",
-        tmp_path / "WebLayer/python/fastapi/module.py",
-    ]
+    modules = [tmp_path / "CoreLayer/python/penstock/module.py", tmp_path / "WebLayer/python/fastapi/module.py"]
     for module in modules:
         module.parent.mkdir(parents=True)
         module.write_text("")
@@ -268,9 +265,7 @@ def test_no_address_and_no_path_of_a_machine(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*LOCKS, *LAYERS], ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_package_has_hashes(path: Path) -> None:
-    packages = [
-        part for part in re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE) if part.strip()
-    ]
+    packages = [part for part in re.split(r"^(?=[a-z0-9])", path.read_text(), flags=re.MULTILINE) if part.strip()]
     assert [part for part in packages if "--hash=sha256:" not in part] == []
 
 

@@ -40,9 +40,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
         if own == "__init__":
             continue
         found = {
-            name.split(".")[1]
-            for name in imported(path, ".".join(parts[:-1]))
-            if name.startswith(f"{folder.name}.")
+            name.split(".")[1] for name in imported(path, ".".join(parts[:-1])) if name.startswith(f"{folder.name}.")
         }
         graph.setdefault(own, set()).update(found - {own, "__version__"})
     return graph
@@ -50,9 +48,7 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
 
 def module_graph(folder: Path) -> dict[str, set[str]]:
     """Maps each module to the modules of the folder that it imports."""
-    paths = {
-        ".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")
-    }
+    paths = {".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")}
     modules = {name.removesuffix(".__init__") for name in paths}
     graph: dict[str, set[str]] = {}
     for name, path in paths.items():
@@ -129,11 +125,7 @@ def test_a_circle_is_found() -> None:
 
 def test_the_root_of_the_container_has_three_modules() -> None:
     root = ROOT / "layers/web/penstock_web"
-    assert {path.name for path in root.glob("[!_]*.py")} == {
-        "application.py",
-        "server.py",
-        "system_account.py",
-    }
+    assert {path.name for path in root.glob("[!_]*.py")} == {"application.py", "server.py", "system_account.py"}
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
@@ -175,9 +167,7 @@ def test_there_are_five_folders_and_one_conftest() -> None:
     assert found == KINDS | {"README.md", "conftest.py"}
 
 
-@pytest.mark.parametrize(
-    "root", ["benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests"]
-)
+@pytest.mark.parametrize("root", ["benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests"])
 def test_no_folder_is_too_large(root: str) -> None:
     files = Counter(
         path.parent.relative_to(ROOT).as_posix()
@@ -251,9 +241,7 @@ def left_out() -> set[str]:
 
 
 def test_each_mark_outside_make_test_has_a_target() -> None:
-    recipes = [
-        line.lstrip("\t@") for line in (ROOT / "Makefile").read_text().splitlines() if "pytest" in line
-    ]
+    recipes = [line.lstrip("\t@") for line in (ROOT / "Makefile").read_text().splitlines() if "pytest" in line]
     run = {match[1] for recipe in recipes for match in re.finditer(r'pytest .*-m "?(\w+)', recipe)}
     # `make clients` names the folder.
     assert left_out() - run == {"clients"}

@@ -37,8 +37,7 @@ def rows(page: str, section: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("section", "table"),
-    [("SQS, and requests as such", errors.ERRORS), ("SNS", errors_sns.SNS_ERRORS)],
+    ("section", "table"), [("SQS, and requests as such", errors.ERRORS), ("SNS", errors_sns.SNS_ERRORS)]
 )
 def test_the_page_of_errors_lists_every_error(section: str, table: dict[str, type[errors.AwsError]]) -> None:
     expected = [
@@ -129,9 +128,7 @@ def test_the_actions_of_schedules() -> None:
 def test_the_errors_of_schedules() -> None:
     ours = {kind.json_type: kind.status for kind in SchedulerError.__subclasses__()}
     rows = re.findall(r"^\| (\w+) \| (\d+) \|", AWS, re.MULTILINE)
-    assert {name: int(status) for name, status in rows}.items() >= (
-        ours.items() - {("InternalServerException", 500)}
-    )
+    assert {name: int(status) for name, status in rows}.items() >= (ours.items() - {("InternalServerException", 500)})
     assert "InternalServerException" in vars(errors_scheduler)
     named = set(re.findall(r"\b\w+Exception\b", AWS))
     assert named <= {*ours, *COMMON.values(), "SerializationException"}
@@ -167,9 +164,7 @@ def test_targets_of_make_that_are_named_exist() -> None:
 
 def test_encryption_comes_first() -> None:
     first = SECURITY_PAGE.split("\n## ")[1]
-    assert first.startswith(
-        "Encryption\n\n**`SqsManagedSseEnabled` and the KMS attributes encrypt nothing here.**"
-    )
+    assert first.startswith("Encryption\n\n**`SqsManagedSseEnabled` and the KMS attributes encrypt nothing here.**")
 
 
 # --- docs/operate/security_tests.md -----------------------------------------------------------------------------------
@@ -226,15 +221,11 @@ COMPATIBILITY_PAGE = DOCS / "reference" / "compatibility.md"
 # docs/reference/clients.md names the same client versions as the files of `make clients`.
 CLIENTS_PAGE = DOCS / "reference" / "clients.md"
 CLIENTS = ROOT / "tests/support/clients"
-CLIENT_ROWS = dict(
-    re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", CLIENTS_PAGE.read_text(), re.MULTILINE)
-)
+CLIENT_ROWS = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", CLIENTS_PAGE.read_text(), re.MULTILINE))
 
 
 def list_actions(answer: str) -> list[str]:
-    return re.findall(
-        rf"^\| `(\w+)` \| {answer} \| {answer} \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE
-    )
+    return re.findall(rf"^\| `(\w+)` \| {answer} \| {answer} \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)
 
 
 def test_the_actions_in_the_order_of_the_table() -> None:
@@ -299,9 +290,9 @@ INSTALLED = {
 @pytest.mark.parametrize("client", INSTALLED)
 def test_the_version_of_a_row(client: str) -> None:
     shown = re.findall(r"[\d.]+", CLIENT_ROWS[client])
-    assert [
-        f"{version}.".startswith(f"{short}.") for short, version in zip(shown, INSTALLED[client], strict=True)
-    ] == [True for _ in shown]
+    assert [f"{version}.".startswith(f"{short}.") for short, version in zip(shown, INSTALLED[client], strict=True)] == [
+        True for _ in shown
+    ]
 
 
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
@@ -347,8 +338,6 @@ def test_decisions_are_numbered_without_a_gap() -> None:
 
 def test_measurements_and_their_decision_name_each_other() -> None:
     linked = {int(number) for number in re.findall(r"\(\.\./decisions/(\d+)-", LOG)}
-    naming = {
-        int(path.stem[:4]) for path in DECISIONS if "../performance/log.md#decision" in path.read_text()
-    }
+    naming = {int(path.stem[:4]) for path in DECISIONS if "../performance/log.md#decision" in path.read_text()}
     assert naming == MEASURED
     assert linked >= MEASURED

@@ -29,9 +29,7 @@ def model() -> Any:
 
 def limits_of(theirs: Any) -> Limits:
     stated = theirs.metadata
-    return Limits(
-        stated.get("min"), stated.get("max"), stated.get("pattern"), tuple(sorted(stated.get("enum", ())))
-    )
+    return Limits(stated.get("min"), stated.get("max"), stated.get("pattern"), tuple(sorted(stated.get("enum", ()))))
 
 
 def members(ours: Structure, theirs: Any, *, judges_limits: bool) -> None:

@@ -6,13 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.settings.mail_address import (
-    MailSender,
-    MailServer,
-    is_email_address,
-    parse_sender,
-    parse_server,
-)
+from penstock.settings.mail_address import MailSender, MailServer, is_email_address, parse_sender, parse_server
 
 
 @pytest.mark.parametrize(

@@ -132,12 +132,7 @@ def test_names_that_are_no_settings(name: str, hint: str) -> None:
 
 
 def test_names_that_are_known_or_not_ours() -> None:
-    of_kubernetes = (
-        "QUEUE_SERVICE_HOST",
-        "QUEUE_SERVICE_PORT_HTTP",
-        "QUEUE_PORT_9324_TCP_ADDR",
-        "QUEUE_PORT",
-    )
+    of_kubernetes = ("QUEUE_SERVICE_HOST", "QUEUE_SERVICE_PORT_HTTP", "QUEUE_PORT_9324_TCP_ADDR", "QUEUE_PORT")
     known = (*(s.name for s in SETTINGS), "QUEUE_ENCRYPTION_KEY_FILE", "DATABASE_URL_FILE")
     assert describe_unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == ()
 
@@ -159,14 +154,7 @@ def test_printed_settings_have_no_secrets() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "hidden",
-        "http://u:hidden@h",
-        "smtp://u:hidden@",
-        "smtp://u:hidden@h:0",
-        "smtps://u:hidden@h:x",
-        "smtp://h/p",
-    ],
+    ["hidden", "http://u:hidden@h", "smtp://u:hidden@", "smtp://u:hidden@h:0", "smtps://u:hidden@h:x", "smtp://h/p"],
 )
 def test_an_address_that_is_no_mail_server(url: str) -> None:
     """The error does not repeat the password."""
@@ -175,9 +163,7 @@ def test_an_address_that_is_no_mail_server(url: str) -> None:
     assert "hidden" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "sender", ["nobody", "a@b", "a@example.com\r\nBcc: b@example.com", "A <a@example.com> b"]
-)
+@pytest.mark.parametrize("sender", ["nobody", "a@b", "a@example.com\r\nBcc: b@example.com", "A <a@example.com> b"])
 def test_a_sender_that_is_no_address(sender: str) -> None:
     with pytest.raises(SettingError, match="SNS_MAIL_FROM must be an e-mail address"):
         Settings.read({"SNS_MAIL_FROM": sender})
@@ -194,8 +180,7 @@ def test_direct_url_falls_back_to_the_database_url() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "parts"),
-    [("0.0.0.0:9324", ("0.0.0.0", 9324)), ("[::1]:80", ("::1", 80)), ("queue:1", ("queue", 1))],
+    ("address", "parts"), [("0.0.0.0:9324", ("0.0.0.0", 9324)), ("[::1]:80", ("::1", 80)), ("queue:1", ("queue", 1))]
 )
 def test_address_in_two_parts(address: str, parts: tuple[str, int]) -> None:
     assert Settings.read({"QUEUE_ADDRESS": address}).host_and_port == parts
@@ -210,9 +195,7 @@ def test_a_bad_address_is_refused(address: str) -> None:
 def test_secrets_and_addresses_may_be_in_files(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://u:p@h/d\n")
-    read = {
-        name: str(file) for name in ("DATABASE_URL_FILE", "QUEUE_METRICS_TOKEN_FILE", "QUEUE_ADDRESS_FILE")
-    }
+    read = {name: str(file) for name in ("DATABASE_URL_FILE", "QUEUE_METRICS_TOKEN_FILE", "QUEUE_ADDRESS_FILE")}
     settings = Settings.read({**read, "DATABASE_DIRECT_URL": "b"})
     assert settings.database_url == settings.queue_metrics_token == "postgresql://u:p@h/d"
     assert (settings.database_direct_url, settings.queue_address) == ("b", "0.0.0.0:9324")

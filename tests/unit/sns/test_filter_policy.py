@@ -228,9 +228,7 @@ def test_alternatives_multiply() -> None:
 
 
 def test_numbers_have_five_digits_after_the_point() -> None:
-    assert compiled({"a": [1.000004, 1.000006, 123456789012]}) == [
-        [["a", False, ["in", [1.0, 1.00001, 123456789012]]]]
-    ]
+    assert compiled({"a": [1.000004, 1.000006, 123456789012]}) == [[["a", False, ["in", [1.0, 1.00001, 123456789012]]]]]
 
 
 # --- facts -----------------------------------------------------------------------------------------------------------
@@ -297,16 +295,12 @@ def test_bodies_that_the_first_decoder_refuses(body: str, expected: dict[str, ob
     assert json.loads(encode_body_facts(body) or b"null") == expected
 
 
-@pytest.mark.parametrize(
-    "text", [r'["x","\ud83d"]', '["x",1e400]', r'["x","\u0000"]', f'["x",{"9" * 5_000}]']
-)
+@pytest.mark.parametrize("text", [r'["x","\ud83d"]', '["x",1e400]', r'["x","\u0000"]', f'["x",{"9" * 5_000}]'])
 def test_a_list_that_the_first_decoder_refuses(text: str) -> None:
     assert "x" in attribute_facts({"a": attribute("String.Array", text)})["a"]
 
 
-@pytest.mark.parametrize(
-    "body", ['{"b":1,"a":' * 9_000 + "1" + "}" * 9_000, '{"b":1,"a":' + "[" * 40 + "]" * 40 + "}"]
-)
+@pytest.mark.parametrize("body", ['{"b":1,"a":' * 9_000 + "1" + "}" * 9_000, '{"b":1,"a":' + "[" * 40 + "]" * 40 + "}"])
 def test_bodies_that_are_too_deep_pass_every_policy(body: str) -> None:
     assert encode_body_facts(body) == UNJUDGED
 

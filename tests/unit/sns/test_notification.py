@@ -106,9 +106,7 @@ _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(message=_TEXT, subject=st.none() | _TEXT, name=_TEXT, value=_TEXT)
-def test_head_arn_and_tail_make_json_of_any_text(
-    message: str, subject: str | None, name: str, value: str
-) -> None:
+def test_head_arn_and_tail_make_json_of_any_text(message: str, subject: str | None, name: str, value: str) -> None:
     attributes = {name: MessageAttributeValue(data_type="String", string_value=value)}
     about = (TOPIC, MESSAGE_ID, message, subject, AT, attributes)
     signed = joined(notification.build_notification(letterhead(Notary()), *about))
@@ -141,9 +139,7 @@ END = (
 )
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"), [("SubscriptionConfirmation", CONFIRM), ("UnsubscribeConfirmation", END)]
-)
+@pytest.mark.parametrize(("kind", "words"), [("SubscriptionConfirmation", CONFIRM), ("UnsubscribeConfirmation", END)])
 def test_a_confirmation_is_as_in_the_developer_guide(notary: Notary, kind: str, words: str) -> None:
     if kind == "SubscriptionConfirmation":
         text = notification.build_confirmation(letterhead(notary), TOPIC, MESSAGE_ID, "2336412f37", AT)

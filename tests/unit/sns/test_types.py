@@ -98,15 +98,11 @@ def test_results(action: AnyAction) -> None:
 
 def test_errors() -> None:
     """The model knows code, status and required members of all errors except one, which is in the Common Errors."""
-    known = {
-        shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata
-    }
+    known = {shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata}
     ours = {name: kind for name, kind in vars(errors_sns).items() if isinstance(kind, type) and kind is not SnsError
             and issubclass(kind, SnsError)}  # fmt: skip
     assert len(ours) > 10
-    required = {
-        shape.name: set(shape.required_members) - {"Message", "message"} for shape in model().error_shapes
-    }
+    required = {shape.name: set(shape.required_members) - {"Message", "message"} for shape in model().error_shapes}
     for kind in ours.values():
         assert set(kind.more_members) == required.get(kind.json_type, set())
         # The model names no code of Verification.
@@ -147,10 +143,7 @@ def test_the_model_knows_it(error: type[errors_sns.SnsError]) -> None:
     model = botocore.session.get_session().get_service_model("sns")
     (shape,) = [shape for shape in model.error_shapes if shape.name == error.json_type]
     told = shape.metadata.get("error") or {"code": shape.name, "httpStatusCode": 400, "senderFault": True}
-    assert (OTHERWISE.get(told["code"], told["code"]), told["httpStatusCode"]) == (
-        error.query_code,
-        error.status,
-    )
+    assert (OTHERWISE.get(told["code"], told["code"]), told["httpStatusCode"]) == (error.query_code, error.status)
     assert bool(told.get("senderFault")) is error.sender_fault
     assert error.namespace == "com.amazonaws.sns"
 
@@ -169,9 +162,7 @@ def test_an_internal_failure_has_another_name_in_sns() -> None:
 
 def test_a_value_in_a_map() -> None:
     alone = errors_sns.InvalidParameter.named("FilterPolicy: too long")
-    assert (
-        alone.within("Attributes").message == "Invalid parameter: Attributes Reason: FilterPolicy: too long"
-    )
+    assert alone.within("Attributes").message == "Invalid parameter: Attributes Reason: FilterPolicy: too long"
 
 
 # --- delivery policy -------------------------------------------------------------------------------------------------

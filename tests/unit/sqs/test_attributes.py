@@ -100,9 +100,7 @@ def test_attributes_of_fifo_queues_are_unknown_to_others(name: str) -> None:
 def test_the_type_of_a_queue_is_given_once() -> None:
     assert check_queue_attributes({"FifoQueue": "true"}, fifo=True, creating=True) == {"FifoQueue": "true"}
     assert check_queue_attributes({"FifoQueue": "True"}, fifo=True, creating=True) == {"FifoQueue": "true"}
-    assert check_queue_attributes({"FifoQueue": "true", "DelaySeconds": "1"}, fifo=True) == {
-        "DelaySeconds": "1"
-    }
+    assert check_queue_attributes({"FifoQueue": "true", "DelaySeconds": "1"}, fifo=True) == {"DelaySeconds": "1"}
     for value, fifo, creating, error in (
         ("false", True, True, InvalidAttributeValue),
         ("true", False, True, InvalidAttributeName),
@@ -159,10 +157,7 @@ def test_an_empty_policy_removes_it() -> None:
             json.dumps({"MaxReceiveCount": "4", "DeadLetterTargetArn": ARN}),
             "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
         ),
-        (
-            '{"maxReceiveCount": 1}',
-            "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
-        ),
+        ('{"maxReceiveCount": 1}', "Redrive policy does not contain mandatory attribute: deadLetterTargetArn."),
         ("[]", "Redrive policy is not a valid JSON map."),
         ("x", "Redrive policy is not a valid JSON map."),
         (
@@ -181,10 +176,7 @@ def test_an_empty_policy_removes_it() -> None:
             json.dumps({"deadLetterTargetArn": ARN, "maxReceiveCount": None}),
             "Invalid value for maxReceiveCount: null, valid values are from 1 to 1000 both inclusive.",
         ),
-        (
-            json.dumps({"deadLetterTargetArn": "dead", "maxReceiveCount": 1}),
-            "Invalid value for deadLetterTargetArn.",
-        ),
+        (json.dumps({"deadLetterTargetArn": "dead", "maxReceiveCount": 1}), "Invalid value for deadLetterTargetArn."),
         (
             json.dumps({"deadLetterTargetArn": ARN + ".fifo", "maxReceiveCount": 1}),
             "Dead-letter queue must be same type of queue as the source.",
@@ -295,11 +287,7 @@ def test_an_unknown_name_is_refused_when_reading() -> None:
 
 def test_both_lists_of_system_attributes_count() -> None:
     selection = attributes.check_system_attribute_names(["SenderId"], None, ["SentTimestamp"])
-    assert ["SenderId" in selection, "SentTimestamp" in selection, "MessageGroupId" in selection] == [
-        True,
-        True,
-        False,
-    ]
+    assert ["SenderId" in selection, "SentTimestamp" in selection, "MessageGroupId" in selection] == [True, True, False]
     assert "MessageGroupId" in attributes.check_system_attribute_names(None, ["All"])
     assert not attributes.check_system_attribute_names(None, None)
 

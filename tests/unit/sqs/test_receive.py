@@ -104,11 +104,7 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
     ],
 )
 def test_only_what_may_be_too_long_is_measured(
-    limit: ReceiveLimit | None,
-    most: int,
-    assume_short: bool,
-    statement: Statement[ReceivedRow],
-    last: object,
+    limit: ReceiveLimit | None, most: int, assume_short: bool, statement: Statement[ReceivedRow], last: object
 ) -> None:
     """`last` is the last argument: the bytes of messages that fit `most` times with the greatest growth by escapes."""
     effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit)
@@ -119,9 +115,7 @@ def test_only_what_may_be_too_long_is_measured(
     # The limit does not apply if others share the transaction, or if the attempt is stored.
     if statement is RECEIVE_MESSAGES and last:
         assert receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
-        assert (
-            receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
-        )
+        assert receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
 
 
 @pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])
@@ -131,9 +125,7 @@ def test_a_wait_for_messages_that_are_too_long_goes_on(
     """The wait does not restart."""
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
-    effect = Receive(
-        RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION
-    )
+    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION)
     receiving = receive.receive_messages(effect)
     assert next(receiving) == effect
     times.append(119.0)
@@ -181,9 +173,7 @@ class Answers:
         return self._rows[statement]
 
 
-def reports(
-    operation: Operation[object], *answers: tuple[Statement[Row], Sequence[Sequence[object]]]
-) -> list[Report]:
+def reports(operation: Operation[object], *answers: tuple[Statement[Row], Sequence[Sequence[object]]]) -> list[Report]:
     found: list[Report] = []
     run(operation, Answers(*answers), found.append)  # type: ignore[arg-type]
     return found
@@ -198,9 +188,7 @@ def test_new_messages_are_reported_with_their_sizes() -> None:
     assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 2, [1, 3])]
 
 
-@pytest.mark.parametrize(
-    "row", [(None, "an earlier one", None, None, None), (None, None, None, "MessageTooLong", "1")]
-)
+@pytest.mark.parametrize("row", [(None, "an earlier one", None, None, None), (None, None, None, "MessageTooLong", "1")])
 def test_an_entry_that_was_not_added_is_not_counted(row: tuple[object, ...]) -> None:
     rows = [(1, 7, None, None, None, None), (2, *row)]
     assert reports(send.store(QUEUE, messages("a", "bcd")), (SEND_MESSAGES, rows)) == [Sent(ARN, 1, [1])]

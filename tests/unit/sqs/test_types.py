@@ -16,16 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from penstock.actions import (
-    ACTIONS,
-    BY_NAME,
-    BY_ROUTE,
-    BY_TARGET,
-    MAPPING_ACTIONS,
-    SERVICES,
-    STS_ACTIONS,
-    AnyAction,
-)
+from penstock.actions import ACTIONS, BY_NAME, BY_ROUTE, BY_TARGET, MAPPING_ACTIONS, SERVICES, STS_ACTIONS, AnyAction
 from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, read_structure
 from penstock.sqs.digests import compute_attributes_md5, encode_value, size_of_attributes
 from penstock.sqs.types import MessageAttributeValue
@@ -47,25 +38,13 @@ FIRST_ISSUE = {
     "SetQueueAttributes",
 }
 # A blob stays base64 text in the structs.
-SCALARS = {
-    "string": str,
-    "blob": str,
-    "integer": int,
-    "long": int,
-    "boolean": bool,
-}
+SCALARS = {"string": str, "blob": str, "integer": int, "long": int, "boolean": bool}
 
 # The deliberate exceptions from the model: (structure, member) -> reason.
 LAXER = {
-    (
-        "MessageAttributeValue",
-        "DataType",
-    ): "SQS answers its absence with InvalidParameterValue, for that entry alone",
+    ("MessageAttributeValue", "DataType"): "SQS answers its absence with InvalidParameterValue, for that entry alone",
     ("MessageSystemAttributeValue", "DataType"): "the same",
-    (
-        "SendMessageBatchResult",
-        "Successful",
-    ): "the service leaves an empty list out (aws/aws-sdk issues 536, 657)",
+    ("SendMessageBatchResult", "Successful"): "the service leaves an empty list out (aws/aws-sdk issues 536, 657)",
     ("SendMessageBatchResult", "Failed"): "the same",
     ("DeleteMessageBatchResult", "Successful"): "the same",
     ("DeleteMessageBatchResult", "Failed"): "the same",

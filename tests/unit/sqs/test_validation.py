@@ -17,12 +17,7 @@ def allowed(character: str) -> bool:
     #x10000-#x10FFFF.
     """
     code = ord(character)
-    return (
-        code in (9, 10, 13)
-        or 0x20 <= code <= 0xD7FF
-        or 0xE000 <= code <= 0xFFFD
-        or 0x10000 <= code <= 0x10FFFF
-    )
+    return code in (9, 10, 13) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or 0x10000 <= code <= 0x10FFFF
 
 
 def text(value: str, data_type: str = "String") -> MessageAttributeValue:
@@ -88,9 +83,7 @@ def test_sizes_of_messages_and_batches() -> None:
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "name", ["a", "A-b_c.9", "x" * 256, "a.b.c", "awsome", "amazonian", "-", "AW.S", "é", "名"]
-)
+@pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 256, "a.b.c", "awsome", "amazonian", "-", "AW.S", "é", "名"])
 def test_names_of_attributes(name: str) -> None:
     validation.check_message_attributes({name: text("v")})
 
@@ -126,17 +119,7 @@ def test_types_of_attributes(data_type: str) -> None:
 
 @pytest.mark.parametrize(
     "data_type",
-    [
-        "",
-        "string",
-        "Strings",
-        "StringValue",
-        "Object",
-        "String.",
-        "String.\x00",
-        "String." + "x" * 250,
-        " String",
-    ],
+    ["", "string", "Strings", "StringValue", "Object", "String.", "String.\x00", "String." + "x" * 250, " String"],
 )
 def test_types_that_are_none(data_type: str) -> None:
     with pytest.raises(errors.InvalidParameterValue):
@@ -145,20 +128,7 @@ def test_types_that_are_none(data_type: str) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    [
-        "0",
-        "-1",
-        "+1",
-        "1.5",
-        ".5",
-        "5.",
-        "1e10",
-        "1E-5",
-        "9" * 38,
-        "0" * 50 + "1",
-        "230.000000000000000001",
-        "1e126",
-    ],
+    ["0", "-1", "+1", "1.5", ".5", "5.", "1e10", "1E-5", "9" * 38, "0" * 50 + "1", "230.000000000000000001", "1e126"],
 )
 def test_numbers(number: str) -> None:
     validation.check_message_attributes({"a": text(number, "Number"), "b": text(number, "Number.int")})
@@ -166,24 +136,7 @@ def test_numbers(number: str) -> None:
 
 @pytest.mark.parametrize(
     "number",
-    [
-        "x",
-        "1x",
-        "",
-        ".",
-        "-",
-        "1 ",
-        "1e",
-        "NaN",
-        "inf",
-        "0x1",
-        "1_0",
-        "9" * 39,
-        "1e127",
-        "-2e128",
-        "\u0661",
-        "1e9999",
-    ],
+    ["x", "1x", "", ".", "-", "1 ", "1e", "NaN", "inf", "0x1", "1_0", "9" * 39, "1e127", "-2e128", "\u0661", "1e9999"],
 )
 def test_texts_that_are_no_numbers(number: str) -> None:
     with pytest.raises(errors.InvalidParameterValue):
@@ -224,9 +177,7 @@ def test_values_that_are_refused(value: MessageAttributeValue, error: type[error
 
 def test_binary_values() -> None:
     value = base64.b64encode(b"\x00\xff").decode()
-    validation.check_message_attributes(
-        {"a": MessageAttributeValue(data_type="Binary.x", binary_value=value)}
-    )
+    validation.check_message_attributes({"a": MessageAttributeValue(data_type="Binary.x", binary_value=value)})
 
 
 def test_ten_attributes_and_no_more() -> None:
@@ -292,8 +243,7 @@ def test_texts_that_are_no_group_ids(value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fifo"),
-    [("q", False), ("A-b_9", False), ("x" * 80, False), ("q.fifo", True), ("x" * 75 + ".fifo", True)],
+    ("name", "fifo"), [("q", False), ("A-b_9", False), ("x" * 80, False), ("q.fifo", True), ("x" * 75 + ".fifo", True)]
 )
 def test_names_of_queues(name: str, fifo: bool) -> None:
     validation.check_queue_name(name, fifo=fifo)
@@ -324,9 +274,7 @@ def test_ranges(parameter: str, low: int, high: int) -> None:
     for value in (None, low, high):
         validation.check_range(parameter, value)
     for value in (low - 1, high + 1, 10**30):
-        with pytest.raises(
-            errors.InvalidParameterValue, match=f"^Value {value} for parameter {parameter} is invalid"
-        ):
+        with pytest.raises(errors.InvalidParameterValue, match=f"^Value {value} for parameter {parameter} is invalid"):
             validation.check_range(parameter, value)
 
 
@@ -346,13 +294,7 @@ def test_texts_about_ranges_as_aws_answered_them() -> None:
 
 def test_tags() -> None:
     validation.check_tags({"k" * 128: "v" * 256, "é": ""} | {f"k{n}": "v" for n in range(48)})
-    for tags in (
-        {f"k{n}": "v" for n in range(51)},
-        {"": "v"},
-        {"k" * 129: "v"},
-        {"k": "v" * 257},
-        {"k": "\x00"},
-    ):
+    for tags in ({f"k{n}": "v" for n in range(51)}, {"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k": "\x00"}):
         with pytest.raises(errors.InvalidParameterValue):
             validation.check_tags(tags)
 
@@ -372,11 +314,7 @@ def test_batches() -> None:
 @pytest.mark.parametrize(
     ("ids", "error", "message"),
     [
-        (
-            [],
-            errors.EmptyBatchRequest,
-            "There should be at least one SendMessageBatchRequestEntry in the request.",
-        ),
+        ([], errors.EmptyBatchRequest, "There should be at least one SendMessageBatchRequestEntry in the request."),
         (
             [str(n) for n in range(11)],
             errors.TooManyEntriesInBatchRequest,

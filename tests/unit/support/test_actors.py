@@ -93,9 +93,7 @@ def test_with_four_messages(fifo: bool, budget: tuple[int, int, int, int, int]) 
 
 @pytest.mark.parametrize("fence", [False, True])
 @pytest.mark.parametrize("fifo", [False, True])
-def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(
-    fifo: bool, fence: bool
-) -> None:
+def test_without_the_identity_in_handles_a_handle_of_before_deletes_another_message(fifo: bool, fence: bool) -> None:
     """The jump of ids alone does not prevent the fault, because a sender may come before the jump."""
     with pytest.raises(ViolationError, match="a handle of 1 deletes 2") as found:
         explore(Rules(fifo, identity=False, fence=fence, budget=(2, 2, 0, 0, 1)))

@@ -190,12 +190,7 @@ def test_moving_takes_exactly_the_maximum_of_deliveries(clock: Clock) -> None:
 
 @pytest.mark.parametrize(
     ("begun", "given_up", "found"),
-    [
-        (80, 84, {"beyond_maximum": 1}),
-        (80, 86, {}),
-        (119, 140, {}),
-        (121, 140, {"beyond_maximum": 1}),
-    ],
+    [(80, 84, {"beyond_maximum": 1}), (80, 86, {}), (119, 140, {}), (121, 140, {"beyond_maximum": 1})],
 )
 def test_a_receive_without_an_answer_counts_for_what_was_there_or_came_soon(
     clock: Clock, begun: float, given_up: float, found: dict[str, int]
@@ -269,7 +264,5 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
 def test_a_wait_reports_the_last_answer_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "LONGEST_SECONDS", 0)
     messages = ["a"]
-    with pytest.raises(
-        AssertionError, match=r"still False: .*len\(messages\) == 2.* with {'messages': \['a'\]}"
-    ):
+    with pytest.raises(AssertionError, match=r"still False: .*len\(messages\) == 2.* with {'messages': \['a'\]}"):
         wait.wait_until(lambda: len(messages) == 2)

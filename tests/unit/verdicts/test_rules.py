@@ -100,9 +100,7 @@ def test_ninety_seconds_are_a_stall_and_less_are_none() -> None:
 def test_a_wait_begins_when_messages_come() -> None:
     """The last receive was an hour ago, and the queue was empty until now."""
     idle = steady(120, 61)
-    came = minute(
-        1, sent=1, received=0, deleted=0, visible=1, in_flight=0, oldest_at=NOON - 10 * timedelta(seconds=1)
-    )
+    came = minute(1, sent=1, received=0, deleted=0, visible=1, in_flight=0, oldest_at=NOON - 10 * timedelta(seconds=1))
     assert kind([*idle, came._replace(last_received_at=NOON - 60 * MINUTE)]) is not Kind.STALLED
 
 
@@ -113,10 +111,7 @@ def test_all_in_flight_is_no_stall() -> None:
 
 def test_slow_handlers_are_no_stall() -> None:
     """Consumers take one message every two minutes. The rule waits for seven such gaps while messages are in flight."""
-    slow = [
-        minute(ago, sent=1, received=ago % 2, deleted=ago % 2, visible=40, in_flight=4)
-        for ago in range(60, 5, -1)
-    ]
+    slow = [minute(ago, sent=1, received=ago % 2, deleted=ago % 2, visible=40, in_flight=4) for ago in range(60, 5, -1)]
     waiting: dict[str, Any] = {"sent": 1, "received": 0, "deleted": 0, "visible": 40}
     waiting["last_received_at"] = NOON - 5 * MINUTE
     assert kind([*slow, *steady(5, in_flight=4, **waiting)]) is not Kind.STALLED
@@ -206,11 +201,7 @@ def test_the_zone_of_the_times_means_nothing() -> None:
 def test_the_limit_of_messages_in_flight() -> None:
     full = steady(60, 11) + steady(10, visible=50, received=0, deleted=0, in_flight=120_000)
     found = verdict(full)
-    assert (found.kind, found.cause, found.since) == (
-        Kind.THROTTLED,
-        Cause.IN_FLIGHT_LIMIT,
-        NOON - 10 * MINUTE,
-    )
+    assert (found.kind, found.cause, found.since) == (Kind.THROTTLED, Cause.IN_FLIGHT_LIMIT, NOON - 10 * MINUTE)
     assert kind(full, in_flight_limit=None) is not Kind.THROTTLED
 
 
@@ -310,8 +301,7 @@ def test_draining_until_it_is_empty() -> None:
     """At 200 a minute, 2,000 messages take ten more minutes."""
     peak = [minute(ago, visible=4000) for ago in range(60, 10, -1)]
     found = verdict(
-        peak
-        + [minute(ago, received=500, deleted=500, visible=2000 + 200 * (ago - 1)) for ago in range(10, 0, -1)]
+        peak + [minute(ago, received=500, deleted=500, visible=2000 + 200 * (ago - 1)) for ago in range(10, 0, -1)]
     )
     assert (found.kind, found.since) == (Kind.DRAINING, NOON - 10 * MINUTE)
     assert found.empties is not None
@@ -321,13 +311,9 @@ def test_draining_until_it_is_empty() -> None:
 
 
 @pytest.mark.parametrize(("now_visible", "expected"), [(3000, Kind.DRAINING), (3400, Kind.FALLING_BEHIND)])
-def test_consumers_that_are_back_are_seen_before_their_first_full_minute(
-    now_visible: int, expected: Kind
-) -> None:
+def test_consumers_that_are_back_are_seen_before_their_first_full_minute(now_visible: int, expected: Kind) -> None:
     """In ten minutes without consumers the backlog grew to 3,200. The rule uses its latest change."""
-    away = [
-        minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)
-    ]
+    away = [minute(ago, received=0, deleted=0, visible=320 * (11 - ago), in_flight=0) for ago in range(10, 0, -1)]
     back = minute(0, sent=60, received=260, deleted=260, visible=now_visible, last_received_at=NOW)
     assert kind([*steady(60, 11), *away, back]) is expected
 

@@ -58,9 +58,7 @@ class Rest:
         self.activity.compare(1)
         self.meter = Meter(SETTINGS)
 
-    async def times(
-        self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]
-    ) -> list[float]:
+    async def times(self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]) -> list[float]:
         """Returns the times at which the worker runs within `seconds`. An event happens at its time."""
         loop, ran = asyncio.get_running_loop(), []
         run_once = worker._run_once
@@ -302,9 +300,7 @@ def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
     return worker
 
 
-async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
     lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
     rest.meter.outage.fails("listen", OSError("closed"))
@@ -325,20 +321,12 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(
             psycopg.errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"),
             "database read-only",
         ),
-        (
-            psycopg.OperationalError("FATAL:  sorry, too many clients already"),
-            "database has too few connections",
-        ),
-        (
-            psycopg.OperationalError('FATAL:  too many connections for role "api"'),
-            "database has too few connections",
-        ),
+        (psycopg.OperationalError("FATAL:  sorry, too many clients already"), "database has too few connections"),
+        (psycopg.OperationalError('FATAL:  too many connections for role "api"'), "database has too few connections"),
     ],
     ids=repr,
 )
-async def test_an_outage_names_its_cause(
-    caplog: pytest.LogCaptureFixture, error: Exception, said: str
-) -> None:
+async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error: Exception, said: str) -> None:
     rest = Rest()
     caplog.set_level("WARNING")
     await rest.times(failing(rest, error, 3000), HOUR)

@@ -35,9 +35,7 @@ from tests.support.web.virtual_clock import settle
 Steps = Operation[Any]
 
 
-def receiving(
-    count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20
-) -> Operation[list[ReceivedRow]]:
+def receiving(count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20) -> Operation[list[ReceivedRow]]:
     return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, None, wait_seconds=wait_seconds))
 
 
@@ -73,9 +71,7 @@ async def test_a_long_computation_holds_up_nobody() -> None:
     goes_on = threading.Event()
 
     def operation(wait: bool) -> Steps:
-        return (
-            yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10)
-        )
+        return (yield from compute(lambda: goes_on.wait(60) if wait else "at once", 1_000_000 if wait else 10))
 
     resources = make_resources(FakeDatabase())
     long = asyncio.ensure_future(run_operation(operation(wait=True), resources))
@@ -125,12 +121,9 @@ async def test_a_woken_receiver_that_left_passes_the_turn_on() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
-    ("arn", "later_seconds", "looks"),
-    [(ORDERS, 1.0, 1), (f"{ORDERS}.fifo", 0.0, 1), (f"{ORDERS}.fifo", 1.0, 2)],
+    ("arn", "later_seconds", "looks"), [(ORDERS, 1.0, 1), (f"{ORDERS}.fifo", 0.0, 1), (f"{ORDERS}.fifo", 1.0, 2)]
 )
-async def test_a_receiver_waits_without_a_call_while_others_wait(
-    arn: str, later_seconds: float, looks: int
-) -> None:
+async def test_a_receiver_waits_without_a_call_while_others_wait(arn: str, later_seconds: float, looks: int) -> None:
     """The first call found nothing, and every later message wakes the first waiting request.
 
     On FIFO queues this applies only to a recent call, because a process does not learn about groups that another
@@ -237,8 +230,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         resources = make_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
-                receive_messages(Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)),
-                resources,
+                receive_messages(Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)), resources
             )
         )
         await settle()
@@ -318,9 +310,7 @@ async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("is_long", [True, False])
-async def test_a_receiver_of_a_known_empty_queue_makes_no_call(
-    is_long: bool,
-) -> None:
+async def test_a_receiver_of_a_known_empty_queue_makes_no_call(is_long: bool) -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is RECEIVE_MESSAGES and is_long:
             raise LongMessageFound

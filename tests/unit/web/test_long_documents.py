@@ -45,11 +45,7 @@ def of(text: str, number: int = 1) -> bytes:
         (read_event, of(f'{{"message":1,"headers":{MANY}}}'), HEADERS),
         (read_messages, of(f'{{"message":1,"headers":{MANY}}}'), HEADERS),
         (read_transaction, of(f'{{"send":[{{"queue":"q","message":1,"headers":{MANY}}}]}}'), HEADERS),
-        (
-            read_transaction,
-            of(f'{{"publish":[{{"routing_key":"q","message":1,"headers":{MANY}}}]}}'),
-            HEADERS,
-        ),
+        (read_transaction, of(f'{{"publish":[{{"routing_key":"q","message":1,"headers":{MANY}}}]}}'), HEADERS),
         (read_transaction, b'{"ack":' + of('{"queue":"q","receipt":"r"}', 20_000) + b"}", MESSAGES),
         (read_schedule, of(f'{{"target":{{"queue":"q","message":1,"headers":{MANY}}}}}'), HEADERS),
         (read_patch, of(f'{{"target":{{"queue":"q","message":1,"headers":{MANY}}}}}'), HEADERS),
@@ -90,10 +86,7 @@ def test_a_valid_long_document_is_read(read: Callable[[bytes], Any], body: bytes
     ("read", "body"),
     [
         (read_messages, of('{"message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES)),
-        (
-            read_transaction,
-            b'{"send":' + of('{"queue":"q","message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES) + b"}",
-        ),
+        (read_transaction, b'{"send":' + of('{"queue":"q","message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES) + b"}"),
         (
             read_transaction,
             b'{"publish":' + of('{"routing_key":"q","message":[1,2,3,4,5,6,7,8,9,10]}', MAX_MESSAGES) + b"}",
@@ -135,19 +128,9 @@ def event(length: int) -> str:
 @pytest.mark.parametrize(
     ("method", "path", "reader", "body"),
     [
-        (
-            "POST",
-            "/v1/queues/orders/messages",
-            "penstock_web.rest.messages.routes.read_messages",
-            "[{}]".center,
-        ),
+        ("POST", "/v1/queues/orders/messages", "penstock_web.rest.messages.routes.read_messages", "[{}]".center),
         ("POST", "/v1/events/a.b", "penstock.management.events.read_event", "{}".center),
-        (
-            "POST",
-            "/v1/events/a.b",
-            "penstock.management.events.check_event",
-            lambda n: f'{{"message":"{"x" * n}"}}',
-        ),
+        ("POST", "/v1/events/a.b", "penstock.management.events.check_event", lambda n: f'{{"message":"{"x" * n}"}}'),
         ("POST", "/v1/transactions", "penstock.management.transactions.read_transaction", "{}".center),
         (
             "POST",
@@ -212,11 +195,7 @@ async def ask(method: str, path: str, body: bytes) -> int:
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"host", b"localhost"),
-    ]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), (b"host", b"localhost")]
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
              "headers": headers, "root_path": "", "scheme": "http", "http_version": "1.1"}  # fmt: skip
     await application(scope, receive, send)

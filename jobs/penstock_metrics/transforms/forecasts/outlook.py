@@ -102,9 +102,7 @@ def make_outlook(queue: ForecastQueue) -> QueueOutlook:
     """Returns the outlook of a queue that holds messages or had an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
-    series = DepthSeries.of(
-        _list_depths(queue.minutes), _list_depths(queue.hours), queue.last_us, queue.begins_us
-    )
+    series = DepthSeries.of(_list_depths(queue.minutes), _list_depths(queue.hours), queue.last_us, queue.begins_us)
     forecast = choose_forecast(series)
     drained_in = drain_seconds(queue.backlog, rate)
     if isinstance(forecast, str):

@@ -103,9 +103,7 @@ def _build_columns(outlook: QueueOutlook, last_us: int) -> dict[str, Any]:
         "drain_rate": outlook.rates.drained,
         "drain_seconds": outlook.drain_seconds,
         "reason": outlook.reason,
-        "warnings": json.dumps(
-            {name: value for name, value in asdict(outlook.warnings).items() if value is not None}
-        ),
+        "warnings": json.dumps({name: value for name, value in asdict(outlook.warnings).items() if value is not None}),
     }
     if outlook.forecast is None:
         return columns

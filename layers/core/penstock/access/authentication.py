@@ -57,9 +57,7 @@ ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 MOST_KEYS = 4096
 # How long a missing key counts as unknown. The time is short because a user can create the key at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
-OTHER_ENCRYPTION_KEY = (
-    "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
-)
+OTHER_ENCRYPTION_KEY = "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
@@ -335,9 +333,7 @@ class RequireSignature:
     def _read_access_key(self, key_id: str, row: AccessKeyRow) -> Key:
         try:
             secret = self._cipher.decrypt(bytes(row.sealed_secret), key_id, row.account_id)
-            return Key(
-                build_user(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at
-            )
+            return Key(build_user(row.account_id, row.user_name, row.policies), secret.encode(), row.expires_at)
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InvalidClientTokenId(OTHER_ENCRYPTION_KEY) from error
@@ -349,9 +345,7 @@ def is_unsigned_token_request(http: HttpRequest) -> bool:
 
 
 def read_bearer_key(_: str, row: BearerKeyRow) -> Key:
-    return Key(
-        build_user(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at
-    )
+    return Key(build_user(row.account_id, row.user_name, row.policies), bytes(row.secret_hash), row.expires_at)
 
 
 def hash_secret(secret: str) -> bytes:

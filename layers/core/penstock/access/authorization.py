@@ -131,13 +131,7 @@ def check_anywhere(service: str, action: str, context: RequestContext) -> None:
 
 
 def deny(
-    service: str,
-    action: str,
-    arn: str,
-    context: RequestContext,
-    policies: Policies,
-    *,
-    explicit: bool = False,
+    service: str, action: str, arn: str, context: RequestContext, policies: Policies, *, explicit: bool = False
 ) -> AccessDenied:
     """Returns the error for this caller. In the REST API and the console the error spells actions as policies do."""
     name = build_action_name(service, action, for_policies=context.shows_policy_names)
@@ -168,9 +162,7 @@ def authorize_one(
     check_policies(service, action, arn, row, context, acting)
 
 
-def authorize_each(
-    service: str, action: str, arns: Sequence[str], context: RequestContext
-) -> Operation[None]:
+def authorize_each(service: str, action: str, arns: Sequence[str], context: RequestContext) -> Operation[None]:
     """Raises AccessDenied unless the caller can perform the action on every queue or topic."""
     entries = [ResourceEntry(arn) for arn in arns]
     found = {row.n: row for row in (yield from BatchCall(RULES[service].policy_statement, entries))}
@@ -214,9 +206,7 @@ def is_permitted(of_user: Decision, of_resource: list[Decision], *, foreign: boo
     return of_user is Decision.ALLOWED or (grantable and Decision.ALLOWED in of_resource)
 
 
-def find_refusing_policies(
-    of_user: Decision, of_resource: list[Decision], *, foreign: bool
-) -> tuple[Policies, bool]:
+def find_refusing_policies(of_user: Decision, of_resource: list[Decision], *, foreign: bool) -> tuple[Policies, bool]:
     """Returns the policies that the error names, and whether a Deny decided.
 
     The error does not show other accounts a Deny of the resource, because it would reveal that the resource exists.

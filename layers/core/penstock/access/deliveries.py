@@ -55,9 +55,7 @@ def allows_delivery(policy: str | None, queue_arn: str, topic_arn: str, owner: s
         "aws:securetransport": "true",  # the message does not leave the database
     }
     decision = evaluate(policy, AccessRequest(SNS, "sqs:sendmessage", queue_arn, keys))
-    return decision is Decision.ALLOWED or (
-        decision is Decision.NO_MATCH and read_account(queue_arn) == owner
-    )
+    return decision is Decision.ALLOWED or (decision is Decision.NO_MATCH and read_account(queue_arn) == owner)
 
 
 def check_deliveries(
@@ -75,15 +73,11 @@ def check_deliveries(
         policies[arns[row.n - 1]] = row.policy
     for arn, policy in policies.items():
         if not allows_delivery(policy, arn, topic_arn, owner):
-            raise AccessDenied(
-                f"The policy of the queue {arn} does not allow the topic to send messages to it."
-            )
+            raise AccessDenied(f"The policy of the queue {arn} does not allow the topic to send messages to it.")
     return msgspec.json.encode(policies).decode()
 
 
-def judge_subscriptions(
-    queue_arn: str, policy: str | None, context: DeliveryContext
-) -> Operation[Subscriptions]:
+def judge_subscriptions(queue_arn: str, policy: str | None, context: DeliveryContext) -> Operation[Subscriptions]:
     """Decides which subscriptions of a queue can deliver to it under a new policy."""
     if not do_policies_decide(context):
         return None, None

@@ -36,9 +36,7 @@ def make_denial(
         if explicit
         else f"because no {policies.value} policy allows the {name} action"
     )
-    return AccessDenied(
-        f"User: {principal.arn} is not authorized to perform: {name} on resource: {arn} {reason}"
-    )
+    return AccessDenied(f"User: {principal.arn} is not authorized to perform: {name} on resource: {arn} {reason}")
 
 
 def _choose_article(policies: Policies) -> str:

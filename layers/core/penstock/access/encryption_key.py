@@ -47,9 +47,7 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
     access = [row for row in rows if row.kind == "access"]
     unreadable = tuple(row.key_id for row in access if not _can_read(cipher, row))
     return KeysAtRest(
-        None
-        if stored.fingerprint is None
-        else bytes(stored.fingerprint) == compute_fingerprint(encryption_key),
+        None if stored.fingerprint is None else bytes(stored.fingerprint) == compute_fingerprint(encryption_key),
         len(access) - len(unreadable),
         unreadable,
         all(_can_read(cipher, row) for row in rows if row.kind == "signing"),

@@ -15,8 +15,7 @@ JAVA = b"text/html, image/gif, image/jpeg"
 LONGEST_FORM = 4_096  # fits an ARN, a token and the parameter names
 
 _PUBLIC_LINK = re.compile(
-    rb"(?:.*&)?Action=(?:%s)(?:&.*)?"
-    % b"|".join(label.partition(":")[2].encode() for label in sorted(PUBLIC_ACTIONS))
+    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(label.partition(":")[2].encode() for label in sorted(PUBLIC_ACTIONS))
 ).fullmatch
 
 

@@ -12,12 +12,7 @@ import msgspec
 
 from penstock.aws.arn import build_queue_arn, is_account_id, parse_queue_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, schedule_arn
-from penstock.aws.sns_arn import (
-    parse_application_arn,
-    parse_endpoint_arn,
-    parse_topic_arn,
-    parse_topic_of_subscription,
-)
+from penstock.aws.sns_arn import parse_application_arn, parse_endpoint_arn, parse_topic_arn, parse_topic_of_subscription
 from penstock.errors import AccessDenied
 
 from .policy.requests import Principal

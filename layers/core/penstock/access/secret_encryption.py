@@ -35,9 +35,7 @@ class SecretCipher:
 
     def encrypt(self, secret: str, key_id: str, account_id: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
-        return (
-            _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), bind_to_key(key_id, account_id))
-        )
+        return _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), bind_to_key(key_id, account_id))
 
     def decrypt(self, encrypted: bytes, key_id: str, account_id: str) -> str:
         """Decrypts a secret. Raises DecryptionError."""

@@ -20,12 +20,7 @@ from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from penstock.aws.arn import is_region
-from penstock.errors import (
-    IncompleteSignature,
-    InvalidClientTokenId,
-    MissingAuthenticationToken,
-    SignatureDoesNotMatch,
-)
+from penstock.errors import IncompleteSignature, InvalidClientTokenId, MissingAuthenticationToken, SignatureDoesNotMatch
 from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -207,9 +202,7 @@ def check_time(claim: SignatureClaim, now: float) -> None:
         raise SignatureDoesNotMatch(f"Signature expired: {claim.timestamp} is now earlier than {limit}")
     if at > now + CLOCK_SKEW_SECONDS:
         limit = _decode_text(now + CLOCK_SKEW_SECONDS)
-        raise SignatureDoesNotMatch(
-            f"Signature not yet current: {claim.timestamp} is still later than {limit}"
-        )
+        raise SignatureDoesNotMatch(f"Signature not yet current: {claim.timestamp} is still later than {limit}")
 
 
 @lru_cache(maxsize=128)

@@ -23,8 +23,7 @@ _LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
 # A pair of surrogates, a lone surrogate (group 1), or another escape. Without the third case, the second half of an
 # escaped backslash would start an escape.
 _ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]").search
 

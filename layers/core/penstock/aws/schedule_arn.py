@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 DEFAULT_GROUP = "default"
 
-_GROUP = re.compile(
-    r"arn:aws:scheduler:([a-z0-9-]+):([0-9]{12}):schedule-group/([0-9a-zA-Z_.-]{1,64})"
-).fullmatch
+_GROUP = re.compile(r"arn:aws:scheduler:([a-z0-9-]+):([0-9]{12}):schedule-group/([0-9a-zA-Z_.-]{1,64})").fullmatch
 
 
 class GroupArn(NamedTuple):

@@ -86,9 +86,7 @@ class DeliveryRun:
     async def _write_and_claim(self, claiming: bool) -> None:
         """Writes outcomes, claims a delivery for each free place, and starts the attempts."""
         self._signal.clear()
-        capacity = (
-            self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
-        )
+        capacity = self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
         if self._unwritten or capacity:
             claims = await asyncio.to_thread(self._settle_and_claim, capacity)
             for claimed in claims:
@@ -173,9 +171,7 @@ class DeliveryRun:
             await asyncio.to_thread(self._settle_and_claim, 0)
 
 
-def begin_span(
-    tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None
-) -> Span | None:
+def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery, server: tuple[str, int] | None) -> Span | None:
     """Begins an attempt's span, by OpenTelemetry's semantic conventions for HTTP clients.
 
     The span omits the endpoint's path and query, which can contain secrets.

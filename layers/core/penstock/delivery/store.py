@@ -92,9 +92,7 @@ class DeliveryStore:
         """Converts outgoing messages to deliveries. Returns the number of deliveries."""
         if not self._protocols:
             return 0
-        (row,) = self._calls.call(
-            HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, *self._hand_over_limits)
-        )
+        (row,) = self._calls.call(HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, *self._hand_over_limits))
         return row.handed
 
     def _read_trace(self, header: str | None) -> TraceContext | None:
@@ -104,14 +102,7 @@ class DeliveryStore:
         """Writes outcomes and returns the number of deliveries with each outcome. Logs deliveries that were given
         up, and endpoints that are now paused."""
         entries = [
-            (
-                c.delivery.delivery_id,
-                c.lease.bytes,
-                c.delivery.endpoint_key,
-                *outcome[:4],
-                duration_ms,
-                *outcome[4:],
-            )
+            (c.delivery.delivery_id, c.lease.bytes, c.delivery.endpoint_key, *outcome[:4], duration_ms, *outcome[4:])
             for c, outcome, duration_ms in finished
         ]
         columns = transpose(entries, len(SETTLE_DELIVERIES.types))

@@ -60,16 +60,11 @@ transaction_counter = msgspec.json.Decoder(CountedTransaction)
 def check_length_of_one(body: bytes) -> None:
     """Raises RequestEntityTooLarge for a body that is longer than one message can be."""
     if len(body) > MAX_ONE_BYTES:
-        raise errors.RequestEntityTooLarge(
-            f"A message is longer than {validation.MAXIMUM_MESSAGE_BYTES} bytes"
-        )
+        raise errors.RequestEntityTooLarge(f"A message is longer than {validation.MAXIMUM_MESSAGE_BYTES} bytes")
 
 
 def decode_body(
-    decoder: "msgspec.json.Decoder[T]",
-    body: bytes,
-    counter: "msgspec.json.Decoder[Any]",
-    most: int = MAX_MESSAGES,
+    decoder: "msgspec.json.Decoder[T]", body: bytes, counter: "msgspec.json.Decoder[Any]", most: int = MAX_MESSAGES
 ) -> T:
     """Decodes a request's body. Raises InvalidParameterValue.
 
@@ -95,9 +90,7 @@ def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = 
     decode_typed(count, text)
 
 
-def decode_document(
-    decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES
-) -> T:
+def decode_document(decoder: "msgspec.json.Decoder[T]", body: bytes, most_bytes: int = MAX_DOCUMENT_BYTES) -> T:
     """Decodes a body. The default size limit is for bodies without messages. Raises InvalidParameterValue,
     RequestEntityTooLarge."""
     if len(body) > most_bytes:
@@ -116,6 +109,4 @@ def build_reader(kind: type[T], most_bytes: int = MAX_DOCUMENT_BYTES) -> Callabl
 
 def build_exactly_one_of(*names: str) -> dict[str, object]:
     """Returns the JSON schema of a document in which exactly one of these members is present and not null."""
-    return {
-        "oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]
-    }
+    return {"oneOf": [{"required": [name], "properties": {name: {"not": {"type": "null"}}}} for name in names]}

@@ -35,9 +35,7 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
         return frozenset()
     if not isinstance(failures, list):
         raise Malformed("batchItemFailures is not a list")
-    found = frozenset(
-        str(failure.get("itemIdentifier")) if isinstance(failure, dict) else "" for failure in failures
-    )
+    found = frozenset(str(failure.get("itemIdentifier")) if isinstance(failure, dict) else "" for failure in failures)
     if not found <= message_ids:
         raise Malformed("an itemIdentifier is not the id of a message of the batch")
     return found

@@ -112,17 +112,13 @@ def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
         yield from authorize_one("sqs", action, mapping.queue_arn, context)
 
 
-def receive(
-    mapping: StoredMapping, count: int, wait_seconds: float, context: Context
-) -> Operation[list[ReceivedRow]]:
+def receive(mapping: StoredMapping, count: int, wait_seconds: float, context: Context) -> Operation[list[ReceivedRow]]:
     """Waits for messages and returns up to `count`. Raises QueueDoesNotExist."""
     effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
     return (yield from receive_messages(effect))
 
 
-def build_records(
-    mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context
-) -> Operation[list[Record]]:
+def build_records(mapping: StoredMapping, rows: Sequence[ReceivedRow], context: Context) -> Operation[list[Record]]:
     """Creates records of the messages that match the filter. Deletes the other messages, as AWS does."""
     receipts = context.environment.receipts
     gathered = mapping.window_seconds > 0
@@ -132,9 +128,7 @@ def build_records(
         facts = yield from compute(partial(filters.encode_facts, records), sum(len(row.body) for row in rows))
         yield from report_unjudged("mapping", mapping.queue_arn, facts.count(UNJUDGED))
         patterns = [msgspec.json.encode(pattern).decode() for pattern in mapping.filters]
-        passed = {
-            row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [fact.decode() for fact in facts])))
-        }
+        passed = {row.n for row in (yield from Call(FILTER_MESSAGES, (patterns, [fact.decode() for fact in facts])))}
         left_out = [row for n, row in enumerate(rows, 1) if n not in passed]
         yield from delete_messages(mapping, left_out)
     return [encode_record(rows[n - 1], records[n - 1]) for n in sorted(passed)]

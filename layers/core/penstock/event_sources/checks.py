@@ -28,15 +28,7 @@ MOST_TAGS = 50
 LEAST_POLLERS = 2
 
 _OFFERED = frozenset(
-    (
-        *Options.__struct_fields__,
-        "destination_config",
-        "enabled",
-        "function_name",
-        "event_source_arn",
-        "tags",
-        "uuid",
-    )
+    (*Options.__struct_fields__, "destination_config", "enabled", "function_name", "event_source_arn", "tags", "uuid")
 )
 
 
@@ -78,9 +70,7 @@ def check_members(request: ChangeRequest) -> None:
         )
     for member in fields(request):
         if member.name not in _OFFERED and getattr(request, member.name) is not None:
-            raise InvalidParameterValueException(
-                f"{member.encode_name} is not supported for mappings of queues."
-            )
+            raise InvalidParameterValueException(f"{member.encode_name} is not supported for mappings of queues.")
 
 
 def check_pattern(text: str) -> None:
@@ -128,12 +118,7 @@ def check_pollers(config: ProvisionedPollerConfig) -> None:
 def check_tags(tags: Mapping[str, str]) -> None:
     """Raises InvalidParameterValueException ("Tag your Lambda functions", AWS Lambda Developer Guide)."""
     for key, value in tags.items():
-        if (
-            not 1 <= len(key) <= 128
-            or len(value) > 256
-            or key.lower().startswith("aws:")
-            or "\0" in key + value
-        ):
+        if not 1 <= len(key) <= 128 or len(value) > 256 or key.lower().startswith("aws:") or "\0" in key + value:
             raise InvalidParameterValueException(
                 "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256; neither "
                 "has a NUL character."

@@ -35,11 +35,7 @@ class Invoker:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         self._urls = Sender(
-            guard,
-            kept_bytes=KEPT_BYTES,
-            keeps_private=True,
-            drain_seconds=None,
-            dropped_bytes=MOST_ANSWER_BYTES,
+            guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None, dropped_bytes=MOST_ANSWER_BYTES
         )
         self._secrets = read_secrets(settings.webhook_signing_secret)
 

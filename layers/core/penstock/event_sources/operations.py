@@ -115,8 +115,7 @@ def page(
     if request.marker is not None and after is None:
         raise InvalidParameterValueException("Marker does not come from an earlier response.")
     rows = yield from Call(
-        LIST_MAPPINGS,
-        (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1),
+        LIST_MAPPINGS, (context.account_id, context.region, None, request.event_source_arn, target, after, most + 1)
     )
     found = [read_mapping(row.mapping) for row in rows[:most]]
     return found, str(found[-1].mapping_id) if len(rows) > most else None
@@ -152,9 +151,7 @@ def update(
     checks.check_key(options, context.environment.settings)
     function = request.function_name
     target = (
-        mapping.function_arn
-        if function is None
-        else targets.parse_target(function, context.account_id, context.region)
+        mapping.function_arn if function is None else targets.parse_target(function, context.account_id, context.region)
     )
     yield from check_receiver(mapping.queue_arn, context)
     # A caller without the permissions can still stop the mapping.
@@ -177,8 +174,7 @@ def delete_event_source_mapping(request: mappings.DeleteEventSourceMappingReques
 
 @audited(
     lambda request, context: Act(
-        "lambda:DeleteEventSourceMapping",
-        f"{ARN_PREFIX.format(context.region, context.account_id)}{request.uuid}",
+        "lambda:DeleteEventSourceMapping", f"{ARN_PREFIX.format(context.region, context.account_id)}{request.uuid}"
     )
 )
 def drop(request: mappings.DeleteEventSourceMappingRequest, context: Context) -> Operation[StoredMapping]:
@@ -225,9 +221,7 @@ def change_tags(resource: str, tags: dict[str, str], removed: list[str], context
     key = (context.account_id, context.region, mapping_id)
     (row,) = yield from Call(TAG_MAPPING, (*key, encode_jsonb(tags), removed))
     if row.error is not None:
-        raise (
-            checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else make_tagged_error(resource)
-        )
+        raise (checks.make_tag_limit_error() if row.error == "TagLimitExceeded" else make_tagged_error(resource))
 
 
 def read_tagged_id(resource: str, context: Context) -> str:
@@ -263,9 +257,7 @@ def read(uuid: str, context: Context) -> Operation[StoredMapping]:
 
 def find(mapping_id: UUID, context: Context) -> Operation[StoredMapping | None]:
     """Returns the account's mapping with this id in the region, or None."""
-    rows = yield from Call(
-        LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1)
-    )
+    rows = yield from Call(LIST_MAPPINGS, (context.account_id, context.region, mapping_id, None, None, None, 1))
     return read_mapping(rows[0].mapping) if rows else None
 
 
@@ -322,9 +314,7 @@ def _encode_filters(options: Options) -> str | None:
     return None if compiled is None else msgspec.json.encode(compiled).decode()
 
 
-def _read_stored(
-    error: str | None, mapping: JsonObject | None, queue_arn: str, function: str
-) -> StoredMapping:
+def _read_stored(error: str | None, mapping: JsonObject | None, queue_arn: str, function: str) -> StoredMapping:
     if error == "QueueDoesNotExist":
         raise NoSuchQueue(
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error "

@@ -23,9 +23,7 @@ def read_function_timeout(target: str, context: Context) -> Operation[int | None
     function = None if is_url(target) else parse_function(target, context.account_id, context.region)
     if function is None:
         return None
-    state = yield from Ask(
-        partial(read_function_state, context.environment.settings.queue_lambda_endpoint, function)
-    )
+    state = yield from Ask(partial(read_function_state, context.environment.settings.queue_lambda_endpoint, function))
     if state.is_missing:
         raise InvalidParameterValueException("Function does not exist")
     return state.timeout_seconds

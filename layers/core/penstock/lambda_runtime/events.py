@@ -63,9 +63,7 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
 def is_host_checked(event: Event) -> bool:
     """Returns whether the request's Host is a name that API Gateway serves for this function."""
     domain = (event.get("requestContext") or {}).get("domainName")
-    hosts = [
-        value for name, value in _list_pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"
-    ]
+    hosts = [value for name, value in _list_pairs(event, "headers", "multiValueHeaders") if name.lower() == "host"]
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
 
 

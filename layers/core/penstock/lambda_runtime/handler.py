@@ -78,17 +78,13 @@ class Handler:
         with suppress(SettingError):  # _log has logged it
             self.environment.metrics.count_error(service, action, error)
 
-    def _log(
-        self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object
-    ) -> None:
+    def _log(self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object) -> None:
         known = {
             "request_id": request_id,
             "aws_request_id": getattr(lambda_context, "aws_request_id", None),
             "action": call.action.name if call else self.action,
         }
-        if isinstance(
-            error, ServiceUnavailable
-        ):  # the database failed, not the code, so the message is enough
+        if isinstance(error, ServiceUnavailable):  # the database failed, not the code, so the message is enough
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

@@ -70,9 +70,7 @@ class Metrics:
 
     def count(self, dimensions: Mapping[str, str], counts: Mapping[str, int]) -> None:
         """Writes counts that are not 0. `busy_queues` becomes the metric BusyQueues."""
-        values = [
-            Value(name.title().replace("_", ""), "Count", number) for name, number in counts.items() if number
-        ]
+        values = [Value(name.title().replace("_", ""), "Count", number) for name, number in counts.items() if number]
         if values:
             self.put(dimensions, values)
 

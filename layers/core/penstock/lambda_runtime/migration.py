@@ -33,9 +33,7 @@ def handler(event: Mapping[str, object], lambda_context: object) -> dict[str, ob
     return migrate(event, Path(os.environ["LAMBDA_TASK_ROOT"]), ExecutionEnvironment())
 
 
-def migrate(
-    event: Mapping[str, object], directory: Path, environment: ExecutionEnvironment
-) -> dict[str, object]:
+def migrate(event: Mapping[str, object], directory: Path, environment: ExecutionEnvironment) -> dict[str, object]:
     """Migrates the database to the SQL in `directory`. The address is DATABASE_DIRECT_URL, or otherwise DATABASE_URL.
 
     Returns the members of `Applied`, the release, and `report`: the lines that `penstock migrate` would print. Raises

@@ -57,9 +57,7 @@ class FunctionCounts:
         """Counts received messages."""
         self.totals.update(polled=messages, filtered=filtered)
 
-    def count_invocation(
-        self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /
-    ) -> None:
+    def count_invocation(self, _arn: str, _messages: int, failed: int, _seconds: float, _oldest: float, /) -> None:
         """Counts an invocation of a function. `failed` is the number of failed messages."""
         self.totals.update(invocations=1, failed=failed)
 
@@ -147,9 +145,7 @@ class FunctionService:
         """Receives messages, and returns them to the queue if the receive is cancelled meanwhile."""
         receiving = asyncio.ensure_future(
             self._in_thread(
-                lambda: cast(
-                    "list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths)
-                )
+                lambda: cast("list[ReceivedRow]", perform(effect, self._database, allow_any_wait, self._lengths))
             )
         )
         try:

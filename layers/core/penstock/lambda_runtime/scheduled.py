@@ -65,9 +65,7 @@ class ReportingWorker(Protocol):
 class ScheduledHandler:
     """Runs a worker, and repeats the run if it stopped at its time limit, because more work may remain."""
 
-    def __init__(
-        self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment
-    ) -> None:
+    def __init__(self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment) -> None:
         self.name = name
         self.run = run
         self.longest_run_seconds = longest_run_seconds
@@ -132,9 +130,7 @@ def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
 
-    return ScheduledHandler(
-        name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start()
-    )
+    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start())
 
 
 def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
@@ -143,9 +139,7 @@ def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
 
-    return ScheduledHandler(
-        name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start()
-    )
+    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start())
 
 
 def name_worker(worker: object) -> str:

@@ -84,9 +84,7 @@ def check_members(members: object) -> dict[str, str]:
     if not isinstance(members, dict) or not all(isinstance(value, str) for value in members.values()):
         raise SettingError("QUEUE_SECRET must name a secret that is a JSON object with texts")
     if unknown := members.keys() - {setting.name for setting in SETTINGS}:
-        raise SettingError(
-            f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are not settings"
-        )
+        raise SettingError(f"the secret of QUEUE_SECRET has {', '.join(sorted(unknown))}, which are not settings")
     return {name: value for name, value in members.items() if value}
 
 
@@ -153,9 +151,7 @@ def find_credentials(variables: Mapping[str, str]) -> Credentials:
     return Credentials(frozen.access_key, frozen.secret_key, frozen.token or "")
 
 
-def sign_request(
-    url: str, region: str, body: bytes, credentials: Credentials, now: datetime
-) -> dict[str, str]:
+def sign_request(url: str, region: str, body: bytes, credentials: Credentials, now: datetime) -> dict[str, str]:
     """Returns the headers of a request to Secrets Manager, with Signature Version 4."""
     timestamp = f"{now:%Y%m%dT%H%M%SZ}"
     headers = {

@@ -34,9 +34,7 @@ class BoundedWaits:
     `slots` is the number of requests of the function `function_name` that can wait at once; None means any number.
     """
 
-    def __init__(
-        self, seconds: float, slots: int | None, function_name: str, database: "StatementExecutor"
-    ) -> None:
+    def __init__(self, seconds: float, slots: int | None, function_name: str, database: "StatementExecutor") -> None:
         self._left = seconds
         self._slots = slots
         self._function_name = function_name
@@ -72,9 +70,7 @@ class BoundedWaits:
 
 
 @contextmanager
-def bound_waits(
-    settings: Settings, function_name: str, database: "StatementExecutor"
-) -> Iterator[BoundedWaits]:
+def bound_waits(settings: Settings, function_name: str, database: "StatementExecutor") -> Iterator[BoundedWaits]:
     """Grants the waits of one operation, and releases the slot at the end."""
     concurrency = settings.queue_lambda_concurrency
     slots = concurrency // WAITING_SHARE if concurrency else None

@@ -71,10 +71,7 @@ class ResponseLimit(NamedTuple):
         return len(texts)
 
 
-_CONTAINER_LIMITS = {
-    "json": ReceiveLimit(CONTAINER_BYTES, "json", 2),
-    "xml": ReceiveLimit(CONTAINER_BYTES, "xml", 6),
-}
+_CONTAINER_LIMITS = {"json": ReceiveLimit(CONTAINER_BYTES, "json", 2), "xml": ReceiveLimit(CONTAINER_BYTES, "xml", 6)}
 _FUNCTION_GROWTH = 7
 
 
@@ -85,6 +82,4 @@ def make_receive_limit(limit: ResponseLimit | None, *, is_xml: bool) -> ReceiveL
     if limit is None:
         return _CONTAINER_LIMITS[language]
     written = "-ascii" if limit.is_ascii else ""
-    return ReceiveLimit(
-        limit.max_bytes - HEAD_BYTES, f"function-{language}{written}", _FUNCTION_GROWTH, limit.way
-    )
+    return ReceiveLimit(limit.max_bytes - HEAD_BYTES, f"function-{language}{written}", _FUNCTION_GROWTH, limit.way)

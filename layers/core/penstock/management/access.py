@@ -155,9 +155,7 @@ def create_key(new: NewKey, context: Context) -> Operation[MadeKey]:
         raise errors.InvalidParameterValue("description: NUL cannot be stored")
     check_user("penstock", "CreateKey", build_owner_arn(new.user, context.account_id), context)
     if new.user is None and not context.caller.principal.is_root:
-        raise errors.AccessDenied(
-            "Only a key of the account itself can create another such key. Name a user."
-        )
+        raise errors.AccessDenied("Only a key of the account itself can create another such key. Name a user.")
     key_id, secret, stored = make_key(
         bearer=new.bearer, account_id=context.account_id,
         encryption_key=context.environment.settings.queue_encryption_key,

@@ -15,6 +15,4 @@ OWN_ACTIONS: Final = frozenset(
     )
 )  # fmt: skip
 """Penstock's own actions. docs/operate/policies.md lists them."""
-KNOWN_ACTIONS: Final = OWN_ACTIONS | {
-    f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)
-}
+KNOWN_ACTIONS: Final = OWN_ACTIONS | {f"{action.service}:{action.name}" for action in (*ACTIONS, *MAPPING_ACTIONS)}

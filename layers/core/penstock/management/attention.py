@@ -86,9 +86,7 @@ def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointR
     return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED, FAILING_SECONDS)))
 
 
-def find_concerns(
-    queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]
-) -> list[Concern]:
+def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:
     """Returns the concerns about these queues (by name) and endpoints, worst first."""
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
     found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
@@ -125,7 +123,5 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
         yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, 0, text)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
-        text = (
-            f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no answer'}."
-        )
+        text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no answer'}."
         yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text)

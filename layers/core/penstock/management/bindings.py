@@ -66,9 +66,7 @@ class BindingPage(msgspec.Struct, omit_defaults=True):
 @needs("account", "penstock:Subscribe")
 @audited(
     lambda pattern, new, _context: Act(
-        "penstock:Subscribe",
-        pattern,
-        {"queue": new.queue_name, "endpoint": mask_password(new.endpoint or "") or None},
+        "penstock:Subscribe", pattern, {"queue": new.queue_name, "endpoint": mask_password(new.endpoint or "") or None}
     )
 )
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[MadeBinding]:
@@ -95,17 +93,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
     rows = yield from Call(
         BIND,
-        (
-            context.account_id,
-            context.region,
-            pattern,
-            protocol,
-            endpoint,
-            new.envelope,
-            policy,
-            compiled,
-            password,
-        ),
+        (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled, password),
     )
     (row,) = rows
     return MadeBinding(row.binding_id, (yield from show(_read_bound(row, context))))
@@ -135,9 +123,7 @@ def list_bindings(pattern: str, after: int | None, limit: int, context: Context)
 
 
 @needs("queue", "penstock:ListSubscriptions")
-def list_queue_bindings(
-    queue: str, after: int | None, limit: int, context: Context
-) -> Operation[BindingPage]:
+def list_queue_bindings(queue: str, after: int | None, limit: int, context: Context) -> Operation[BindingPage]:
     """Lists the bindings of a queue. Raises QueueDoesNotExist."""
     return (yield from _list(None, build_queue_arn(queue, context), after, limit, context))
 
@@ -145,9 +131,7 @@ def list_queue_bindings(
 def _list(
     pattern: str | None, endpoint: str | None, after: int | None, limit: int, context: Context
 ) -> Operation[BindingPage]:
-    rows = yield from Call(
-        LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)
-    )
+    rows = yield from Call(LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1))
     if endpoint is not None and not rows:
         yield from handles.check_queue(endpoint)
     found = [show_binding(row) for row in rows[:limit]]

@@ -90,9 +90,7 @@ def publish_event(routing_key: str, event: NewEvent, context: Context) -> Operat
     Raises InvalidParameterValue, RequestEntityTooLarge, and RequestThrottled beyond QUOTA_DELIVERIES.
     """
     outgoing = yield from compute(lambda: check_event(routing_key, event), count_bytes(event))
-    rows = yield from Call(
-        PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True)
-    )
+    rows = yield from Call(PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header, True))
     if any(row.error == TOO_MANY_DELIVERIES for row in rows):
         raise errors.RequestThrottled(explain_deliveries_quota(context.environment.settings))
     yield from report_unjudged("event", routing_key, outgoing.facts == IS_UNJUDGED)
@@ -127,11 +125,7 @@ def check_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
 def show_published(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
     """Returns the response with an event's targets. Queues that refused the event are omitted."""
     reached = [row for row in rows if row.error is None]
-    messages = [
-        EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
-        for row in reached
-        if row.arn is not None
-    ]
+    messages = [EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id) for row in reached if row.arn is not None]
     return PublishedEvent(
         queues_matched=len(messages),
         webhooks_matched=sum(row.id for row in reached if row.arn is None),

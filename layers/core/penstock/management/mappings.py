@@ -102,9 +102,7 @@ _pattern_of = msgspec.json.Decoder(Filter)
 def create_mapping(new: NewMapping, context: Context) -> Operation[ShownMapping]:
     """Creates a mapping, which is active at once. Raises the errors of CreateEventSourceMapping."""
     checks.check_served(context)
-    return show_mapping(
-        (yield from mappings.create(create_request(new, _name_queue(new.queue, context)), context))
-    )
+    return show_mapping((yield from mappings.create(create_request(new, _name_queue(new.queue, context)), context)))
 
 
 @needs("mappings", "lambda:ListEventSourceMappings", "lambda:ListTags")
@@ -114,9 +112,7 @@ def list_mappings(
     """Returns a page of the account's mappings. `queue` and `function` limit the list."""
     checks.check_served(context)
     request = aws.ListEventSourceMappingsRequest(
-        event_source_arn=None if queue is None else _name_queue(queue, context),
-        function_name=function,
-        marker=after,
+        event_source_arn=None if queue is None else _name_queue(queue, context), function_name=function, marker=after
     )
     found, following = yield from mappings.page(request, context)
     return MappingList([show_mapping(mapping) for mapping in found], following)

@@ -105,9 +105,7 @@ class MoveTaskConflict(errors.AwsError):
 @needs("queue", "sqs:StartMessageMoveTask")
 # --- operations ------------------------------------------------------------------------------------------------------
 @audited(
-    lambda name, new, context: Act(
-        "sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new)
-    )
+    lambda name, new, context: Act("sqs:StartMessageMoveTask", build_queue_arn(name, context), msgspec.to_builtins(new))
 )
 def start_move_task(name: str, new: NewMoveTask, context: Context) -> Operation[MoveTaskRow]:
     """Starts a task and returns it.
@@ -178,9 +176,7 @@ def _describe(source: str, task_id: UUID) -> Operation[MoveTaskRow]:
 @needs("queue", "sqs:StartMessageMoveTask")
 @audited(
     lambda name, task_id, per_second, context: Act(
-        "sqs:StartMessageMoveTask",
-        build_queue_arn(name, context),
-        {"move": str(task_id), "per_second": per_second},
+        "sqs:StartMessageMoveTask", build_queue_arn(name, context), {"move": str(task_id), "per_second": per_second}
     )
 )
 def continue_move_task(

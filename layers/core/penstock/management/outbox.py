@@ -52,9 +52,7 @@ def list_outgoing(
     """Returns a page of the account's outgoing messages. The page is empty for a destination with NUL."""
     if destination is not None and "\0" in destination:
         return []
-    rows = yield from Call(
-        LIST_OUTGOING, (context.account_id, protocol, destination, after, limit, MOST_TEXT_BYTES)
-    )
+    rows = yield from Call(LIST_OUTGOING, (context.account_id, protocol, destination, after, limit, MOST_TEXT_BYTES))
     return [describe_outgoing(row) for row in rows]
 
 

@@ -40,9 +40,5 @@ def _list_actions(document: dict[str, object]) -> list[str]:
         if isinstance(statement, dict):
             for element in ("Action", "NotAction"):
                 named = statement.get(element, [])
-                found += (
-                    [named]
-                    if isinstance(named, str)
-                    else [entry for entry in named if isinstance(entry, str)]
-                )
+                found += [named] if isinstance(named, str) else [entry for entry in named if isinstance(entry, str)]
     return found

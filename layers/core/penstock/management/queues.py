@@ -24,9 +24,7 @@ from penstock.sqs.types import DeleteQueueRequest
 Attributes = Annotated[
     dict[str, str | bool | int | dict[str, Any]],
     msgspec.Meta(
-        extra_json_schema={
-            "propertyNames": {"enum": [*attributes.STANDARD, *attributes.FIFO, *attributes.EXTENSIONS]}
-        }
+        extra_json_schema={"propertyNames": {"enum": [*attributes.STANDARD, *attributes.FIFO, *attributes.EXTENSIONS]}}
     ),
 ]
 
@@ -109,8 +107,7 @@ MOST_RECEIVERS = 100
 def convert_attributes(values: Attributes) -> dict[str, str]:
     """Converts attributes to texts, as in AWS's API: true to "true", 60 to "60", and a policy to its JSON text."""
     return {
-        name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        for name, value in values.items()
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode() for name, value in values.items()
     }
 
 
@@ -120,8 +117,7 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
     last = queues.read_token(after)
     rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
-        QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms))
-        for row in rows[:limit]
+        QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms)) for row in rows[:limit]
     ]
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
@@ -156,19 +152,14 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
 @needs("queue", "sqs:SetQueueAttributes")
 @audited(
     lambda name, changes, context: Act(
-        "sqs:SetQueueAttributes",
-        build_queue_arn(name, context),
-        {"attributes": sorted(changes)},
-        when_changed=True,
+        "sqs:SetQueueAttributes", build_queue_arn(name, context), {"attributes": sorted(changes)}, when_changed=True
     )
 )
 def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription | None]:
     """Changes attributes and returns the queue. One database call writes the attributes; another counts the
     messages."""
     arn = build_queue_arn(name, context)
-    checked = attributes.check_queue_attributes(
-        convert_attributes(changes), is_fifo_name(arn), extensions=True
-    )
+    checked = attributes.check_queue_attributes(convert_attributes(changes), is_fifo_name(arn), extensions=True)
     yield from queues.change_attributes(arn, checked, context)
     return (yield from show(describe_queue(name, context)))
 

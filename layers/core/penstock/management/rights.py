@@ -25,16 +25,7 @@ from penstock.errors import AccessDenied
 from .actions import KNOWN_ACTIONS
 
 Scope = Literal[
-    "account",
-    "queue",
-    "topic",
-    "subscription",
-    "schedule",
-    "schedules",
-    "mapping",
-    "mappings",
-    "user",
-    "operation",
+    "account", "queue", "topic", "subscription", "schedule", "schedules", "mapping", "mappings", "user", "operation"
 ]
 P = ParamSpec("P")
 T = TypeVar("T")

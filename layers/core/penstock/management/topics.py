@@ -159,8 +159,7 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
         build_topic_arn(name, context),
         subject=new.subject,
         message_attributes={
-            key: sns.MessageAttributeValue(value.data_type, value.string_value)
-            for key, value in attributes.items()
+            key: sns.MessageAttributeValue(value.data_type, value.string_value) for key, value in attributes.items()
         }
         or None,
         message_deduplication_id=new.dedup_id,

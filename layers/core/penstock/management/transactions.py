@@ -138,9 +138,7 @@ def check_parts(
 ) -> tuple[list[SendEntry], list[OutgoingEvent]]:
     """Validates the transaction's messages and events. Raises InvalidParameterValue and others."""
     messages = [
-        sending.check_message(to_send_request(message, arn), arn, trace).stored._replace(
-            delay_seconds=message.delay
-        )
+        sending.check_message(to_send_request(message, arn), arn, trace).stored._replace(delay_seconds=message.delay)
         for arn, message in zip(arns, transaction.send, strict=True)
     ]
     return messages, [check_event(event.routing_key, event) for event in transaction.publish]
@@ -165,9 +163,7 @@ def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> Transa
     """Returns the response, with the ids of sent messages in order, and the queues and webhooks that each event
     reached."""
     sent = {
-        row.n: (None, row.detail) if row.kind == "schedule" else (row.id, None)
-        for row in rows
-        if row.kind != "publish"
+        row.n: (None, row.detail) if row.kind == "schedule" else (row.id, None) for row in rows if row.kind != "publish"
     }
     result = TransactionResult(
         acked=len(transaction.ack),

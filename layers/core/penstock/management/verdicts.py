@@ -35,9 +35,7 @@ def list_queue_names(database: Database, settings: Settings) -> Iterator[list[st
         after = rows[-1].name
 
 
-def read_verdicts(
-    arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int
-) -> Operation[dict[str, Verdict]]:
+def read_verdicts(arns: Sequence[str], in_flight_limit: int, target_lag_seconds: int) -> Operation[dict[str, Verdict]]:
     """Returns the verdicts on existing queues by ARN.
 
     `in_flight_limit` is the setting QUEUE_IN_FLIGHT_LIMIT; 0 means no limit.
@@ -140,9 +138,7 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
     Queues that have long been in one state come last, because more history would not change the verdict.
     """
     asking = [arn for arn, verdict in verdicts.items() if is_asking_for_more(verdict)]
-    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[
-        :MOST_HISTORIES
-    ]
+    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[:MOST_HISTORIES]
 
 
 def rank_badness(verdict: Verdict) -> tuple[int, int]:

@@ -13,12 +13,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.move_tasks import (
-    CANCEL_MOVE_TASK,
-    LIST_MOVE_TASKS,
-    START_MOVE_TASK,
-    ListedTaskRow,
-)
+from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK, ListedTaskRow
 from penstock.sqs import validation
 from penstock.sqs.sql_errors import make_sql_error
 from penstock.sqs.types import (
@@ -84,9 +79,7 @@ def list_message_move_tasks(
     return ListMessageMoveTasksResult(results=[build_entry(source, task) for task in tasks])
 
 
-@audited(
-    lambda request, _context: Act("sqs:CancelMessageMoveTask", read_handle(request.task_handle).source_arn)
-)
+@audited(lambda request, _context: Act("sqs:CancelMessageMoveTask", read_handle(request.task_handle).source_arn))
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Operation[CancelMessageMoveTaskResult]:

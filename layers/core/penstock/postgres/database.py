@@ -97,8 +97,7 @@ def find_connection_factory(driver: str) -> Callable[[str, float], DriverConnect
     The function raises DriverError.
     """
     return cast(
-        "Callable[[str, float], DriverConnection]",
-        import_module(f".{driver}_connection", __package__).open_connection,
+        "Callable[[str, float], DriverConnection]", import_module(f".{driver}_connection", __package__).open_connection
     )
 
 

@@ -243,9 +243,7 @@ def _check_schema(connection: Connection) -> None:
     """Raises MigrationError if the schema `queue` has objects of another application. An empty schema is accepted."""
     row = connection.execute(_FOREIGN_OBJECT.encode()).fetchone()
     record = connection.execute(_RECORD_PROBLEM.encode()).fetchone()
-    is_ours = (
-        record == (None,) and connection.execute("select from queue.migration limit 1").fetchone() is not None
-    )
+    is_ours = record == (None,) and connection.execute("select from queue.migration limit 1").fetchone() is not None
     foreign = record[0] if record else None
     if row is not None and not is_ours:
         foreign = row[0]
@@ -280,9 +278,7 @@ def tune_role(connection: Connection, role: str) -> None:
 def _set_for_role(connection: Connection, role: str) -> None:
     for name, value in SESSION_SETTINGS.items():
         statement = "alter role {} set {} = {}"
-        connection.execute(
-            sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value))
-        )
+        connection.execute(sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value)))
     _set_in_database(connection, role, POOLED_SETTINGS)
 
 
@@ -318,9 +314,7 @@ def _find_newer_functions(connection: Connection, has_older_tables: bool) -> str
     if Version(release) > Version(RELEASE):
         return f"the database keeps the functions of release {release}: this is the older release {RELEASE}"
     if has_older_tables:
-        return (
-            f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
-        )
+        return f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
     return ""
 
 
@@ -333,9 +327,7 @@ def read_migrations(directory: Path) -> list[Script]:
             raise MigrationError(f"{path.name}: migrations are named NNNN_name.sql, in lower case")
         scripts.append(Script(int(match[1]), path.name, path.read_bytes()))
     if [s.number for s in scripts] != list(range(1, len(scripts) + 1)):
-        raise MigrationError(
-            f"migrations must be numbered from 0001 without gaps: {[s.name for s in scripts]}"
-        )
+        raise MigrationError(f"migrations must be numbered from 0001 without gaps: {[s.name for s in scripts]}")
     return scripts
 
 
@@ -384,9 +376,7 @@ def _apply_changed_functions(
     applied.warning = _find_newer_functions(connection, has_older_tables)
     if not applied.warning:
         _retry_locked(
-            connection,
-            all_functions,
-            lambda: _apply_functions(connection, directory, scripts, all_functions.checksum),
+            connection, all_functions, lambda: _apply_functions(connection, directory, scripts, all_functions.checksum)
         )
         applied.functions = True
 

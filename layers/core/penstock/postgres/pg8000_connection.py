@@ -75,9 +75,7 @@ class Pg8000Connection:
     def _refuse_wrong_settings(self) -> None:
         if self.session.problem:
             self.close()
-            raise DriverError(
-                self.session.problem, None, took_no_effect=True, wrong_settings=self.session.wrong
-            )
+            raise DriverError(self.session.problem, None, took_no_effect=True, wrong_settings=self.session.wrong)
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """Returns the rows of one call, which is a transaction. Raises DriverError."""

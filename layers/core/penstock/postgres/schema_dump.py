@@ -132,9 +132,7 @@ def _dump_table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> It
     oid, name, kind, persistence, partition_of, partition_by, options = row
     # the text of a view differs between versions; the view's file in sql/views has its text
     if kind in ("type", "view"):
-        yield (
-            f"create {kind} queue.{name} as (\n" + ",\n".join(_read_texts(connection, _COLUMNS, oid)) + "\n);"
-        )
+        yield (f"create {kind} queue.{name} as (\n" + ",\n".join(_read_texts(connection, _COLUMNS, oid)) + "\n);")
         return
     if partition_of:
         yield f"create {persistence}table queue.{name}{partition_of}{options};"

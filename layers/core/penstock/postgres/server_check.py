@@ -74,9 +74,7 @@ def find_version_problem(server_version: int) -> str:
     """Returns the problem of a version in libpq's form (140012 for 14.12), or "" for a supported version."""
     if server_version >= OLDEST_MAJOR * 10_000:
         return ""
-    return (
-        f"the server is PostgreSQL {format_version(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
-    )
+    return f"the server is PostgreSQL {format_version(server_version)}; Penstock needs {OLDEST_MAJOR} or newer"
 
 
 def format_version(server_version: int) -> str:

@@ -22,9 +22,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 INTERNAL_ERROR = "XX000"
-LONG_MESSAGE = (
-    "QU010"  # a receive that assumed short messages found a long message; the database undid the receive
-)
+LONG_MESSAGE = "QU010"  # a receive that assumed short messages found a long message; the database undid the receive
 
 
 class Meaning(Enum):

@@ -34,9 +34,7 @@ class ValidationException(SchedulerError):
         return cls(f"Invalid Schedule Expression {written}.", detail)
 
     @classmethod
-    def member(
-        cls, value: str | None, path: str, constraint: str, detail: str | None = None
-    ) -> "ValidationException":
+    def member(cls, value: str | None, path: str, constraint: str, detail: str | None = None) -> "ValidationException":
         """Returns AWS's error for a member such as `target.arn`. None means absent. Constraints are our choice."""
         shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
         error = cls.of([describe_problem(shown, path, f"Member must {constraint}")])

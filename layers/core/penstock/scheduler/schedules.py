@@ -21,12 +21,7 @@ from penstock.scheduler.expressions.zones import find_zone
 from . import paging, targets
 from . import rows as schedule_rows
 from . import types as scheduler
-from .errors import (
-    ConflictException,
-    ResourceNotFoundException,
-    ServiceQuotaExceededException,
-    ValidationException,
-)
+from .errors import ConflictException, ResourceNotFoundException, ServiceQuotaExceededException, ValidationException
 from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 
@@ -54,9 +49,7 @@ def update_schedule(
     return scheduler.UpdateScheduleResult(schedule_arn=build_arn(row))
 
 
-def get_schedule(
-    request: scheduler.GetScheduleRequest, context: Context
-) -> Operation[scheduler.GetScheduleResult]:
+def get_schedule(request: scheduler.GetScheduleRequest, context: Context) -> Operation[scheduler.GetScheduleResult]:
     """Returns a schedule."""
     _, row = yield from schedule_rows.read(request.group_name or DEFAULT_GROUP, request.name, context)
     if row is None:
@@ -115,9 +108,7 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     expression = check_expression(request)
     period = check_period(request)
     window = check_window(request.flexible_time_window)
-    target = targets.check_target(
-        request.target, context.account_id, context.region, context.environment.settings
-    )
+    target = targets.check_target(request.target, context.account_id, context.region, context.environment.settings)
     group = request.group_name or DEFAULT_GROUP
     if mode == "create":
         yield from check_quota("schedules", request.name, context, ServiceQuotaExceededException, group)

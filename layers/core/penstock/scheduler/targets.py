@@ -38,14 +38,10 @@ def check_target(target: Target, account_id: str, region: str, settings: Setting
     """Returns the target to store, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException.member(
-            "{…}", f"target.{_convert_to_camel(given[0])}", "be null", SUPPORTED_TARGETS
-        )
+        raise ValidationException.member("{…}", f"target.{_convert_to_camel(given[0])}", "be null", SUPPORTED_TARGETS)
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
-        raise ValidationException.member(
-            group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}"
-        )
+        raise ValidationException.member(group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}")
     if parse_queue_arn(target.arn) is not None:
         _check_queue(target.arn, group_id)
         _check_input(target.input, validation.MAXIMUM_MESSAGE_BYTES)
@@ -73,9 +69,7 @@ def _check_queue(arn: str, group_id: str | None) -> None:
         raise ValidationException.member(None, GROUP_ID, "not be null", "The target is a FIFO queue.")
 
 
-def _check_function(
-    target: Target, group_id: str | None, account_id: str, region: str, settings: Settings
-) -> None:
+def _check_function(target: Target, group_id: str | None, account_id: str, region: str, settings: Settings) -> None:
     function = parse_function_arn(target.arn)
     refusal = find_function_refusal(function, target.arn, account_id, region, settings)
     if refusal is not None:
@@ -106,9 +100,7 @@ def _check_topic(target: Target, group_id: str | None) -> None:
         raise ValidationException.member(target.arn, "target.arn", constraint, SUPPORTED_TARGETS)
     if topic.fifo != (group_id is not None):
         constraint = "not be null" if topic.fifo else "be null"
-        raise ValidationException.member(
-            group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it."
-        )
+        raise ValidationException.member(group_id, GROUP_ID, constraint, "FIFO topics require it, others refuse it.")
 
 
 def _check_dead_letters(target: Target) -> None:

@@ -19,25 +19,17 @@ Timezone = Annotated[str, Meta(min_length=1, max_length=50)]
 Description = Annotated[str, Meta(min_length=0, max_length=512)]
 KmsKeyArn = Annotated[
     str,
-    Meta(
-        min_length=1,
-        max_length=2048,
-        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*",
-    ),
+    Meta(min_length=1, max_length=2048, pattern=r"arn:aws[a-z-]*:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*"),
 ]
 TargetArn = Annotated[str, Meta(min_length=1, max_length=1600)]
-RoleArn = Annotated[
-    str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@\/-]+")
-]
+RoleArn = Annotated[str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@\/-]+")]
 DeadLetterArn = Annotated[
     str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+")
 ]
 GroupArn = Annotated[
     str,
     Meta(
-        min_length=1,
-        max_length=1011,
-        pattern=rf"arn:aws[a-z-]*:scheduler:[a-z0-9\-]+:\d{{12}}:schedule-group\/{_NAME}",
+        min_length=1, max_length=1011, pattern=rf"arn:aws[a-z-]*:scheduler:[a-z0-9\-]+:\d{{12}}:schedule-group\/{_NAME}"
     ),
 ]
 NextToken = Annotated[str, Meta(min_length=1, max_length=2048)]

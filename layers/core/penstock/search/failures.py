@@ -83,9 +83,7 @@ def group_failures(grouping: Grouping) -> Operation[Failures]:
 
 def _group(samples: list[FailureRow], grouping: Grouping) -> FailureGroup:
     first = samples[0]
-    return FailureGroup(
-        _build_filter(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples
-    )
+    return FailureGroup(_build_filter(first, grouping), first.group_messages, first.oldest_ms, first.newest_ms, samples)
 
 
 def _build_filter(row: FailureRow, grouping: Grouping) -> MessageFilter | None:

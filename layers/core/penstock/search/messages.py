@@ -43,9 +43,7 @@ def search_messages(search: Search, most_bytes: int, context: Context) -> Operat
     Messages come in the order of storage, which differs from the order of age. Raises QueueDoesNotExist.
     """
     text = search.filter.as_json(context)
-    rows = yield from Call(
-        SEARCH_MESSAGES, (search.arn, text, search.after, search.limit, search.scan, most_bytes)
-    )
+    rows = yield from Call(SEARCH_MESSAGES, (search.arn, text, search.after, search.limit, search.scan, most_bytes))
     if not rows:
         raise errors.QueueDoesNotExist
     *found, end = rows

@@ -11,14 +11,4 @@ This package does not read the environment. An invalid value raises SettingError
 from .definition import ADDRESSES, DRIVERS, IAM_TOKEN, SETTINGS, SUBJECTS, Settings
 from .setting import Setting, SettingError, Value
 
-__all__ = (
-    "ADDRESSES",
-    "DRIVERS",
-    "IAM_TOKEN",
-    "SETTINGS",
-    "SUBJECTS",
-    "Setting",
-    "SettingError",
-    "Settings",
-    "Value",
-)
+__all__ = ("ADDRESSES", "DRIVERS", "IAM_TOKEN", "SETTINGS", "SUBJECTS", "Setting", "SettingError", "Settings", "Value")

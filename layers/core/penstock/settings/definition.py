@@ -379,8 +379,7 @@ def _check_combinations(settings: Settings) -> None:
         raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM")
     if not settings.serves(settings.queue_region):
         raise SettingError(
-            f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, "
-            f"not {settings.queue_regions!r}"
+            f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, not {settings.queue_regions!r}"
         )
 
 

@@ -74,11 +74,7 @@ def _is_zone(text: str) -> bool:
 
     try:
         ZoneInfo(text)
-    except (
-        KeyError,
-        ValueError,
-        OSError,
-    ):  # the name is unknown, is not a relative path, or names a folder of zones
+    except (KeyError, ValueError, OSError):  # the name is unknown, is not a relative path, or names a folder of zones
         return False
     return True
 

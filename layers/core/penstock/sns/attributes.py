@@ -223,9 +223,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
         if name == "RedrivePolicy":
             check_redrive_policy(value)
         if name == "RawMessageDelivery" and value.lower() == "true" and protocol not in RAW_PROTOCOLS:
-            raise InvalidParameter.named(
-                f"Delivery protocol [{protocol}] does not support raw message delivery."
-            )
+            raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support raw message delivery.")
         if name == "DeliveryPolicy" and value and protocol not in ("http", "https"):
             raise InvalidParameter.named(f"Delivery protocol [{protocol}] does not support DeliveryPolicy")
         if name == "DeliveryPolicy" and value:

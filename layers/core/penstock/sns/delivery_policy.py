@@ -18,9 +18,7 @@ from .errors import InvalidParameter
 Policy = Mapping[str, Any]  # JSON whose members were checked before it was stored
 
 MOST_RETRY_SECONDS: Final = 3_600
-MOST_CHARACTERS: Final = (
-    30_720  # our choice, as for an access policy; all members together have less than 1,000
-)
+MOST_CHARACTERS: Final = 30_720  # our choice, as for an access policy; all members together have less than 1,000
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 # The minimum and the maximum of each member.
@@ -119,9 +117,7 @@ def retry_delays(retry: Policy) -> list[float]:
     at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
     between = retries["numRetries"] - at_once - early - late
     share = _BACKOFF_CURVES[retries["backoffFunction"]]
-    curve = [
-        shortest + (longest - shortest) * share(i, between - 1, longest / shortest) for i in range(between)
-    ]
+    curve = [shortest + (longest - shortest) * share(i, between - 1, longest / shortest) for i in range(between)]
     return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
 
 
@@ -133,9 +129,7 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # Each step is longer than the previous one by the same amount.
     "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
     # Each delay is longer than the previous one by the same factor.
-    "geometric": lambda i, last, ratio: (
-        (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
-    ),
+    "geometric": lambda i, last, ratio: (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0,
     # Each step is twice the previous one.
     "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
 }
@@ -154,9 +148,7 @@ def check_topic_policy(text: str) -> None:
     document = _check_object(_parse_given(text), "")
     _check_names(document, {"http"})
     http = _check_object(document.get("http"), "http")
-    _check_sections(
-        http, "http.", "defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy"
-    )
+    _check_sections(http, "http.", "defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy")
 
 
 def _check_sections(document: Policy, path: str, retries: str, throttle: str, request: str) -> None:
@@ -186,14 +178,10 @@ def _check_retries(retries: Policy, path: str) -> None:
             " numMinDelayRetries and numMaxDelayRetries"
         )
     if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
-        raise make_policy_error(
-            f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}"
-        )
+        raise make_policy_error(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
 
 
-def _check_numbers(
-    section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str
-) -> None:
+def _check_numbers(section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str) -> None:
     _check_names(section, {*limits, *others})
     for name, (least, greatest) in limits.items():
         value = section.get(name)

@@ -21,22 +21,16 @@ def build_certificate_url(signer: Signer, context: Context) -> str:
 def build_signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
     """Returns the signer, and the base of links."""
     key = yield from find_signer(context)
-    return notification.SigningContext(
-        key, version, context.link_base_url, build_certificate_url(key, context)
-    )
+    return notification.SigningContext(key, version, context.link_base_url, build_certificate_url(key, context))
 
 
 def build_confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
     """Returns the message that asks an endpoint to confirm. Raises NotFound."""
     signing = yield from find_signing_context(topic, context)
-    return notification.build_confirmation(
-        signing, str(topic), str(uuid4()), token, notification.format_timestamp()
-    )
+    return notification.build_confirmation(signing, str(topic), str(uuid4()), token, notification.format_timestamp())
 
 
-def unsubscribe_confirmation(
-    topic: TopicArn, subscription_arn: str, token: str, context: Context
-) -> Operation[str]:
+def unsubscribe_confirmation(topic: TopicArn, subscription_arn: str, token: str, context: Context) -> Operation[str]:
     """Returns the message that tells an endpoint that its subscription ended. Raises NotFound."""
     signing = yield from find_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)

@@ -54,9 +54,7 @@ class ValidationError(SnsError):
     @classmethod
     def missing(cls, path: str) -> "ValidationError":
         """Returns the error for a missing member. AWS writes `Tags.1.Key` as `tags.1.member.key`."""
-        parts = [
-            f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")
-        ]
+        parts = [f"{part}.member" if part.isdigit() else part[:1].lower() + part[1:] for part in path.split(".")]
         return cls.of([describe_problem("null", ".".join(parts), "Member must not be null")])
 
 

@@ -23,8 +23,7 @@ def _build_policy() -> bytes:
     frame it."""
     style = b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
-        f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; "
-        "base-uri 'none'"
+        f"default-src 'none'; style-src 'sha256-{style}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ).encode()
 
 

@@ -75,9 +75,7 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
     return {
         "Sid": request.label,
         "Effect": "Allow",
-        "Principal": {
-            "AWS": unwrap_single([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])
-        },
+        "Principal": {"AWS": unwrap_single([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])},
         "Action": unwrap_single([f"SNS:{action}" for action in request.actions]),
         "Resource": str(arn),
     }

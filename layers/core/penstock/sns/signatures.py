@@ -106,6 +106,4 @@ def make_key() -> NewSigningKey:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return NewSigningKey(
-        token_hex(16), private, certificate.public_bytes(serialization.Encoding.PEM).decode()
-    )
+    return NewSigningKey(token_hex(16), private, certificate.public_bytes(serialization.Encoding.PEM).decode())

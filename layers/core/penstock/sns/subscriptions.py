@@ -94,9 +94,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
     attributes = topic_attributes.format_booleans(given)
     if request.protocol == "application":
         yield from check_platform_endpoint(endpoint, context)
-    endpoint, password = (
-        split_password(endpoint) if request.protocol in ("http", "https") else (endpoint, None)
-    )
+    endpoint, password = split_password(endpoint) if request.protocol in ("http", "https") else (endpoint, None)
     token = confirmation = None
     if request.protocol in CONFIRMED_BY_ENDPOINT:
         token = secrets.token_hex(80)  # AWS's tokens have 300 to 400 hex characters
@@ -123,9 +121,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.
 def make_error(code: str) -> errors.SnsError:
     """Returns the error for a code that SQL returned."""
     if code == "SubscriptionExists":
-        return errors.InvalidParameter.named(
-            "Attributes", "Subscription already exists with different attributes"
-        )
+        return errors.InvalidParameter.named("Attributes", "Subscription already exists with different attributes")
     return {
         "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
         "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
@@ -250,9 +246,7 @@ def get_subscription_attributes(
         when_changed=True,
     )
 )
-def set_subscription_attributes(
-    request: sns.SetSubscriptionAttributesRequest, context: Context
-) -> Operation[None]:
+def set_subscription_attributes(request: sns.SetSubscriptionAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute. A missing or empty value removes the attribute."""
     arn, name = request.subscription_arn, request.attribute_name
     given = request.attribute_value
@@ -286,9 +280,7 @@ def list_dead_letter_queues(attributes: Mapping[str, str]) -> list[str]:
     return [_redrive_policy.decode(text).dead_letter_target_arn] if text else []
 
 
-def check_dead_letter_type(
-    attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
-) -> None:
+def check_dead_letter_type(attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn) -> None:
     """Raises InvalidParameter for a dead-letter queue that would lose the order of a FIFO queue."""
     is_ordered = protocol == "sqs" and topic.fifo and is_fifo_name(endpoint)
     if is_ordered and not all(map(is_fifo_name, list_dead_letter_queues(attributes))):
@@ -316,9 +308,7 @@ def show_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
         "Protocol": row.protocol,
         "Endpoint": row.endpoint,
         "PendingConfirmation": str(not row.confirmed).lower(),
-        "ConfirmationWasAuthenticated": str(
-            row.authenticated or row.protocol not in CONFIRMED_BY_ENDPOINT
-        ).lower(),
+        "ConfirmationWasAuthenticated": str(row.authenticated or row.protocol not in CONFIRMED_BY_ENDPOINT).lower(),
         "RawMessageDelivery": "false",
         "SubscriptionPrincipal": row.principal or f"arn:aws:iam::{row.owner}:root",
     }
@@ -364,9 +354,7 @@ FIFO_QUEUE = (
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def check_attributes(
-    attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn
-) -> str | None:
+def check_attributes(attributes: Mapping[str, str], protocol: str, endpoint: str, topic: TopicArn) -> str | None:
     """Compiles the filter policy of a new subscription. Errors name the map `Attributes`, which contains the
     policy."""
     try:
@@ -400,9 +388,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn, context: Conte
         if is_fifo_name(endpoint) and not topic.fifo:
             raise errors.InvalidParameter(FIFO_QUEUE)
     elif protocol not in ("http", "https", *ENDPOINTS):
-        raise errors.InvalidParameter.named(
-            f"Amazon SNS does not support this protocol string: {protocol[:64]}"
-        )
+        raise errors.InvalidParameter.named(f"Amazon SNS does not support this protocol string: {protocol[:64]}")
     elif topic.fifo:
         raise errors.InvalidParameter.named("Invalid protocol type: " + protocol)
     elif protocol in ENDPOINTS:
@@ -445,8 +431,4 @@ def compile_changed_filter(attributes: Mapping[str, str]) -> str | None:
 def compile_filter(attributes: Mapping[str, str]) -> str | None:
     """Returns the filter policy in the form that SQL evaluates. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
-    return (
-        compile_topic_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes"))
-        if policy
-        else None
-    )
+    return compile_topic_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None

@@ -60,9 +60,7 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
         raise make_data_protection_error()
     yield from check_quota("topics", request.name, context, errors.TopicLimitExceeded)
     key = (context.account_id, context.region, request.name)
-    (row,) = yield from Call(
-        CREATE_TOPIC, (*key, encode_jsonb(attributes), encode_jsonb(tags), encode_jsonb(DEFAULTS))
-    )
+    (row,) = yield from Call(CREATE_TOPIC, (*key, encode_jsonb(attributes), encode_jsonb(tags), encode_jsonb(DEFAULTS)))
     if row.detail is not None:
         reason = f"Topic already exists with different {row.detail.lower()}"
         raise errors.InvalidParameter.named(row.detail, reason)
@@ -107,9 +105,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     value = topic_attributes.format_booleans({name: request.attribute_value or ""})[name]
     if not topic_attributes.is_topic_attribute(name):
         raise errors.InvalidParameter.named("AttributeName")
-    topic_attributes.check_topic_attributes(
-        {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
-    )
+    topic_attributes.check_topic_attributes({name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo)
     topic_attributes.check_key({name: value}, context.environment.settings)
     (row,) = yield from Call(CHANGE_TOPIC, (str(arn), encode_jsonb({name: value or None})))
     if row.error == "LargeMessages":
@@ -119,9 +115,7 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
 
 
 # SetTopicAttributes has the same rule (API reference). The text is ours.
-LARGE_MESSAGES = (
-    "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
-)
+LARGE_MESSAGES = "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 
 # The attributes that cannot be empty. When a request removes such an attribute, its default is validated instead.
 # CreateTopic compares a given attribute with the default if the topic does not store the attribute.
@@ -131,19 +125,13 @@ DEFAULTS: Mapping[str, str] = {
     "MaximumMessageSize": "262144",
     "ContentBasedDeduplication": "false",
     "FifoThroughputScope": "Topic",
-} | {
-    f"{protocol}SuccessFeedbackSampleRate": "0"
-    for protocol in ("Application", "Firehose", "HTTP", "Lambda", "SQS")
-}
+} | {f"{protocol}SuccessFeedbackSampleRate": "0" for protocol in ("Application", "Firehose", "HTTP", "Lambda", "SQS")}
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 @audited(
     lambda request, _context: Act(
-        "sns:TagResource",
-        request.resource_arn,
-        {"keys": [tag.key for tag in request.tags]},
-        when_changed=True,
+        "sns:TagResource", request.resource_arn, {"keys": [tag.key for tag in request.tags]}, when_changed=True
     )
 )
 def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
@@ -175,9 +163,7 @@ def list_tags_for_resource(
     request: sns.ListTagsForResourceRequest, context: Context
 ) -> Operation[sns.ListTagsForResourceResult]:
     """Returns all tags of a topic."""
-    rows = yield from Call(
-        DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context, "ResourceArn")),)
-    )
+    rows = yield from Call(DESCRIBE_TOPIC, (str(read_topic_arn(request.resource_arn, context, "ResourceArn")),))
     if not rows:
         raise errors.TopicResourceNotFound
     (topic,) = rows
@@ -219,9 +205,7 @@ def get_data_protection_policy(
     return sns.GetDataProtectionPolicyResult()
 
 
-def put_data_protection_policy(
-    request: sns.PutDataProtectionPolicyRequest, context: Context
-) -> Operation[None]:
+def put_data_protection_policy(request: sns.PutDataProtectionPolicyRequest, context: Context) -> Operation[None]:
     """Refuses the policy, as AWS does for new customers ("Message data protection availability change")."""
     yield from describe_topic(read_topic_arn(request.resource_arn, context, "ResourceArn"))
     raise make_data_protection_error()

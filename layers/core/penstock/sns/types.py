@@ -20,19 +20,7 @@ OneTimePassword = Annotated[str, Meta(min_length=5, max_length=8, pattern="^[0-9
 OriginationPage = Annotated[int, Meta(ge=1, le=30)]
 SandboxPage = Annotated[int, Meta(ge=1, le=100)]
 LanguageCode = Literal[
-    "en-US",
-    "en-GB",
-    "es-419",
-    "es-ES",
-    "de-DE",
-    "fr-CA",
-    "fr-FR",
-    "it-IT",
-    "ja-JP",
-    "pt-BR",
-    "kr-KR",
-    "zh-CN",
-    "zh-TW",
+    "en-US", "en-GB", "es-419", "es-ES", "de-DE", "fr-CA", "fr-FR", "it-IT", "ja-JP", "pt-BR", "kr-KR", "zh-CN", "zh-TW"
 ]
 
 

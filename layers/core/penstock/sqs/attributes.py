@@ -87,11 +87,7 @@ EXTENSIONS: Mapping[str, Check] = {
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
 COUNTS = frozenset(
-    (
-        "ApproximateNumberOfMessages",
-        "ApproximateNumberOfMessagesDelayed",
-        "ApproximateNumberOfMessagesNotVisible",
-    )
+    ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible")
 )
 READ_ONLY = COUNTS | {"CreatedTimestamp", "LastModifiedTimestamp", "QueueArn"}
 READABLE = frozenset(STANDARD) | frozenset(FIFO) | READ_ONLY
@@ -173,9 +169,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
         raise UnsupportedOperation(KMS_KEYS_REFUSED)
 
 
-def build_defaults(
-    fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES
-) -> dict[str, str]:
+def build_defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
     """Returns the attributes' defaults. Seconds and bytes have the limits of AWS's reference."""
     values = {
         "DelaySeconds": "0",
@@ -232,9 +226,7 @@ def make_fifo_error(name: str) -> AwsError:
 
 def make_value_error(name: str, reason: str = "") -> AwsError:
     """Returns the error for an invalid value, with AWS's reason if AWS gives one."""
-    return InvalidAttributeValue(
-        f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else "")
-    )
+    return InvalidAttributeValue(f"Invalid value for the parameter {name}." + (f" Reason: {reason}" if reason else ""))
 
 
 def make_scope_error() -> AwsError:
@@ -333,9 +325,7 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
         for value in (policy["maxReceiveCount"], policy["deadLetterTargetArn"])
     )
     if not _limit_range(1, 1_000)(count):
-        reason = (
-            f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
-        )
+        reason = f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
         raise make_policy_error("RedrivePolicy", text, reason)
     _check_target(arn, fifo, text)
     return RedrivePolicy(arn, int(count))
@@ -352,9 +342,7 @@ def _check_target(arn: str, fifo: bool, text: str) -> None:
     if target is None:
         raise make_policy_error("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
     if target.fifo != fifo:
-        raise make_policy_error(
-            "RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source."
-        )
+        raise make_policy_error("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
@@ -428,9 +416,7 @@ NO_ATTRIBUTES = AttributeSelection()
 ALL_ATTRIBUTES = AttributeSelection(everything=True)
 
 
-def check_attribute_names(
-    names: Sequence[str] | None, known: frozenset[str] = READABLE
-) -> AttributeSelection:
+def check_attribute_names(names: Sequence[str] | None, known: frozenset[str] = READABLE) -> AttributeSelection:
     """Parses AttributeNames of GetQueueAttributes. `All` selects every attribute. Raises InvalidAttributeName."""
     if not names:
         return NO_ATTRIBUTES

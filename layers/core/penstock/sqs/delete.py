@@ -29,9 +29,7 @@ def delete_message(request: DeleteMessageRequest, context: Context) -> Operation
         raise refused
 
 
-def delete_message_batch(
-    request: DeleteMessageBatchRequest, context: Context
-) -> Operation[DeleteMessageBatchResult]:
+def delete_message_batch(request: DeleteMessageBatchRequest, context: Context) -> Operation[DeleteMessageBatchResult]:
     """Deletes up to ten messages. Invalid handles fail individually."""
     validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
     queue = context.queue(request.queue_url)
@@ -40,9 +38,7 @@ def delete_message_batch(
     for entry in request.entries:
         handle = context.environment.receipts.open(queue, entry.receipt_handle)
         if handle is None:
-            result.failed.append(
-                build_failed_entry(entry.id, handles.make_handle_error(entry.receipt_handle))
-            )
+            result.failed.append(build_failed_entry(entry.id, handles.make_handle_error(entry.receipt_handle)))
         else:
             good.append((entry.id, entry.receipt_handle, handle))
     if not good:

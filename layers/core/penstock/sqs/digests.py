@@ -22,9 +22,7 @@ def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> s
     for name in sorted(attributes):
         value = attributes[name]
         digest.update(
-            _prefix_length(name.encode())
-            + _prefix_length(value.data_type.encode())
-            + _encode_transport(value)
+            _prefix_length(name.encode()) + _prefix_length(value.data_type.encode()) + _encode_transport(value)
         )
     return digest.hexdigest()
 

@@ -45,6 +45,4 @@ def find_outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
 
 def make_handle_error(handle: str) -> errors.AwsError:
     """Returns AWS's error for a text that is not a handle of this queue. The error truncates long texts."""
-    return errors.ReceiptHandleIsInvalid(
-        f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
-    )
+    return errors.ReceiptHandleIsInvalid(f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.')

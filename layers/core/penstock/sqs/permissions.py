@@ -41,9 +41,7 @@ _attributes = msgspec.json.Decoder(dict[str, str])
 
 
 @audited(
-    lambda request, context: Act(
-        "sqs:AddPermission", context.queue_arn(request.queue_url), {"label": request.label}
-    )
+    lambda request, context: Act("sqs:AddPermission", context.queue_arn(request.queue_url), {"label": request.label})
 )
 def add_permission(request: AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts to perform some actions on the queue, under a label."""
@@ -63,9 +61,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
 
 
 @audited(
-    lambda request, context: Act(
-        "sqs:RemovePermission", context.queue_arn(request.queue_url), {"label": request.label}
-    )
+    lambda request, context: Act("sqs:RemovePermission", context.queue_arn(request.queue_url), {"label": request.label})
 )
 def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
     def remove_statement(statements: Statements) -> Statements:
@@ -133,9 +129,7 @@ def check_grant(request: AddPermissionRequest) -> None:
     if not request.actions:
         raise errors.MissingParameter.named("Actions")
     if len(request.actions) > MOST_ACTIONS:
-        raise errors.OverLimit(
-            f"{len(request.actions)} Actions were found, maximum allowed is {MOST_ACTIONS}."
-        )
+        raise errors.OverLimit(f"{len(request.actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
     for account in request.aws_account_ids:
         if not (len(account) == 12 and account.isascii() and account.isdigit()):
             raise errors.InvalidParameterValue(

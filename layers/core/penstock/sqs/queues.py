@@ -75,9 +75,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Operation[Cre
         {"attributes": supplied, "tags": tags},
     )
 )
-def make_queue(
-    name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
-) -> Operation[bool]:
+def make_queue(name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context) -> Operation[bool]:
     """Creates a queue, and returns False if the queue already exists. Raises QueueNameExists, QueueDeletedRecently
     and others."""
     settings = context.environment.settings
@@ -130,9 +128,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
-    arn = (
-        build_queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
-    )
+    arn = build_queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
     if arn is None or not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
     return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))
@@ -149,8 +145,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
     names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     return ListQueuesResult(
-        queue_urls=[context.queue_url(name) for name in names],
-        next_token=make_token(names[-1]) if more else None,
+        queue_urls=[context.queue_url(name) for name in names], next_token=make_token(names[-1]) if more else None
     )
 
 
@@ -172,9 +167,7 @@ def read_token(token: str | None) -> str | None:
     return name
 
 
-def get_queue_attributes(
-    request: GetQueueAttributesRequest, context: Context
-) -> Operation[GetQueueAttributesResult]:
+def get_queue_attributes(request: GetQueueAttributesRequest, context: Context) -> Operation[GetQueueAttributesResult]:
     """Returns the attributes that the request selects."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
@@ -261,9 +254,7 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
     stored = _string_map.decode(target.attributes)
     allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
-        raise attributes.make_policy_error(
-            "RedrivePolicy", text, "The dead-letter queue is not for this queue."
-        )
+        raise attributes.make_policy_error("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]:

@@ -35,9 +35,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
     validation.check_range("WaitTimeSeconds", request.wait_time_seconds)
     if request.receive_request_attempt_id is not None:
         validation.check_group_id(request.receive_request_attempt_id, "ReceiveRequestAttemptId")
-    system = attributes.check_system_attribute_names(
-        request.attribute_names, request.message_system_attribute_names
-    )
+    system = attributes.check_system_attribute_names(request.attribute_names, request.message_system_attribute_names)
     user = attributes.select_message_attributes(request.message_attribute_names)
     receive = build_receive(
         queue,
@@ -154,9 +152,7 @@ def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str,
     if row.system is not None:
         stored = _system.decode(row.system)
         if "ApproximateReceiveCount" in stored:
-            stored["ApproximateReceiveCount"] = str(
-                int(stored["ApproximateReceiveCount"]) + row.receive_count
-            )
+            stored["ApproximateReceiveCount"] = str(int(stored["ApproximateReceiveCount"]) + row.receive_count)
         values.update(stored)
     if queue.is_fifo:
         values["SequenceNumber"] = f"{row.id:020d}"

@@ -61,9 +61,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
     size = message.stored.size_bytes
     validation.check_message_size(size)
-    rows = yield from BatchCall(
-        SEND_MESSAGES, [message.stored], (False,), queue.merge_key, queue.arn, size_bytes=size
-    )
+    rows = yield from BatchCall(SEND_MESSAGES, [message.stored], (False,), queue.merge_key, queue.arn, size_bytes=size)
     yield from report_sent(queue, rows, [size])
     (stored,) = rows
     if stored.error is not None:
@@ -77,9 +75,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Operation[Sen
     )
 
 
-def send_message_batch(
-    request: SendMessageBatchRequest, context: Context
-) -> Operation[SendMessageBatchResult]:
+def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Operation[SendMessageBatchResult]:
     """Stores up to ten messages in one transaction. Refused messages fail individually.
 
     A message for a FIFO queue without a group, or without a required deduplication id, fails the whole batch.
@@ -241,9 +237,7 @@ def format_sequence_number(stored: SentRow) -> str | None:
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
 
-def report_entry(
-    result: SendMessageBatchResult, entry_id: str, message: AcceptedMessage, row: SentRow
-) -> None:
+def report_entry(result: SendMessageBatchResult, entry_id: str, message: AcceptedMessage, row: SentRow) -> None:
     """Adds an entry's outcome to the batch's result."""
     if row.error is not None:
         result.failed.append(build_failed_entry(entry_id, make_entry_error(row.error, row.detail)))

@@ -33,9 +33,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
     "NotADeadLetterQueue": lambda _: errors.InvalidParameterValue(
         "Source queue must be configured as a Dead Letter Queue."
     ),
-    "MoveToItself": lambda _: errors.InvalidParameterValue(
-        "Source queue and destination queue must not be the same."
-    ),
+    "MoveToItself": lambda _: errors.InvalidParameterValue("Source queue and destination queue must not be the same."),
     "MoveToOtherType": lambda _: errors.InvalidParameterValue(
         "Source queue and destination queue must be of the same type."
     ),

@@ -32,9 +32,7 @@ class MessageSystemAttributeValue(MessageAttributeValue):
 
 
 UserAttributes = Annotated[dict[str, MessageAttributeValue] | None, name_flat_map("MessageAttribute")]
-SystemAttributes = Annotated[
-    dict[str, MessageSystemAttributeValue] | None, name_flat_map("MessageSystemAttribute")
-]
+SystemAttributes = Annotated[dict[str, MessageSystemAttributeValue] | None, name_flat_map("MessageSystemAttribute")]
 Tags = Annotated[dict[str, str] | None, name_flat_map("Tag", "Key", "Value")]
 
 
@@ -83,9 +81,7 @@ class ListQueuesRequest(Request):
 
 
 class ListQueuesResult(Result):
-    queue_urls: Annotated[list[str], name_flat_list("QueueUrl", json="queueUrls")] = field(
-        default_factory=list
-    )
+    queue_urls: Annotated[list[str], name_flat_list("QueueUrl", json="queueUrls")] = field(default_factory=list)
     next_token: str | None = None
 
 
@@ -153,9 +149,9 @@ class SendMessageBatchResultEntry(Result):
 class SendMessageBatchResult(Result):
     """The model requires both lists. AWS and Penstock omit an empty list."""
 
-    successful: Annotated[
-        list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")
-    ] = field(default_factory=list)
+    successful: Annotated[list[SendMessageBatchResultEntry], name_flat_list("SendMessageBatchResultEntry")] = field(
+        default_factory=list
+    )
     failed: Failures = field(default_factory=list)
 
 
@@ -165,9 +161,7 @@ class ReceiveMessageRequest(Request):
 
     queue_url: str
     attribute_names: Annotated[list[str] | None, name_flat_list("AttributeName")] = None
-    message_system_attribute_names: Annotated[
-        list[str] | None, name_flat_list("MessageSystemAttributeName")
-    ] = None
+    message_system_attribute_names: Annotated[list[str] | None, name_flat_list("MessageSystemAttributeName")] = None
     message_attribute_names: Annotated[list[str] | None, name_flat_list("MessageAttributeName")] = None
     max_number_of_messages: int | None = None
     visibility_timeout: int | None = None
@@ -186,9 +180,7 @@ class Message(Result):
 
 
 class ReceiveMessageResult(Result):
-    messages: Annotated[list[Message], name_flat_list("Message", json="messages")] = field(
-        default_factory=list
-    )
+    messages: Annotated[list[Message], name_flat_list("Message", json="messages")] = field(default_factory=list)
 
 
 # --- deleting --------------------------------------------------------------------------------------------------------
@@ -214,9 +206,9 @@ class DeleteMessageBatchResultEntry(Result):
 class DeleteMessageBatchResult(Result):
     """Empty lists are omitted, as in SendMessageBatchResult."""
 
-    successful: Annotated[
-        list[DeleteMessageBatchResultEntry], name_flat_list("DeleteMessageBatchResultEntry")
-    ] = field(default_factory=list)
+    successful: Annotated[list[DeleteMessageBatchResultEntry], name_flat_list("DeleteMessageBatchResultEntry")] = field(
+        default_factory=list
+    )
     failed: Failures = field(default_factory=list)
 
 
@@ -236,8 +228,7 @@ class ChangeMessageVisibilityBatchRequestEntry(Request):
 class ChangeMessageVisibilityBatchRequest(Request):
     queue_url: str
     entries: Annotated[
-        list[ChangeMessageVisibilityBatchRequestEntry],
-        name_flat_list("ChangeMessageVisibilityBatchRequestEntry"),
+        list[ChangeMessageVisibilityBatchRequestEntry], name_flat_list("ChangeMessageVisibilityBatchRequestEntry")
     ]
 
 
@@ -249,8 +240,7 @@ class ChangeMessageVisibilityBatchResult(Result):
     """Empty lists are omitted, as in SendMessageBatchResult."""
 
     successful: Annotated[
-        list[ChangeMessageVisibilityBatchResultEntry],
-        name_flat_list("ChangeMessageVisibilityBatchResultEntry"),
+        list[ChangeMessageVisibilityBatchResultEntry], name_flat_list("ChangeMessageVisibilityBatchResultEntry")
     ] = field(default_factory=list)
     failed: Failures = field(default_factory=list)
 

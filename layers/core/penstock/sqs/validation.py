@@ -145,9 +145,7 @@ def _check_attribute_type(name: str, data_type: str) -> None:
 
 def _check_attribute_value(name: str, value: MessageAttributeValue) -> None:
     if value.string_list_values or value.binary_list_values:
-        raise errors.UnsupportedOperation(
-            "Message attribute list values in SendMessage operation are not supported."
-        )
+        raise errors.UnsupportedOperation("Message attribute list values in SendMessage operation are not supported.")
     if value.data_type.startswith("Binary"):
         _check_binary(name, value)
     else:
@@ -161,9 +159,7 @@ def _check_text(name: str, value: MessageAttributeValue) -> None:
     if encode_text(text) is None:
         raise errors.InvalidParameterValue(_describe_character(text, f"message attribute '{name}' value"))
     if value.data_type.startswith("Number") and not _is_number(text):
-        raise errors.InvalidParameterValue(
-            f"Can't cast the value of message (user) attribute '{name}' to a number."
-        )
+        raise errors.InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
 
 
 def _check_binary(name: str, value: MessageAttributeValue) -> None:
@@ -268,9 +264,7 @@ def check_range(parameter: str, value: int | None) -> None:
     """Raises an error if a number (seconds or counts) exceeds its parameter's limits. None is allowed."""
     low, high, reason = _RANGES[parameter]
     if value is not None and not low <= value <= high:
-        raise errors.InvalidParameterValue(
-            f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
-        )
+        raise errors.InvalidParameterValue(f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -316,6 +310,5 @@ def check_batch_size(size_bytes: int) -> None:
     """Raises an error if bodies and attributes of a SendMessageBatch together are too long."""
     if size_bytes > MAXIMUM_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
-            f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. "
-            f"You have sent {size_bytes} bytes."
+            f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. You have sent {size_bytes} bytes."
         )

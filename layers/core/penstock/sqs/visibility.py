@@ -70,13 +70,9 @@ def check_handle(
     return handle
 
 
-def change(
-    queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]
-) -> Operation[list[str]]:
+def change(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
     """Returns each handle's outcome: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
-    entries = [
-        VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
-    ]
+    entries = [VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)]
     arn = queue.arn
     rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)))
     if 0 in seconds:
@@ -106,9 +102,7 @@ def find_entry_error(outcome: str, handle: str, seconds: int) -> errors.AwsError
     Both errors are recorded at AWS. Frameworks ignore one error, and give up after the other.
     """
     if outcome == "gone":
-        return errors.ReceiptHandleIsInvalid(
-            "Message does not exist or is not available for visibility timeout change"
-        )
+        return errors.ReceiptHandleIsInvalid("Message does not exist or is not available for visibility timeout change")
     return find_outcome_error(outcome, handle, seconds)
 
 

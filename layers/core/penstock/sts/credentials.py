@@ -78,6 +78,5 @@ def describe_assumed_role(request: AssumeRoleRequest, context: Context) -> Assum
     """Returns the role and the session for the response."""
     role, session = request.role_arn.rpartition("/")[2], request.role_session_name
     return AssumedRoleUser(
-        assumed_role_id=f"{role}:{session}",
-        arn=f"arn:aws:sts::{context.account_id}:assumed-role/{role}/{session}",
+        assumed_role_id=f"{role}:{session}", arn=f"arn:aws:sts::{context.account_id}:assumed-role/{role}/{session}"
     )

@@ -54,12 +54,7 @@ class Clock:
         """Starts a service on a new database of the shared test server. Raises TestServerError."""
         command = [sys.executable, "-m", "penstock_web.testing.clock_server", json.dumps(server.databases)]
         with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd="/",
-            env=build_server_environment(),
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", env=build_server_environment()
         ) as process:  # the block closes the pipes at its end, and waits for the process
             yield cls(process, _answer(process))
 

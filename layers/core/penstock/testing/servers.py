@@ -56,9 +56,7 @@ class TestServer:
 
     __test__ = False
 
-    def __init__(
-        self, connection: socket.socket, endpoint_url: str, user: int, databases: dict[str, str]
-    ) -> None:
+    def __init__(self, connection: socket.socket, endpoint_url: str, user: int, databases: dict[str, str]) -> None:
         self.endpoint_url = endpoint_url
         self.databases = databases
         self._connection = connection
@@ -89,18 +87,14 @@ def find_server() -> TestServer:
         line = ""
     if not line:
         connection.close()
-        raise TestServerError(
-            f"the test server did not start; {folder / 'log'} ends with: {_last_line(folder)}"
-        )
+        raise TestServerError(f"the test server did not start; {folder / 'log'} ends with: {_last_line(folder)}")
     return TestServer(connection, **json.loads(line))
 
 
 def _make_private_folder() -> Path:
     """Returns the folder of this user and installation. Each virtual environment has a separate folder, because two
     environments can contain different releases."""
-    installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[
-        :12
-    ]
+    installation = sha256(f"{penstock.__version__} {penstock.__file__} {sys.prefix}".encode()).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / f"penstock-tests-{os.getuid()}-{installation}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid() or folder.is_symlink():

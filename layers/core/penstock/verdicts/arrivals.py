@@ -61,9 +61,7 @@ def measure_slope(sent: Sequence[int]) -> float:
         compute_median_slope(sent[-TREND_MINUTES:]),
     )
     slope = min(before, last, key=abs) if before * last > 0 else 0.0
-    chance = sqrt(
-        12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4
-    )  # the standard error of a slope through counts
+    chance = sqrt(12 * sum(sent[-TREND_MINUTES:]) / TREND_MINUTES**4)  # the standard error of a slope through counts
     if abs(slope) < SLOPE_SIGMAS * chance or len(select_settled(sent, LEVEL_MINUTES)) < LEVEL_MINUTES:
         return 0.0
     return slope
@@ -99,9 +97,7 @@ def fit_daily_wave(sent: Sequence[int]) -> Outlook | None:
     base, even, odd = solved
     mean = sum(values) / len(values)
     total = sum((value - mean) ** 2 for value in values)
-    missed = sum(
-        (value - base - even * row[1] - odd * row[2]) ** 2 for value, row in zip(values, rows, strict=True)
-    )
+    missed = sum((value - base - even * row[1] - odd * row[2]) ** 2 for value, row in zip(values, rows, strict=True))
     if total <= 0 or 1 - missed / total < WAVE_FIT:
         return None
 
@@ -123,8 +119,7 @@ def fit_least_squares(rows: Sequence[Triple], values: Sequence[float]) -> Triple
     if abs(whole) < 1e-6:
         return None
     found = [
-        compute_determinant([[right[i] if j == k else matrix[i][j] for j in range(3)] for i in range(3)])
-        / whole
+        compute_determinant([[right[i] if j == k else matrix[i][j] for j in range(3)] for i in range(3)]) / whole
         for k in range(3)
     ]
     return found[0], found[1], found[2]

@@ -52,9 +52,7 @@ def are_consumers_back(series: Series) -> bool:
     recent = series.received[-BACK_MINUTES:]
     if len(recent) < BACK_MINUTES or all(recent):
         return False
-    return recent[-1] > 0 or (
-        series.last_received_at is not None and series.last_received_at >= series.ends_at
-    )
+    return recent[-1] > 0 or (series.last_received_at is not None and series.last_received_at >= series.ends_at)
 
 
 def estimate_chance(series: Series, minutes: int) -> float:
@@ -109,6 +107,5 @@ def start_of_draining(series: Series) -> int:
 def count_backlog_minutes(series: Series, drain_rate: float) -> int:
     """Returns how many of the last minutes in a row ended with a backlog."""
     return next(
-        (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)),
-        len(series),
+        (n for n, visible in enumerate(reversed(series.visible)) if not has_backlog(visible, drain_rate)), len(series)
     )

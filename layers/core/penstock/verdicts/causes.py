@@ -74,9 +74,7 @@ def is_slower(change: RateChange) -> bool:
 
 def has_one_tenant(facts: Facts) -> bool:
     """Returns whether one group sends most of the messages."""
-    return facts.noisy_groups > 0 or (
-        facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE
-    )
+    return facts.noisy_groups > 0 or (facts.top_group_share is not None and facts.top_group_share > TENANT_SHARE)
 
 
 CAUSES: Final[dict[Cause, str]] = {

@@ -43,9 +43,7 @@ def estimate_emptying(backlog: int, flow: ExpectedFlow, now: datetime) -> Emptyi
     low = count_minutes_to_empty(backlog, flow, -flow.doubt)
     high = count_minutes_to_empty(backlog, flow, flow.doubt)
     return Emptying(
-        now + at * MINUTE,
-        now + (at if low is None else low) * MINUTE,
-        None if high is None else now + high * MINUTE,
+        now + at * MINUTE, now + (at if low is None else low) * MINUTE, None if high is None else now + high * MINUTE
     )
 
 

@@ -161,9 +161,7 @@ def find_poison(case: Case) -> RuleFinding | None:
     if not poison.is_poisoned(case.series, case.rates.drain, case.now):
         return None
     cause = Cause.HANDLERS_FAIL if poison.do_handlers_fail(case.series) else Cause.POISON_GROUP
-    return RuleFinding(
-        Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_find_emptying(case)
-    )
+    return RuleFinding(Kind.POISONED, poison.start_of_redeliveries(case.series), cause, empties=_find_emptying(case))
 
 
 def find_dead_letters(case: Case) -> RuleFinding | None:
@@ -187,10 +185,7 @@ def find_backlog(case: Case) -> RuleFinding | None:
         return None
     start = backlog.start_of_growth(series)
     return RuleFinding(
-        Kind.FALLING_BEHIND,
-        start,
-        find_cause_of_growth(series, start, case.facts),
-        empties=_find_emptying(case),
+        Kind.FALLING_BEHIND, start, find_cause_of_growth(series, start, case.facts), empties=_find_emptying(case)
     )
 
 
@@ -199,9 +194,7 @@ def can_cope_with(series: Series) -> bool:
     times."""
     rests = [
         sum(1 for count in series.sent if not count),
-        sum(
-            1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count
-        ),
+        sum(1 for visible, count in zip(series.visible, series.received, strict=True) if visible and not count),
     ]
     if max(rests) < BATCH_SHARE * len(series):
         return False
@@ -227,11 +220,7 @@ def _find_emptying(case: Case) -> Emptying | None:
 def find_idleness(case: Case) -> RuleFinding | None:
     """Finds an empty queue without activity for some minutes."""
     series = case.series
-    busy = [
-        index
-        for index in range(len(series))
-        if series.sent[index] or series.received[index] or series.left[index]
-    ]
+    busy = [index for index in range(len(series)) if series.sent[index] or series.received[index] or series.left[index]]
     last = busy[-1] + 1 if busy else 0
     if len(series) - last < IDLE_MINUTES and len(series) > 0:
         return None

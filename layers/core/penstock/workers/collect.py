@@ -21,9 +21,7 @@ LONGEST_RUN_SECONDS = 10.0
 QUEUES_PER_PAGE = 100
 
 
-def run_once(
-    settings: Settings, connection: "StatementExecutor", report: Callable[[QueueCountsRow], None]
-) -> Counts:
+def run_once(settings: Settings, connection: "StatementExecutor", report: Callable[[QueueCountsRow], None]) -> Counts:
     """Does one bounded run and calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0

@@ -81,10 +81,7 @@ class Deliverer:
         otherwise."""
 
     def run_once(
-        self,
-        settings: Settings,
-        connection: "psycopg.Connection[Row]",
-        longest_run_seconds: float | None = None,
+        self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
     ) -> Counts:
         """Delivers until no delivery is due for a while, or the run's time is over. The run then waits for open
         requests.
@@ -144,13 +141,7 @@ class Deliverer:
             MAIL: self._mail_carrier(settings) if settings.sns_smtp_url else NO_CARRIER,
         }
         run = DeliveryRun(
-            settings,
-            store,
-            lambda kind: carriers.get(kind, urls),
-            counts,
-            self.unwritten,
-            self._observer,
-            self._tracer,
+            settings, store, lambda kind: carriers.get(kind, urls), counts, self.unwritten, self._observer, self._tracer
         )
         self._run = run
         try:

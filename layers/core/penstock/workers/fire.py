@@ -59,10 +59,7 @@ class Firer:
         """The milliseconds until a schedule is due after a run, or None if no schedule will be due."""
 
     def run_once(
-        self,
-        settings: Settings,
-        connection: "psycopg.Connection[Row]",
-        longest_run_seconds: float | None = None,
+        self, settings: Settings, connection: "psycopg.Connection[Row]", longest_run_seconds: float | None = None
     ) -> Counts:
         """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier batches remain committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
@@ -117,9 +114,7 @@ def pause_seconds(next_is_due_in: float | None) -> float:
     """Returns how long the worker waits if no due schedule can fire. The next schedule of another account must not
     be late."""
     return (
-        LOCKED_SECONDS
-        if next_is_due_in is None
-        else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_is_due_in))
+        LOCKED_SECONDS if next_is_due_in is None else min(LOCKED_SECONDS, max(SHORTEST_PAUSE_SECONDS, next_is_due_in))
     )
 
 

@@ -117,9 +117,7 @@ class Maintainer:
             raise self._failure
         return counts
 
-    def _clean(
-        self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object
-    ) -> int:
+    def _clean(self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
         """Returns the number of rows that a call has cleaned. If the call fails, stores the error and returns 0."""
         try:
             return number(connection, statement, *arguments)

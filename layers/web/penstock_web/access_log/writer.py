@@ -36,9 +36,7 @@ class AccessLog:
     at a time.
     """
 
-    def __init__(
-        self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES
-    ) -> None:
+    def __init__(self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES) -> None:
         self._descriptor = descriptor
         self._count_dropped = count_dropped
         self._most_lines = most_lines

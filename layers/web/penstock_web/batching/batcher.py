@@ -65,9 +65,7 @@ from .write_backpressure import WriteBackpressure
 IDLE_SECONDS = 0.003
 # The batcher repeats these calls once if the outcome is unknown, because a repetition changes nothing. A repeated send
 # would store the messages twice, so the batcher repeats no send.
-IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
-    (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
-)
+IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
 # The batcher repeats no call for a request that has waited longer. Two hanging calls would use up the request's time
 # (408).
@@ -162,11 +160,7 @@ class Batcher:
         return future
 
     def _batch(
-        self,
-        statement: Statement[Row],
-        key: Hashable,
-        queue: ResolvedQueue | None,
-        locked_key: Hashable | None,
+        self, statement: Statement[Row], key: Hashable, queue: ResolvedQueue | None, locked_key: Hashable | None
     ) -> PendingBatch:
         """Returns the pending batch for this key. A task flushes the batch. `queue` is set for receives.
 
@@ -240,9 +234,7 @@ class Batcher:
                 if not entry.future.done():  # The request of this entry still waits.
                     entry.future.set_result(rows)
 
-    async def _flush_apart(
-        self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception
-    ) -> None:
+    async def _flush_apart(self, entries: Sequence[PendingEffect], flusher: Flusher, error: Exception) -> None:
         """Repeats a failed call in halves if one entry could be the cause."""
         if isinstance(error, LongMessageFound):
             self._receive_again(entries)
@@ -269,9 +261,7 @@ class Batcher:
         """Repeats a call that met a lock, in halves, until only the locked entries are left. Other entries are not
         delayed."""
         if lock_wait is LockWait.LONG:  # All of these entries need the lock.
-            for (
-                entry
-            ) in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
+            for entry in entries:  # The batcher remembers the lock, so that calls of other entries avoid the lock.
                 self._locked_keys.add(entry.effect)
             fail_entries(entries, ServiceUnavailable)
             return
@@ -288,9 +278,7 @@ class Batcher:
         else:
             fail_entries(entries, ServiceUnavailable)
 
-    async def _call(
-        self, execute: ExecuteStatement, entries: Sequence[PendingEffect]
-    ) -> Sequence[Sequence[Row]]:
+    async def _call(self, execute: ExecuteStatement, entries: Sequence[PendingEffect]) -> Sequence[Sequence[Row]]:
         effects = [entry.effect for entry in entries]
         first = effects[0]
         if isinstance(first, Transact):
@@ -308,9 +296,7 @@ class Batcher:
         messages = cast("list[ReceivedRow]", rows)
         self._lengths.received(first.queue, len(messages) - 1, sum([len(row.body) for row in messages[1:]]))
         receives = cast("list[Receive[ReceivedRow]]", effects)
-        results, left_over = distribute_messages(
-            receives, [not entry.future.done() for entry in entries], messages
-        )
+        results, left_over = distribute_messages(receives, [not entry.future.done() for entry in entries], messages)
         self.return_messages(first.queue, left_over)
         return results
 

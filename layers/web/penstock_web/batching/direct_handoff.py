@@ -100,9 +100,7 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(
-        self, entries: Sequence[PendingEffect], return_messages: ReturnMessages
-    ) -> list[list[Row]]:
+    async def send(self, entries: Sequence[PendingEffect], return_messages: ReturnMessages) -> list[list[Row]]:
         """Stores the messages of all these entries in one call. Returns the rows of each entry.
 
         Raises the pool's errors. No waiter got a message in that case.

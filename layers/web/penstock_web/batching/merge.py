@@ -50,11 +50,7 @@ def merge_calls(
         )
     else:
         batches = cast("Sequence[Batch]", effects)
-        entries = (
-            first.entries
-            if len(effects) == 1
-            else list(chain.from_iterable(each.entries for each in batches))
-        )
+        entries = first.entries if len(effects) == 1 else list(chain.from_iterable(each.entries for each in batches))
         columns = list(zip(*entries, strict=True))
     return first.statement, [*columns, *first.options]
 

@@ -99,10 +99,7 @@ def _global_options(
     version: Annotated[  # noqa: ARG001 - its callback does it
         bool,
         typer.Option(
-            "--version",
-            callback=_show_version,
-            is_eager=True,
-            help="show the program's version number and exit",
+            "--version", callback=_show_version, is_eager=True, help="show the program's version number and exit"
         ),
     ] = False,
     region: Annotated[

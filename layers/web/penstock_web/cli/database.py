@@ -14,9 +14,7 @@ from penstock_web.system_account import LocalError
 
 
 @contextmanager
-def service_database(
-    settings: Settings, direct: bool = False, call_seconds: float | None = None
-) -> Iterator[Database]:
+def service_database(settings: Settings, direct: bool = False, call_seconds: float | None = None) -> Iterator[Database]:
     """Yields the configured database, or the database of the service that runs here. `direct` uses DATABASE_DIRECT_URL.
 
     `call_seconds` limits a call, in place of the setting. Raises SettingError without a database, and LocalError if a

@@ -22,8 +22,7 @@ app = typer.Typer()
 @app.command("demo", help="send, receive and delete messages with boto3")
 def demo(
     endpoint: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="address of the service (default: the service that runs here)"),
+        str | None, typer.Option(metavar="URL", help="address of the service (default: the service that runs here)")
     ] = None,
 ) -> int:
     """Sends, receives and deletes 1,000 messages. Returns 0 if every message came back, and otherwise 1."""
@@ -60,13 +59,9 @@ def _round_trip(client: Any) -> int:
         bodies = [f"message {number}" for number in range(MESSAGES)]
         batches = [bodies[at : at + _BATCH] for at in range(0, MESSAGES, _BATCH)]
         with ThreadPoolExecutor(_THREADS) as pool:
-            _print_rate(
-                "sent", MESSAGES, lambda: list(pool.map(lambda batch: _send(client, url, batch), batches))
-            )
+            _print_rate("sent", MESSAGES, lambda: list(pool.map(lambda batch: _send(client, url, batch), batches)))
             received: list[str] = []
-            _print_rate(
-                "received and deleted", MESSAGES, lambda: received.extend(_drain_all(pool, client, url))
-            )
+            _print_rate("received and deleted", MESSAGES, lambda: received.extend(_drain_all(pool, client, url)))
     finally:
         client.delete_queue(QueueUrl=url)
     missing = len(set(bodies) - set(received))
@@ -98,6 +93,4 @@ def _print_rate(what: str, count: int, work: Callable[[], object]) -> None:
     started = time.perf_counter()
     work()
     seconds = time.perf_counter() - started
-    print(
-        f"{what} {count} messages in {seconds:.2f} s, {count / seconds:,.0f} a second, from one Python process"
-    )
+    print(f"{what} {count} messages in {seconds:.2f} s, {count / seconds:,.0f} a second, from one Python process")

@@ -19,14 +19,10 @@ def doctor(
     database: DatabaseAddress = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     after_restore: Annotated[
-        bool,
-        typer.Option("--after-restore", help="first raise ids above all ids that a restore lost"),
+        bool, typer.Option("--after-restore", help="first raise ids above all ids that a restore lost")
     ] = False,
     fix: Annotated[
-        bool,
-        typer.Option(
-            "--fix", help="end subscriptions that the policies of other accounts' queues do not allow"
-        ),
+        bool, typer.Option("--fix", help="end subscriptions that the policies of other accounts' queues do not allow")
     ] = False,
 ) -> int:
     """Returns 0 if there is no problem, and otherwise 1."""

@@ -25,9 +25,7 @@ app = typer.Typer()
 
 @app.command("init", help="write penstock.yaml, compose.yaml, a worker and its test into an empty folder")
 def init(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="the folder; init creates it if necessary")
-    ] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="the folder; init creates it if necessary")] = Path(),
 ) -> None:
     """Raises LocalError if the folder has files."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

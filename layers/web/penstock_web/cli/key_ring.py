@@ -124,9 +124,7 @@ class KeyRing:
         )
         kind = "bearer" if bearer else "access"
         act = Act("penstock:CreateKey", build_owner_arn(user, account_id), {"bearer": bearer, "key": key_id})
-        (row,) = self._act(
-            act, account_id, CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at
-        )
+        (row,) = self._act(act, account_id, CREATE_KEY, kind, key_id, account_id, stored, description, user, expires_at)
         if row.error == "UnknownUser":
             raise LocalError(f"the account {account_id} has no user {user!r}")
         if row.error == "TooManyKeys":
@@ -184,9 +182,7 @@ class KeyRing:
         yield f"processes that have used it apply this within {self._settings.queue_access_cache_seconds} seconds"
 
     # --- users -------------------------------------------------------------------------------------------------------
-    def set_user(
-        self, name: str, policies: Sequence[str], account: str | None, *, new: bool
-    ) -> Iterator[str]:
+    def set_user(self, name: str, policies: Sequence[str], account: str | None, *, new: bool) -> Iterator[str]:
         """Creates a user, or replaces the policies of an existing user (`new` False). A policy is `read`, `operate`,
         `admin` or JSON.
 
@@ -195,9 +191,7 @@ class KeyRing:
         """
         account_id = self._account(account)
         if not is_user_name(name):
-            raise LocalError(
-                f"a user's name has 1 to 64 characters of A-Z a-z 0-9 _ + = , . @ -, not {name!r}"
-            )
+            raise LocalError(f"a user's name has 1 to 64 characters of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
         for policy in policies:
             check_user_policy(policy)
         exists = any((user.account_id, user.name) == (account_id, name) for user in self._call(LIST_USERS))
@@ -216,12 +210,7 @@ class KeyRing:
         return table(
             ("ACCOUNT", "USER", "CREATED", "POLICIES"),
             (
-                (
-                    user.account_id,
-                    user.name,
-                    _time(user.created_at),
-                    ", ".join(map(_policy_name, user.policies)),
-                )
+                (user.account_id, user.name, _time(user.created_at), ", ".join(map(_policy_name, user.policies)))
                 for user in self._call(LIST_USERS)
             ),
         )
@@ -233,11 +222,7 @@ class KeyRing:
             if (user.account_id, user.name) == (account_id, name):
                 yield f"{build_user_arn(account_id, name)}, made {_time(user.created_at)}"
                 yield from (f"policy: {policy}" for policy in user.policies)
-                keys = [
-                    key
-                    for key in self._call(LIST_KEYS)
-                    if (key.account_id, key.user_name) == (account_id, name)
-                ]
+                keys = [key for key in self._call(LIST_KEYS) if (key.account_id, key.user_name) == (account_id, name)]
                 yield from table(
                     ("KIND", "ID", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
                     ((key.kind, key.key_id, *_times(key), key.description) for key in keys),
@@ -286,14 +271,10 @@ class KeyRing:
         key = self._settings.queue_encryption_key
         if not key:
             remedy = right_key(self._database, key, self._folder)
-            raise SettingError(
-                f"QUEUE_ENCRYPTION_KEY is not set, and secrets are encrypted under it. {remedy}"
-            )
+            raise SettingError(f"QUEUE_ENCRYPTION_KEY is not set, and secrets are encrypted under it. {remedy}")
         found = list_keys_at_rest(self._database, key)
         is_other = found.unreadable and not found.readable
-        if not may_be_new and (
-            found.is_installations is False or (found.is_installations is None and is_other)
-        ):
+        if not may_be_new and (found.is_installations is False or (found.is_installations is None and is_other)):
             raise LocalError(
                 "QUEUE_ENCRYPTION_KEY is not the key of this installation, whose service could not read the new key. "
                 + right_key(self._database, key, self._folder)

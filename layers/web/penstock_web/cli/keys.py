@@ -28,12 +28,8 @@ app = typer.Typer(name="keys", help="manage keys for QUEUE_ACCESS=sigv4, and the
 
 @app.command("create", help="create a key; its secret is shown only this once")
 def create(  # noqa: PLR0913, PLR0917 - options of the command
-    account: Annotated[
-        str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
-    ] = None,
-    description: Annotated[
-        str, typer.Option(metavar="TEXT", show_default=False, help="purpose of the key")
-    ] = "",
+    account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
+    description: Annotated[str, typer.Option(metavar="TEXT", show_default=False, help="purpose of the key")] = "",
     bearer: Annotated[
         bool, typer.Option("--bearer", help="create a bearer key for the REST API instead of the SQS API")
     ] = False,
@@ -43,10 +39,7 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
     expires: Annotated[str | None, typer.Option(metavar="TIME", help=EXPIRES_HELP)] = None,
     new_encryption_key: Annotated[
         bool,
-        typer.Option(
-            "--new-encryption-key",
-            help="allow a QUEUE_ENCRYPTION_KEY that the service does not have yet",
-        ),
+        typer.Option("--new-encryption-key", help="allow a QUEUE_ENCRYPTION_KEY that the service does not have yet"),
     ] = False,
     endpoint: Remote = None,
     json: Json = False,
@@ -130,9 +123,7 @@ def refuse_account(account: str | None) -> None:
     from penstock_web.system_account import LocalError
 
     if account is not None:
-        raise LocalError(
-            "--account works on the database; with --endpoint the account is that of PENSTOCK_TOKEN"
-        )
+        raise LocalError("--account works on the database; with --endpoint the account is that of PENSTOCK_TOKEN")
 
 
 def _moment(text: str | None) -> datetime | None:

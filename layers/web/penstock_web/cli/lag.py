@@ -53,10 +53,7 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
     """Returns the names of all queues of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
     found: list[tuple[str, Verdict]] = []
     for names in list_queue_names(database, settings):
-        arns = {
-            build_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name
-            for name in names
-        }
+        arns = {build_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names}
         operation = read_verdicts(list(arns), settings.queue_in_flight_limit, target_lag_seconds)
         found += [(arns[arn], verdict) for arn, verdict in run(operation, database).items()]
     return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
@@ -82,9 +79,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
     while True:
-        found += [
-            (queue.name, verdict_in(queue.verdict)) for queue in page.queues if queue.verdict is not None
-        ]
+        found += [(queue.name, verdict_in(queue.verdict)) for queue in page.queues if queue.verdict is not None]
         if page.next is None:
             return sorted(found, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
         page = client.decoded(_Page, "GET", f"{path}&next={quote(page.next, safe='')}")
@@ -92,9 +87,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 def verdict_in(document: QueueVerdict) -> Verdict:
     """Returns the verdict that a document shows."""
-    shown = {
-        field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"
-    }
+    shown = {field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"}
     empties = None
     if document.empties_at is not None and document.empties_low is not None:
         empties = Emptying(document.empties_at, document.empties_low, document.empties_high)

@@ -25,17 +25,13 @@ app = typer.Typer()
 
 Region = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="region (default: the region of `penstock --region`, or else the service's)"
-    ),
+    typer.Option(metavar="NAME", help="region (default: the region of `penstock --region`, or else the service's)"),
 ]
 SourceRegion = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="region (default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1)"),
+    str | None, typer.Option(metavar="NAME", help="region (default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1)")
 ]
 Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="write to this file (default: standard output)"),
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="write to this file (default: standard output)")
 ]
 USUAL_FILE = Path("penstock.yaml")
 
@@ -43,14 +39,10 @@ USUAL_FILE = Path("penstock.yaml")
 @app.command("apply", help="make queues, topics, schedules and users match a file")
 def apply(  # noqa: PLR0913, PLR0917 - options of the command
     file: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="the file")] = USUAL_FILE,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="also delete objects that the file does not name")
-    ] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="also delete objects that the file does not name")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="show the plan and change nothing")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
-    schema: Annotated[
-        bool, typer.Option("--schema", help="print the file's JSON Schema, and change nothing")
-    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="print the file's JSON Schema, and change nothing")] = False,
     endpoint: Endpoint = None,
     region: Region = None,
     json: Json = False,
@@ -140,9 +132,7 @@ def plan_changes(
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
-    changes = list(
-        Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes()
-    )
+    changes = list(Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes())
     if not manifest.users:
         return changes
     users = _users(stack, service, settings)
@@ -166,9 +156,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
 
     settings = settings or Settings.read(os.environ)
     if not settings.direct_url:
-        folder = next(
-            (running.folder for running in running_services() if running.address == service.url), None
-        )
+        folder = next((running.folder for running in running_services() if running.address == service.url), None)
         if folder is None:
             return None
         settings = settings.replace(database_url=choose_database(settings, folder))

@@ -55,20 +55,15 @@ def run_job(context: typer.Context) -> None:
     raise typer.Exit(main(context.args))
 
 
-@app.command(
-    "report", help="write the state of the queues, the worst first, and their history as one HTML file"
-)
+@app.command("report", help="write the state of the queues, the worst first, and their history as one HTML file")
 def report(
-    out: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", parser=Path, help="the file to write")
-    ],
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
         datetime | None,
         typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before)"),
     ] = None,
     end: Annotated[
-        datetime | None,
-        typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)"),
+        datetime | None, typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)")
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
 ) -> None:
@@ -98,9 +93,7 @@ def report(
 def lag(
     limit: Annotated[
         int,
-        typer.Option(
-            metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show this many of the worst queues"
-        ),
+        typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show this many of the worst queues"),
     ] = 50,
     target: Annotated[
         int,

@@ -20,8 +20,7 @@ app = typer.Typer()
 def migrate(
     database: DatabaseAddress = None,
     dump: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", parser=Path, help="write the schema to FILE after the migration"),
+        Path | None, typer.Option(metavar="FILE", parser=Path, help="write the schema to FILE after the migration")
     ] = None,
     ephemeral: Annotated[
         bool, typer.Option("--ephemeral", help="migrate a new database, and remove it at the end")
@@ -30,8 +29,7 @@ def migrate(
         str | None, typer.Option(metavar="NAME", help="apply the settings of the service to this role")
     ] = None,
     first_key: Annotated[
-        bool,
-        typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4"),
+        bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")
     ] = False,
 ) -> None:
     from penstock.postgres.migrating import describe_applied

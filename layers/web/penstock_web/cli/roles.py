@@ -23,12 +23,9 @@ Role = Annotated[str, typer.Argument(metavar="ROLE")]
 @app.command("set", help="assign an account to a database role")
 def set_(
     role: Role,
-    account: Annotated[
-        str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
-    ] = None,
+    account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
     region: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="region of names that do not contain one (default: QUEUE_REGION)"),
+        str | None, typer.Option(metavar="NAME", help="region of names that do not contain one (default: QUEUE_REGION)")
     ] = None,
 ) -> None:
     from .commands.printing import print_lines

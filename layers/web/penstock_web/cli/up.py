@@ -23,9 +23,7 @@ app = typer.Typer()
 
 Host = Annotated[
     str | None,
-    typer.Option(
-        metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"
-    ),
+    typer.Option(metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"),
 ]
 Port = Annotated[
     int | None,
@@ -39,21 +37,15 @@ DataDir = Annotated[Path | None, typer.Option(metavar="DIR", parser=Path, help="
 Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="use a new database, and remove it at the end")]
 Workers = Annotated[
     int,
-    typer.Option(
-        metavar="N", parser=whole_number(1, 1000), show_default=False, help="service processes (default 1)"
-    ),
+    typer.Option(metavar="N", parser=whole_number(1, 1000), show_default=False, help="service processes (default 1)"),
 ]
 NoMigrate = Annotated[bool, typer.Option("--no-migrate", help="do not migrate the database of DATABASE_URL")]
 NoPooler = Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")]
 ManifestFile = Annotated[
     Path | None,
-    typer.Option(
-        "--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before the service is ready"
-    ),
+    typer.Option("--file", metavar="FILE", parser=Path, help="apply this penstock.yaml before the service is ready"),
 ]
-FirstKey = Annotated[
-    bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")
-]
+FirstKey = Annotated[bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")]
 
 
 @app.command("up", help="start the service, and a database if DATABASE_URL is not set")
@@ -92,9 +84,7 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
     )
     from .key_ring import make_first_key
 
-    return run(
-        settings, options, make_first_key if first_key else None, None if file is None else _applying(file)
-    )
+    return run(settings, options, make_first_key if first_key else None, None if file is None else _applying(file))
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:

@@ -28,9 +28,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME")]
 Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
 Policies = Annotated[
     list[str],
-    typer.Option(
-        "--policy", metavar="POLICY", help="read, operate, admin, or a file with IAM's JSON; repeatable"
-    ),
+    typer.Option("--policy", metavar="POLICY", help="read, operate, admin, or a file with IAM's JSON; repeatable"),
 ]
 
 

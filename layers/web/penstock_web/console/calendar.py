@@ -8,12 +8,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation, Pause
 from penstock.management.rights import needs
 from penstock.management.schedules.operations import group_key, may_read
-from penstock.postgres.statements.schedules import (
-    LIST_MISSED_RUNS,
-    READ_CALENDAR,
-    CalendarRow,
-    MissedRunRow,
-)
+from penstock.postgres.statements.schedules import LIST_MISSED_RUNS, READ_CALENDAR, CalendarRow, MissedRunRow
 from penstock.scheduler.expressions.expression import ScheduleInvalid, read_stored
 from penstock.scheduler.rows import Period, next_fire
 

@@ -48,18 +48,12 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
         lines: dict[str, Series] = {"first": found.visible, "second": found.in_flight}
         picture = count_chart("Messages in the queue", lines, period, filled=False)
         charts.append(
-            Chart(
-                "Messages in the queue",
-                trust_picture(picture),
-                (("first", "visible"), ("second", "in flight")),
-            )
+            Chart("Messages in the queue", trust_picture(picture), (("first", "visible"), ("second", "in flight")))
         )
     if found.arrived:
         lines = {"first": found.arrived, "second": found.left}
         picture = count_chart("Messages a minute", lines, period, filled=False)
-        charts.append(
-            Chart("Messages a minute", trust_picture(picture), (("first", "in"), ("second", "out")))
-        )
+        charts.append(Chart("Messages a minute", trust_picture(picture), (("first", "in"), ("second", "out"))))
     if found.ages:
         picture = duration_chart("Age of the oldest message", {"first": found.ages}, period)
         charts.append(Chart("Age of the oldest message", trust_picture(picture)))
@@ -91,10 +85,7 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Ite
     lines: dict[str, Series] = {"first": [(at, row.depth) for at, row in rows]}
     name = "Messages in the queue, each hour"
     yield Chart(name, trust_picture(count_chart(name, lines, period, filled=False)))
-    lines = {
-        "first": [(at, row.arrivals) for at, row in rows],
-        "second": [(at, row.finished) for at, row in rows],
-    }
+    lines = {"first": [(at, row.arrivals) for at, row in rows], "second": [(at, row.finished) for at, row in rows]}
     picture = count_chart("Messages an hour", lines, period, filled=False)
     yield Chart("Messages an hour", trust_picture(picture), (("first", "in"), ("second", "out")))
     ages = [(at, max(1.0, row.oldest_age_us)) for at, row in rows if row.oldest_age_us]
@@ -108,9 +99,7 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Ite
     }
     if lines["first"]:
         picture = duration_chart("From sending to deletion", lines, period)
-        yield Chart(
-            "From sending to deletion", trust_picture(picture), (("first", "median"), ("second", "99 %"))
-        )
+        yield Chart("From sending to deletion", trust_picture(picture), (("first", "median"), ("second", "99 %")))
 
 
 def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:

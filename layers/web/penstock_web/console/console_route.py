@@ -13,11 +13,7 @@ from penstock.access.audit.refusals import counting_refusals
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
 from penstock.access.request_rate import check_rate, count_answer
 from penstock.context import Context, request_host
-from penstock.errors import (
-    AccessDenied,
-    AwsError,
-    InternalFailure,
-)
+from penstock.errors import AccessDenied, AwsError, InternalFailure
 from penstock_web.routing.request_id import get_request_id
 
 from .forms import Form
@@ -57,11 +53,7 @@ class ConsoleRoute(APIRoute):
                 return error_page(page, error)
             except Exception as error:  # noqa: BLE001 - every error gets a page
                 request_id = get_request_id(request.scope, page.context.environment)
-                _log.error(
-                    "request failed",
-                    exc_info=error,
-                    extra={"request_id": request_id, "path": request.url.path},
-                )
+                _log.error("request failed", exc_info=error, extra={"request_id": request_id, "path": request.url.path})
                 return error_page(page, InternalFailure(f"Internal error. Request id: {request_id}"))
             count_answer(page.context, len(response.body))
             return response

@@ -19,9 +19,7 @@ from .responses import HEADERS
 PREFIX: Final = "/docs"
 POLICY_NAME: Final = "content-security-policy.txt"
 """The entry of the archive with the policy of its pages, which allows their inline scripts by hashes."""
-ABSENT: Final = (
-    "This installation has no documentation: only the package has it. In a clone, run `make site`.\n"
-)
+ABSENT: Final = "This installation has no documentation: only the package has it. In a clone, run `make site`.\n"
 
 
 class Site:

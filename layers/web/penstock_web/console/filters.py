@@ -7,18 +7,7 @@ import msgspec
 from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
 
-NAMES = (
-    "text",
-    "path",
-    "value",
-    "attr",
-    "attr_value",
-    "group",
-    "min_receives",
-    "max_receives",
-    "source",
-    "shape",
-)
+NAMES = ("text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "source", "shape")
 """Lists the parameters."""
 TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape"}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}

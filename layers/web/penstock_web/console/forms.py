@@ -54,9 +54,7 @@ class Form:
         if body and kind != "application/x-www-form-urlencoded":
             raise InvalidParameterValue("The console accepts only forms.")
         try:
-            pairs = parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, max_num_fields=2_000, errors="strict"
-            )
+            pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=2_000, errors="strict")
         except ValueError as error:
             raise InvalidParameterValue(f"This form cannot be read: {error}") from error
         fields: dict[str, list[str]] = {}

@@ -80,9 +80,7 @@ def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Ob
     return found
 
 
-def _observe(
-    facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int
-) -> dict[str, Observed]:
+def _observe(facts: Sequence[VerdictFactsRow], rows: Sequence[MinuteRow], in_flight_limit: int) -> dict[str, Observed]:
     minutes = group_by_queue(rows)
     verdicts = compute_verdicts(facts, rows, in_flight_limit, TARGET_LAG_SECONDS)
     return {row.arn: Observed(row, minutes.get(row.n, ()), verdicts[row.arn]) for row in facts}

@@ -18,14 +18,8 @@ from markupsafe import Markup
 
 from penstock_web.report.formats import duration
 
-TYPES: Final = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-NOT_KNOWN: Final = Markup(
-    '<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>'
-)
+TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+NOT_KNOWN: Final = Markup('<span class="na" title="not known yet">&ndash;<span class="sr">not known</span></span>')
 MILLION: Final = 1_000_000
 
 

@@ -63,9 +63,7 @@ def make_frame(page: Page) -> dict[str, object]:
         "is_open": page.context.environment.access is None,
         "is_full": page.is_full,
         "has_documentation": getattr(page.request.app.state, "has_documentation", False),
-        "navigation": [
-            screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)
-        ],
+        "navigation": [screen for screen in list_navigation() if page.viewer is not None and page.may_open(screen)],
         "title": page.screen.title,
         "path": url.path,
         "here": url.path + (f"?{url.query}" if url.query else ""),
@@ -87,11 +85,7 @@ def error_page(page: Page, error: AwsError) -> Response:
     """Returns a page that shows an error, with the error's HTTP status."""
     status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
     return show_page(
-        page,
-        "error.html",
-        status,
-        title="Not done" if page.request.method == "POST" else "Not here",
-        error=error,
+        page, "error.html", status, title="Not done" if page.request.method == "POST" else "Not here", error=error
     )
 
 

@@ -32,9 +32,7 @@ SCREENS: Final[list[Screen]] = []
 """Lists every screen and act whose module was imported, in the order of declaration."""
 
 
-def screen(
-    path: str, *, right: Right, title: str = "", position: int | None = None
-) -> Callable[[HandlerT], HandlerT]:
+def screen(path: str, *, right: Right, title: str = "", position: int | None = None) -> Callable[[HandlerT], HandlerT]:
     """Declares a page. With a `position`, the navigation bar shows the title to users who have the right."""
 
     def declare(handler: HandlerT) -> HandlerT:
@@ -59,9 +57,7 @@ def find_screen(handler: Callable[..., object]) -> Screen:
     for screen in SCREENS:
         if screen.handler is handler:
             return screen
-    raise TypeError(
-        f"{handler.__module__}.{handler.__name__} requires no right: declare it with @screen or @act"
-    )
+    raise TypeError(f"{handler.__module__}.{handler.__name__} requires no right: declare it with @screen or @act")
 
 
 def list_navigation() -> list[Screen]:

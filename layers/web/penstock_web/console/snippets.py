@@ -55,12 +55,7 @@ resource "aws_sqs_queue" "this" {{
   name = "{name}"{chr(10) + "  fifo_queue = true" if group else ""}
 }}
 """
-    return [
-        Snippet("boto3", boto3),
-        Snippet("Shell", shell),
-        Snippet("SQL", sql),
-        Snippet("Terraform", terraform),
-    ]
+    return [Snippet("boto3", boto3), Snippet("Shell", shell), Snippet("SQL", sql), Snippet("Terraform", terraform)]
 
 
 class Attribute(NamedTuple):
@@ -90,13 +85,9 @@ def message_snippets(
         f"curl -f -s {context.base_url}/ -H 'content-type: application/x-amz-json-1.0' "
         f"-H 'x-amz-target: AmazonSQS.SendMessage' -d {shlex.quote(document)}\n"
     )
-    arguments = ",\n".join(
-        f"    {key}={value!r}" for key, value in request.items() if key != "MessageAttributes"
-    )
+    arguments = ",\n".join(f"    {key}={value!r}" for key, value in request.items() if key != "MessageAttributes")
     if attributes:
-        arguments += (
-            f",\n    MessageAttributes={{{', '.join(boto3_attribute(*pair) for pair in attributes.items())}}}"
-        )
+        arguments += f",\n    MessageAttributes={{{', '.join(boto3_attribute(*pair) for pair in attributes.items())}}}"
     boto3 = f"sqs.send_message(\n{arguments},\n)\n"
     return [Snippet("curl", curl), Snippet("boto3", boto3)]
 
@@ -112,6 +103,4 @@ def as_markdown(title: str, facts: Mapping[str, object], body: str, language: st
     """Formats a message for an issue or a chat: facts, and the body in a fence that the body cannot end."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", body)), 2))
     lines = [f"- {key}: {value}" for key, value in facts.items() if value not in (None, "")]
-    return Snippet(
-        "Markdown", "\n".join([f"**{title}**", "", *lines, "", f"{fence}{language}", body, fence, ""])
-    )
+    return Snippet("Markdown", "\n".join([f"**{title}**", "", *lines, "", f"{fence}{language}", body, fence, ""]))

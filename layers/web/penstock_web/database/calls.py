@@ -13,6 +13,4 @@ StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
 class ExecuteStatement(Protocol):
     """Makes one call in a separate transaction. Raises the errors of `pool`."""
 
-    def __call__(
-        self, statement: Statement[RowT], arguments: Sequence[object], /
-    ) -> Awaitable[list[RowT]]: ...
+    def __call__(self, statement: Statement[RowT], arguments: Sequence[object], /) -> Awaitable[list[RowT]]: ...

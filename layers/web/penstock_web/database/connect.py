@@ -11,12 +11,7 @@ from penstock.postgres.call_deadline import build_connection_parameters, limit_c
 from penstock.postgres.iam_token import TokenError, add_token, needs_token
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.psycopg_connection import WrongSettingsError
-from penstock.postgres.session_settings import (
-    CHECK_SECONDS,
-    SessionState,
-    apply_settings_query,
-    pin_settings_query,
-)
+from penstock.postgres.session_settings import CHECK_SECONDS, SessionState, apply_settings_query, pin_settings_query
 from penstock.postgres.statement import Row
 
 

@@ -112,9 +112,7 @@ async def _listen_once(
             handler.wake_workers()
 
 
-async def _check(
-    connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity
-) -> float | None:
+async def _check(connection: LimitedAsyncConnection, handler: NotificationHandler, activity: Activity) -> float | None:
     """Asks for due work. Returns the seconds until the next message's retention ends, or None if no retention ends
     soon.
 

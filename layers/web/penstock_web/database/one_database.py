@@ -20,14 +20,7 @@ from time import monotonic
 import psycopg
 
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.server_check import (
-    DIVIDED,
-    HOLD_LOCK,
-    HOLD_LOCK_OF_SESSION,
-    IN_RECOVERY,
-    SEE_LOCK,
-    choose_key,
-)
+from penstock.postgres.server_check import DIVIDED, HOLD_LOCK, HOLD_LOCK_OF_SESSION, IN_RECOVERY, SEE_LOCK, choose_key
 from penstock.postgres.statement import Row
 
 from .connect import LimitedAsyncConnection, connect

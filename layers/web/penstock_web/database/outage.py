@@ -9,30 +9,20 @@ import psycopg
 _log = logging.getLogger(__name__)
 
 # Error texts of PostgreSQL and PgBouncer. psycopg gives no SQLSTATE for a refused connection.
-_TOO_MANY: Final = (
-    "too many clients",
-    "too many connections",
-    "remaining connection slots",
-    "no more connections",
-)
+_TOO_MANY: Final = ("too many clients", "too many connections", "remaining connection slots", "no more connections")
 
 
 def log_begin(who: str, cause: BaseException) -> None:
     """Logs an outage's begin. The database is read-only, has too few connections, or is unusable."""
     line = " ".join(str(cause).split())
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
-        _log.error(
-            "database read-only: trying again until it takes changes", extra={"worker": who, "cause": line}
-        )
+        _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
     elif any(text in str(cause) for text in _TOO_MANY):
         _log.error(
-            "database has too few connections: trying again until one is free",
-            extra={"worker": who, "cause": line},
+            "database has too few connections: trying again until one is free", extra={"worker": who, "cause": line}
         )
     else:
-        _log.error(
-            "database unavailable: trying again until it is back", extra={"worker": who, "cause": line}
-        )
+        _log.error("database unavailable: trying again until it is back", extra={"worker": who, "cause": line})
 
 
 class Outage:
@@ -61,6 +51,4 @@ class Outage:
         self._failing.remove(who)
         if not self._failing:
             seconds = round(monotonic() - self._began, 1)
-            _log.warning(
-                "database available again", extra={"seconds": seconds, "failed_attempts": self._attempts}
-            )
+            _log.warning("database available again", extra={"seconds": seconds, "failed_attempts": self._attempts})

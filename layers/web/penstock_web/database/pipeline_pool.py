@@ -60,9 +60,7 @@ class PipelinePool:
         self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = (
-            0  # The count includes the connections in use and the connection that the pool is opening.
-        )
+        self._count = 0  # The count includes the connections in use and the connection that the pool is opening.
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0
@@ -149,9 +147,7 @@ class PipelinePool:
 
     async def _connect(self) -> None:
         try:
-            pipeline = await open_pipeline_connection(
-                self._url, self._call_seconds, self._watcher, self._prove
-            )
+            pipeline = await open_pipeline_connection(self._url, self._call_seconds, self._watcher, self._prove)
             self._open.add(pipeline)
             self._idle.append(pipeline)
             self._keep_at_most(self._max_connections)

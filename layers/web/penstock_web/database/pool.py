@@ -128,12 +128,8 @@ class Pool:
         max_pipelines = min(MAX_PIPELINE_CONNECTIONS, max_connections // 2) if direct_url else 0
         max_connections -= max_pipelines
         self._max_pipelines = max_pipelines
-        self._pipelines = PipelinePool(
-            direct_url, max_pipelines, watcher, call_seconds, self._renew, self.prove
-        )
-        self._one_database = OneDatabase(
-            direct_url, call_seconds, self._fetch_anyway, self._divide, self._reunite
-        )
+        self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew, self.prove)
+        self._one_database = OneDatabase(direct_url, call_seconds, self._fetch_anyway, self._divide, self._reunite)
         self._max_pooled = max_connections
         self._short_until = self._very_short_until = 0.0
         self.turn = asyncio.Lock()
@@ -236,9 +232,7 @@ class Pool:
             return
         if not self.is_short:
             extra = {"worker": name, "cause": " ".join(str(cause).split())}
-            _log.warning(
-                "too few database connections: requests give some up, workers take turns", extra=extra
-            )
+            _log.warning("too few database connections: requests give some up, workers take turns", extra=extra)
         self._short_until = monotonic() + SHORTAGE_SECONDS
         pipelines, pooled = self._pipelines.open_count, sum(not each.closed for each in self._opened)
         loop = asyncio.get_running_loop()
@@ -272,9 +266,7 @@ class Pool:
     def _note_shortage(self, name: str, cause: object) -> None:
         if not self.is_short:
             extra = {"worker": name, "cause": " ".join(str(cause).split())}
-            _log.warning(
-                "too few database connections: requests give some up, workers take turns", extra=extra
-            )
+            _log.warning("too few database connections: requests give some up, workers take turns", extra=extra)
         self._short_until = monotonic() + SHORTAGE_SECONDS
         for close in self.on_shortage:
             close()
@@ -445,9 +437,7 @@ class PipelineLease:
 
     __slots__ = ("_pipeline", "_pipelines", "_renew")
 
-    def __init__(
-        self, pipelines: PipelinePool, pipeline: PipelineConnection, renew: Callable[[], None]
-    ) -> None:
+    def __init__(self, pipelines: PipelinePool, pipeline: PipelineConnection, renew: Callable[[], None]) -> None:
         self._pipelines = pipelines
         self._pipeline = pipeline
         self._renew = renew
@@ -459,10 +449,7 @@ class PipelineLease:
         pipeline = self._pipeline
         try:
             if isinstance(error, psycopg.Error):
-                if (
-                    find_meaning(error.sqlstate) is Meaning.READ_ONLY
-                    or pipeline.silent_seconds > SILENCE_SECONDS
-                ):
+                if find_meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
                     self._renew()
                 raise classify_pipeline_error(error, pipeline) from error
         finally:

@@ -16,17 +16,7 @@ from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.migrating import check_addresses
 from penstock_web.system_account import LocalError
 
-from . import (
-    database,
-    own_settings,
-    pooler,
-    roles,
-    server_settings,
-    service,
-    sessions,
-    stored_rows,
-    versions,
-)
+from . import database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
 from .examination import Examination, Finding
 
 IDS: Final = "ids"
@@ -99,9 +89,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
     return outcome
 
 
-def _examine_database(
-    outcome: CheckOutcome, examined: Examination, *, after_restore: bool, fix: bool
-) -> None:
+def _examine_database(outcome: CheckOutcome, examined: Examination, *, after_restore: bool, fix: bool) -> None:
     if not _run(outcome, database.DATABASE, lambda: database.check_database(examined)):
         _skip_all(outcome, "the database cannot be used")
         return
@@ -128,9 +116,7 @@ def _examine_database(
         _run(
             outcome,
             "subscriptions",
-            lambda: _with_database(
-                examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)
-            ),
+            lambda: _with_database(examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)),
         )
 
 
@@ -162,9 +148,7 @@ def _failure(name: str, reason: str) -> Finding:
             "the service answers 503 without it",
             "try the address of DATABASE_URL with `psql`; start PostgreSQL if it does not run",
         )
-    return Finding(
-        name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again"
-    )
+    return Finding(name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again")
 
 
 def _skip_all(outcome: CheckOutcome, reason: str) -> CheckOutcome:

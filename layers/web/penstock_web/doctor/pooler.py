@@ -142,10 +142,7 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
     with (
         suppress(psycopg.Error),
         psycopg.connect(
-            make_conninfo("", **parameters),
-            autocommit=True,
-            connect_timeout=3,
-            cursor_factory=psycopg.ClientCursor,
+            make_conninfo("", **parameters), autocommit=True, connect_timeout=3, cursor_factory=psycopg.ClientCursor
         ) as console,
     ):
         cursor = console.execute("show databases")

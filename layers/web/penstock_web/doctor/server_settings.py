@@ -53,18 +53,9 @@ RULES: Final = (
     Rule("fsync", _is_off, "on", "a crash of the machine loses acknowledged messages, or the whole database"),
     Rule("full_page_writes", _is_off, "on", "a crash of the machine may damage pages that it was writing"),
     Rule(
-        "synchronous_commit",
-        _is_off,
-        "on",
-        "a crash loses messages that were acknowledged just before",
-        of_role=True,
+        "synchronous_commit", _is_off, "on", "a crash loses messages that were acknowledged just before", of_role=True
     ),
-    Rule(
-        "autovacuum",
-        _is_off,
-        "on",
-        "queues constantly create dead rows: receives become slower from hour to hour",
-    ),
+    Rule("autovacuum", _is_off, "on", "queues constantly create dead rows: receives become slower from hour to hour"),
     Rule("track_counts", _is_off, "on", "autovacuum does not work without it"),
     Rule(
         "default_transaction_isolation",
@@ -113,9 +104,7 @@ def check_server_settings(examined: Examination) -> Iterator[Finding]:
     connection = examined.direct()
     values: dict[str, str] = dict(connection.execute(_VALUES, ([rule.name for rule in RULES],)).fetchall())
     yield from judge_settings(values, connection.session.role)
-    row = connection.execute(
-        "select count(*) from pg_stat_activity where backend_type = 'client backend'"
-    ).fetchone()
+    row = connection.execute("select count(*) from pg_stat_activity where backend_type = 'client backend'").fetchone()
     yield from judge_connections(
         available_connections(connection), row[0] if row else 0, examined.settings.queue_max_connections
     )

@@ -48,9 +48,7 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
             row.arn,
             f"{problem}: ended" if fix else problem,
             "",
-            ""
-            if fix
-            else "`penstock doctor --fix` ends it; or let the queue's policy allow it to sns.amazonaws.com",
+            "" if fix else "`penstock doctor --fix` ends it; or let the queue's policy allow it to sns.amazonaws.com",
         )
 
 

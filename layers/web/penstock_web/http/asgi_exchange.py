@@ -62,12 +62,7 @@ class AsgiExchange:
     )  # fmt: skip
 
     def __init__(
-        self,
-        connection: ResponseWriter,
-        state: ServerState,
-        scope: Scope,
-        keep_alive: bool,
-        expects_continue: bool,
+        self, connection: ResponseWriter, state: ServerState, scope: Scope, keep_alive: bool, expects_continue: bool
     ) -> None:
         self._connection = connection
         self._state = state

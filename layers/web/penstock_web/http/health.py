@@ -74,20 +74,14 @@ def health_router(
     router = APIRouter(tags=["health"])
     is_ready = Readiness(fetch)
 
-    @router.get(
-        "/livez",
-        response_class=Response,
-        responses=describe_states(Life, "Calls of the database do not end."),
-    )
+    @router.get("/livez", response_class=Response, responses=describe_states(Life, "Calls of the database do not end."))
     async def livez() -> Response:
         """The process works, whether or not the database does."""
         stuck = await is_stuck()
         return json_response(Life("stuck" if stuck else "ok", __version__, region), 503 if stuck else 200)
 
     @router.get(
-        "/readyz",
-        response_class=Response,
-        responses=describe_states(HealthState, "The database cannot be written to."),
+        "/readyz", response_class=Response, responses=describe_states(HealthState, "The database cannot be written to.")
     )
     async def readyz() -> Response:
         """The database can be written to."""
@@ -101,11 +95,7 @@ def health_router(
             """Lists the services and their state. The document names Penstock and imitates nothing else of
             LocalStack."""
             state = "running" if await is_ready() else "error"
-            return {
-                "services": dict.fromkeys(SERVICES, state),
-                "edition": "penstock",
-                "version": __version__,
-            }
+            return {"services": dict.fromkeys(SERVICES, state), "edition": "penstock", "version": __version__}
 
     return router
 

@@ -83,9 +83,7 @@ class RequestTrace(Protocol):
 class RequestTracer(Protocol):
     """Decides which requests to record."""
 
-    def begin(
-        self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
-    ) -> RequestTrace | None:
+    def begin(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str) -> RequestTrace | None:
         """Returns a request's trace, or None."""
 
 

@@ -10,13 +10,7 @@ import re
 from typing import Protocol
 from urllib.parse import unquote
 
-from httptools import (
-    HttpParserCallbackError,
-    HttpParserError,
-    HttpParserUpgrade,
-    HttpRequestParser,
-    parse_url,
-)
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from starlette.types import Scope
 
 from penstock.http import LONG_BODY_BYTES, MOST_PARAMETERS_AT_ONCE
@@ -87,9 +81,7 @@ class RequestReader:
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
         self._body: bytes | bytearray | None = None  # The bytes of a possibly complete request.
-        self._read_bytes = (
-            0  # The number of this read's bytes that can belong to the current head or trailers.
-        )
+        self._read_bytes = 0  # The number of this read's bytes that can belong to the current head or trailers.
         # The number of bytes before this read, since the head's start or the last part of a body.
         self._stalled_bytes = 0
         self.accepts = True
@@ -183,9 +175,7 @@ class RequestReader:
         else:
             self._path, self._query, host = split_target(self._url)
             if host:
-                self._request_headers = [field for field in headers if field[0] != b"host"] + [
-                    (b"host", host)
-                ]
+                self._request_headers = [field for field in headers if field[0] != b"host"] + [(b"host", host)]
         self._body = b""
         if not self._can_use_fast_path():
             self._use_asgi()

@@ -65,9 +65,7 @@ def _system_directories() -> Iterator[Path]:
         if path := shutil.which(program):
             yield Path(path).resolve().parent
     if path := shutil.which("pg_config"):
-        yield Path(
-            subprocess.run([path, "--bindir"], capture_output=True, text=True, check=False).stdout.strip()
-        )
+        yield Path(subprocess.run([path, "--bindir"], capture_output=True, text=True, check=False).stdout.strip())
     for pattern in _USUAL_PLACES:
         paths = Path("/").glob(pattern.lstrip("/"))
         yield from sorted(paths, key=lambda p: int(re.sub(r"\D", "", str(p)) or 0), reverse=True)
@@ -84,9 +82,7 @@ def _wheel_directory() -> Path | None:
 def _examine(directory: Path, source: Source) -> Binaries | None:
     if not all((directory / name).is_file() for name in _NEEDED):
         return None
-    version = subprocess.run(
-        [directory / "postgres", "--version"], capture_output=True, text=True, check=False
-    )
+    version = subprocess.run([directory / "postgres", "--version"], capture_output=True, text=True, check=False)
     match = re.search(r"\(PostgreSQL\) (\d+)", version.stdout)
     return Binaries(directory, int(match[1]), source) if match else None
 

@@ -63,14 +63,11 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
         raise LocalError(f"the database cannot be used: {cause}") from error
     if found.unreadable and settings.queue_access == "sigv4":
         problem = (
-            f"access keys of this database were created under another QUEUE_ENCRYPTION_KEY: "
-            f"{found.unreadable_text}"
+            f"access keys of this database were created under another QUEUE_ENCRYPTION_KEY: {found.unreadable_text}"
         )
         if not found.readable:
             raise LocalError(f"{problem}; every client would be refused. {remedy}")
-        warn(
-            f"{problem}; the service refuses their users. Replace and revoke them: `penstock keys revoke ID`"
-        )
+        warn(f"{problem}; the service refuses their users. Replace and revoke them: `penstock keys revoke ID`")
     if not found.signs:
         warn(
             "the key that signs SNS messages was created under another QUEUE_ENCRYPTION_KEY; "

@@ -159,9 +159,7 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
 
 def _launch(program: Program, account: SystemAccount, home: Path) -> subprocess.Popen[bytes]:
     more = {"LD_LIBRARY_PATH": program.libraries} if program.libraries else {}
-    return account.start(
-        [program.path, "-q", home / "pgbouncer.ini"], output=subprocess.DEVNULL, environment=more
-    )
+    return account.start([program.path, "-q", home / "pgbouncer.ini"], output=subprocess.DEVNULL, environment=more)
 
 
 def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) -> None:

@@ -35,10 +35,7 @@ _PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
 # A start logs these messages if processes of a recently killed server have not ended yet.
-_STILL_ENDING_MESSAGES: Final = (
-    "pre-existing shared memory block",
-    'lock file "postmaster.pid" already exists',
-)
+_STILL_ENDING_MESSAGES: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 # The longest path of a Unix socket is 107 bytes, and 103 on macOS. PostgreSQL adds "/.s.PGSQL.12345".
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
@@ -101,9 +98,7 @@ class Postgres:
     def superuser_dsn(self, database: str = "postgres") -> str:
         """Returns the address for administration: the socket, whose folder only the server's user and root can
         enter."""
-        return make_conninfo(
-            host=str(self.socket_directory), port=self.port, user="postgres", dbname=database
-        )
+        return make_conninfo(host=str(self.socket_directory), port=self.port, user="postgres", dbname=database)
 
 
 def service_dsn(state: Path) -> str | None:
@@ -122,10 +117,7 @@ def _service_dsn(port: int, password: str, database: str) -> str:
 
 @contextmanager
 def running_postgres(
-    state: Path,
-    account: SystemAccount,
-    source: Source = "any",
-    settings: Mapping[str, str] | None = None,
+    state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Iterator[Postgres]:
     """Runs a server in `state`/postgres and stops it at the end. `settings` override ours. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
@@ -299,9 +291,7 @@ def free_port() -> int:
     return port
 
 
-def _configure(
-    account: SystemAccount, home: Path, settings: Mapping[str, str], port: int, sockets: Path
-) -> None:
+def _configure(account: SystemAccount, home: Path, settings: Mapping[str, str], port: int, sockets: Path) -> None:
     whole = {**settings, "port": str(port), "unix_socket_directories": str(sockets)}
     lines = ["{} = '{}'".format(name, value.replace("'", "''")) for name, value in whole.items()]
     head = "# Written at each start. ALTER SYSTEM wins over this file."

@@ -152,9 +152,7 @@ def reachable(host: str, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def with_database(
-    settings: Settings, options: UpOptions, stack: ExitStack
-) -> tuple[Settings, str, Path | None]:
+def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str, Path | None]:
     """Returns the settings with the addresses of a running, migrated database, the address to show to the user, and the
     folder of a database that this command created.
     """
@@ -162,15 +160,8 @@ def with_database(
         if options.migrate:
             warn_of_missing_roles(migrate_or_explain(settings.direct_url, None))
         return settings, without_password(settings.direct_url), None  # The password must not be logged.
-    place = (
-        stack.enter_context(ephemeral_state())
-        if options.ephemeral
-        else options.state or default_state_directory()
-    )
-    say(
-        f"starting PostgreSQL in {place}"
-        + ("" if place.exists() else ", a new database: this takes some seconds")
-    )
+    place = stack.enter_context(ephemeral_state()) if options.ephemeral else options.state or default_state_directory()
+    say(f"starting PostgreSQL in {place}" + ("" if place.exists() else ", a new database: this takes some seconds"))
     try:
         server, pooler = _own_database(place, options, stack)
         settings = with_encryption_key(settings, place)
@@ -182,8 +173,7 @@ def with_database(
     except psycopg.Error as error:
         raise LocalError(f"the database in {place} cannot be used: {' '.join(str(error).split())}") from error
     settings = settings.replace(
-        database_url=pooler.dsn() if pooler else server.service_dsn(),
-        database_direct_url=server.socket_dsn(),
+        database_url=pooler.dsn() if pooler else server.service_dsn(), database_direct_url=server.socket_dsn()
     )
     return settings, server.display_dsn(), place
 

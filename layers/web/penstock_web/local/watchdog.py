@@ -37,9 +37,7 @@ def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> It
             watcher.join()
 
 
-def _watch(
-    ending: threading.Event, stack: ExitStack, state: Path, server: Postgres, pooler: PgBouncer | None
-) -> None:
+def _watch(ending: threading.Event, stack: ExitStack, state: Path, server: Postgres, pooler: PgBouncer | None) -> None:
     while not ending.wait(_PAUSE_SECONDS):
         try:
             if not _is_running(server):

@@ -93,16 +93,7 @@ def _end_with_parent() -> None:
 def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes]:
     """Starts a worker and waits until it is ready or has failed."""
     ready, ready_fd = os.pipe()
-    command = [
-        sys.executable,
-        "-m",
-        "penstock_web.cli",
-        "worker",
-        "--host",
-        options.host,
-        "--port",
-        str(options.port),
-    ]
+    command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", options.host, "--port", str(options.port)]
     if options.metrics is not None:
         command += ["--metrics-folder", str(options.metrics)]
     worker = subprocess.Popen(
@@ -128,9 +119,7 @@ def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, op
     time.sleep(_RESTART_PAUSE_SECONDS)
     for index, worker in enumerate(workers):
         if worker.poll() is not None:
-            _log.error(
-                "worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode}
-            )
+            _log.error("worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode})
             workers[index] = _start(settings, options)
 
 

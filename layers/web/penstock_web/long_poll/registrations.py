@@ -31,10 +31,7 @@ class Registrations:
     """
 
     def __init__(
-        self,
-        execute: ExecuteStatement,
-        watcher: UUID,
-        check_new: Callable[[list[WaitedQueue]], Awaitable[None]],
+        self, execute: ExecuteStatement, watcher: UUID, check_new: Callable[[list[WaitedQueue]], Awaitable[None]]
     ) -> None:
         self._execute = execute
         self._watcher = watcher
@@ -109,15 +106,11 @@ class Registrations:
             queue.registered_at = now
             queue.renew_at = now + RENEW_SECONDS
             if queue.previous_unused:
-                queue.renew_at = (
-                    (now + UNUSED_RENEW_SECONDS) // RENEW_TOGETHER_SECONDS * RENEW_TOGETHER_SECONDS
-                )
+                queue.renew_at = (now + UNUSED_RENEW_SECONDS) // RENEW_TOGETHER_SECONDS * RENEW_TOGETHER_SECONDS
             self.renew_at = min(self.renew_at, queue.renew_at)
             queue.woken_locally = False
         arns = [queue.resolved.arn for queue in queues]
-        seconds = [
-            UNUSED_REGISTRATION_SECONDS if queue.previous_unused else REGISTRATION_SECONDS for queue in queues
-        ]
+        seconds = [UNUSED_REGISTRATION_SECONDS if queue.previous_unused else REGISTRATION_SECONDS for queue in queues]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
             await self._check_new(queues)

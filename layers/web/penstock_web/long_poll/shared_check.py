@@ -35,11 +35,7 @@ class SharedCheck:
     """Checks `queues` each second, and when a delay or visibility timeout ends."""
 
     def __init__(
-        self,
-        execute: ExecuteStatement,
-        watcher: UUID,
-        queues: dict[str, WaitedQueue],
-        requests: WaitingRequests,
+        self, execute: ExecuteStatement, watcher: UUID, queues: dict[str, WaitedQueue], requests: WaitingRequests
     ) -> None:
         self._execute = execute
         self._queues = queues

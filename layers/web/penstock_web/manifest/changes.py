@@ -47,9 +47,7 @@ class Change:
         yield f"{self.sign} {self.what}{self.remark}"
         for name, (old, new) in self.differences.items():
             yield (
-                f"    {name}: {_display(new)}"
-                if self.sign == "+"
-                else f"    {name}: {_display(old)} → {_display(new)}"
+                f"    {name}: {_display(new)}" if self.sign == "+" else f"    {name}: {_display(old)} → {_display(new)}"
             )
 
     def document(self) -> Document:

@@ -45,11 +45,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "paused": "false",
 }
 """Holds the default values of a queue's attributes. The default of VisibilityTimeout depends on a setting."""
-TOPIC_DEFAULTS: Final = {
-    "DisplayName": "",
-    "ContentBasedDeduplication": "false",
-    "FifoThroughputScope": "Topic",
-}
+TOPIC_DEFAULTS: Final = {"DisplayName": "", "ContentBasedDeduplication": "false", "FifoThroughputScope": "Topic"}
 _POLICIES: Final = ("Policy", "RedrivePolicy", "RedriveAllowPolicy")
 _QUEUE_ATTRIBUTES: Final = (frozenset(STANDARD) | frozenset(FIFO)) - {"FifoQueue", *_POLICIES}
 _TOPIC_ATTRIBUTES: Final = (frozenset(TOPIC) | frozenset(FIFO_TOPIC)) - {"FifoTopic", "Policy"}
@@ -84,9 +80,7 @@ class Binding(msgspec.Struct):
     filter_policy: Document | None = None
 
 
-def read_endpoint(
-    endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True
-) -> Current:
+def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
     """Reads queues and topics, and, if `rest` is given, event bindings and schedules.
 
     `warn` gets a line for each object that the file cannot express. Unless `strict` is set, `warn` also gets a line for
@@ -140,9 +134,7 @@ def _read_queue(queue: ManifestQueue, attributes: Mapping[str, str], names: Refe
     redrive = _json(attributes.get("RedrivePolicy"))
     target = redrive.get("deadLetterTargetArn")
     queue.dead_letters = (
-        DeadLetterTarget(names.name(str(target)), int(str(redrive.get("maxReceiveCount", 1))))
-        if target
-        else None
+        DeadLetterTarget(names.name(str(target)), int(str(redrive.get("maxReceiveCount", 1)))) if target else None
     )
     allow = _json(attributes.get("RedriveAllowPolicy"))
     sources = allow.get("sourceQueueArns")
@@ -161,9 +153,7 @@ def _read_extensions(found: Current, name: str, rest: Rest) -> None:
     shown = rest.call("GET", path).get("attributes")
     extensions = shown if isinstance(shown, dict) else {}
     queue.attributes |= {key: str(value) for key, value in extensions.items() if key in EXTENSIONS}
-    rows = msgspec.convert(
-        rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"], list[Binding]
-    )
+    rows = msgspec.convert(rest.call("GET", f"{path}/subscriptions", limit=1_000)["subscriptions"], list[Binding])
     queue.events = [EventBinding(row.pattern, row.filter_policy) for row in rows]
     found.bindings |= {(name, row.pattern): row.id for row in rows}
 

@@ -18,9 +18,7 @@ from .references import References
 T = TypeVar("T")
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
 _REFUSED: Final = (BotoCoreError, ClientError)
-_KEY_HINT: Final = (
-    "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: `penstock keys create` creates a key"
-)
+_KEY_HINT: Final = "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: `penstock keys create` creates a key"
 
 
 class ManifestEndpoint:
@@ -81,9 +79,7 @@ class ManifestEndpoint:
     def queue_tags(self, name: str) -> dict[str, str]:
         """Returns the tags of the queue."""
         url = self._urls[name]
-        return dict(
-            self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {})
-        )
+        return dict(self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {}))
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a queue. A name that ends in `.fifo` makes it FIFO."""
@@ -139,8 +135,7 @@ class ManifestEndpoint:
         fifo = {"FifoTopic": "true"} if is_fifo_name(name) else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         self._said(
-            lambda: self._sns.create_topic(Name=name, Attributes={**fifo, **attributes}, Tags=listed),
-            f"topic {name}",
+            lambda: self._sns.create_topic(Name=name, Attributes={**fifo, **attributes}, Tags=listed), f"topic {name}"
         )
 
     def set_topic(self, arn: str, name: str, value: str) -> None:
@@ -163,9 +158,7 @@ class ManifestEndpoint:
     def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
         """Yields the ARN (or PendingConfirmation), the protocol and the endpoint of each subscription."""
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
-        found = self._said(
-            lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn
-        )
+        found = self._said(lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn)
         for row in found:
             yield row["SubscriptionArn"], row["Protocol"], row["Endpoint"]
 
@@ -178,9 +171,7 @@ class ManifestEndpoint:
         """Creates the subscription."""
         call = self._sns.subscribe
         self._said(
-            lambda: call(
-                TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint, Attributes=dict(attributes)
-            ),
+            lambda: call(TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint, Attributes=dict(attributes)),
             f"the subscription of {endpoint}",
         )
 

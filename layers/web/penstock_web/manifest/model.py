@@ -112,12 +112,7 @@ class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
     users: dict[str, ManifestUser] = field(default_factory=dict)
 
 
-SECTIONS: Final = {
-    "queues": ManifestQueue,
-    "topics": ManifestTopic,
-    "schedules": Document,
-    "users": ManifestUser,
-}
+SECTIONS: Final = {"queues": ManifestQueue, "topics": ManifestTopic, "schedules": Document, "users": ManifestUser}
 
 
 def build_schema(kind: object) -> Document:
@@ -128,9 +123,7 @@ def build_schema(kind: object) -> Document:
 
 def json_schema() -> Document:
     """Returns the file's JSON Schema (draft 2020-12) for editors."""
-    _, parts = json.schema_components(
-        (Manifest, NewSchedule), schema_hook=_any_value, ref_template="#/$defs/{name}"
-    )
+    _, parts = json.schema_components((Manifest, NewSchedule), schema_hook=_any_value, ref_template="#/$defs/{name}")
     parts["Manifest"]["properties"]["schedules"]["additionalProperties"] = {"$ref": "#/$defs/NewSchedule"}
     parts["NewSchedule"]["properties"].pop("name")
     return {

@@ -58,9 +58,7 @@ class Planner:
         known = self.wanted.queues.keys() | self.found.manifest.queues.keys()
         for user, name in self._list_named_queues():
             if name not in known and not name.startswith("arn:"):
-                raise LocalError(
-                    f"{user} names the queue {name!r}, which is neither in the file nor at the service"
-                )
+                raise LocalError(f"{user} names the queue {name!r}, which is neither in the file nor at the service")
 
     def _list_named_queues(self) -> Iterator[tuple[str, str]]:
         for name, queue in self.wanted.queues.items():
@@ -91,16 +89,13 @@ class Planner:
             **_include("dead_letters", msgspec.to_builtins(redrive) if redrive else redrive),
             **_include("dead_letters_from", sorted(sources) if isinstance(sources, list) else sources),
             **_include(
-                "policy",
-                names.filled(queue.policy) or None if queue.policy is not msgspec.UNSET else queue.policy,
+                "policy", names.filled(queue.policy) or None if queue.policy is not msgspec.UNSET else queue.policy
             ),
             **_include("tags", queue.tags),
             **_include("events", _events(queue.events)),
         }
 
-    def _queue_steps(
-        self, name: str, changed: Differences, wanted: ManifestQueue, *, new: bool
-    ) -> list[Step]:
+    def _queue_steps(self, name: str, changed: Differences, wanted: ManifestQueue, *, new: bool) -> list[Step]:
         attributes, references, extensions = self._queue_attributes(changed)
         tags = wanted.tags if isinstance(wanted.tags, dict) else {}
         endpoint, rest, path = self.endpoint, self.rest, f"/queues/{quote(name, safe='')}"
@@ -120,9 +115,7 @@ class Planner:
             steps.extend(self._event_steps(name, wanted.events or []))
         return steps
 
-    def _queue_attributes(
-        self, changed: Differences
-    ) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    def _queue_attributes(self, changed: Differences) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         """Returns attributes of SQS, attributes that name other queues, and Penstock's additional attributes."""
         arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
@@ -174,9 +167,7 @@ class Planner:
 
         changed = differences(values(wanted), values(there) if there else {})
         attributes = {
-            "Policy" if key == "policy" else key: (json.dumps(new) if new else "")
-            if key == "policy"
-            else str(new)
+            "Policy" if key == "policy" else key: (json.dumps(new) if new else "") if key == "policy" else str(new)
             for key, (_, new) in changed.items()
             if key != "tags"
         }
@@ -216,9 +207,7 @@ class Planner:
             return  # The subscription awaits its confirmation, so its attributes are not known.
         changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
         if there is None:
-            changed = {
-                key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")
-            }
+            changed = {key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")}
         elif not changed:
             return
         attributes = _subscription_attributes(wanted, changed, names, new=there is None)
@@ -308,19 +297,12 @@ def _subscription_attributes(
         attributes["RawMessageDelivery"] = text(wanted.raw)
     if "dead_letters" in changed:
         target = wanted.dead_letters
-        attributes["RedrivePolicy"] = (
-            json.dumps({"deadLetterTargetArn": names.queue_arn(target)}) if target else ""
-        )
+        attributes["RedrivePolicy"] = json.dumps({"deadLetterTargetArn": names.queue_arn(target)}) if target else ""
     return attributes
 
 
 def _of_subscription(row: ManifestSubscription) -> Document:
-    return {
-        "filter": row.filter,
-        "filter_on": row.filter_on,
-        "raw": row.raw,
-        "dead_letters": row.dead_letters,
-    }
+    return {"filter": row.filter, "filter_on": row.filter_on, "raw": row.raw, "dead_letters": row.dead_letters}
 
 
 def _of_mapping(row: ManifestMapping) -> Document:

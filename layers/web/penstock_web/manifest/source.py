@@ -107,9 +107,7 @@ def _convert_entries(place: _Place, section: str, entries: Document, mistakes: l
     return valid
 
 
-def _convert_entry(
-    place: _Place, section: str, key: str, value: object, mistakes: list[LocalError]
-) -> object:
+def _convert_entry(place: _Place, section: str, key: str, value: object, mistakes: list[LocalError]) -> object:
     """Returns the entry without each part whose form is wrong, or None if the remaining form is wrong too.
 
     msgspec names one mistake. The function removes the part with this mistake and asks again.
@@ -154,9 +152,7 @@ def _remove(entry: object, path: Steps) -> bool:
     if not path:
         return False
     for step in path[:-1]:
-        entry = (
-            entry[int(step)] if isinstance(entry, list) else entry[step] if isinstance(entry, dict) else None
-        )
+        entry = entry[int(step)] if isinstance(entry, list) else entry[step] if isinstance(entry, dict) else None
     if isinstance(entry, list):
         del entry[int(path[-1])]
         return True
@@ -181,14 +177,10 @@ class _Place:
         self._name = name
         self._root = root
 
-    def error(
-        self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()
-    ) -> LocalError:
+    def error(self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()) -> LocalError:
         """`path` has keys and numbers from the top of the file, without missing parts. `known` has words to suggest."""
         close = get_close_matches(word, known, 1) if word else []
-        hint = (
-            f"; did you mean {close[0]!r}?" if close else f"; allowed are {', '.join(known)}" if known else ""
-        )
+        hint = f"; did you mean {close[0]!r}?" if close else f"; allowed are {', '.join(known)}" if known else ""
         where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 

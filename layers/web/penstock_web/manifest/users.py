@@ -36,9 +36,7 @@ class UserStore:
             old = there.get(name)
             if old is None or old.policies != user.policies:
                 values = {"policies": (old.policies if old else None, user.policies)}
-                stored = [
-                    policy if isinstance(policy, str) else json.dumps(policy) for policy in user.policies
-                ]
+                stored = [policy if isinstance(policy, str) else json.dumps(policy) for policy in user.policies]
                 step: Step = (Phase.USERS, partial(self._set, name, stored))
                 yield Change("~" if old else "+", f"user {name}", [step], values)
         for name in there.keys() - wanted.keys() if prune else ():

@@ -56,25 +56,18 @@ async def mcp(request: Request) -> Response:
     return ProtocolResponse(manager, await request.body())
 
 
-async def _list_tools(
-    _: ServerRequestContext, _page: types.PaginatedRequestParams | None
-) -> types.ListToolsResult:
+async def _list_tools(_: ServerRequestContext, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
     hints = types.ToolAnnotations(read_only_hint=True)
     tools = [
         types.Tool(
-            name=name,
-            description=tool.description,
-            input_schema=build_schema(tool.arguments),
-            annotations=hints,
+            name=name, description=tool.description, input_schema=build_schema(tool.arguments), annotations=hints
         )
         for name, tool in TOOLS.items()
     ]
     return types.ListToolsResult(tools=tools)
 
 
-async def _call_tool(
-    context: ServerRequestContext, call: types.CallToolRequestParams
-) -> types.CallToolResult:
+async def _call_tool(context: ServerRequestContext, call: types.CallToolRequestParams) -> types.CallToolResult:
     assert context.request is not None  # noqa: S101 - the transport is HTTP
     try:
         text, failed = await _result(call, context.request.scope[RUNNER_KEY]), False
@@ -89,9 +82,7 @@ async def _result(call: types.CallToolRequestParams, runner: OperationRunner) ->
     tool = TOOLS.get(call.name)
     if tool is None:
         raise InvalidParameterValue(f"No tool has the name {call.name[:100]}. Tools: {', '.join(TOOLS)}.")
-    arguments = decode_document(
-        msgspec.json.Decoder(tool.arguments), msgspec.json.encode(call.arguments or {})
-    )
+    arguments = decode_document(msgspec.json.Decoder(tool.arguments), msgspec.json.encode(call.arguments or {}))
     if runner.context.environment.access is not None:
         names = (getattr(arguments, "queue", ""),)
         await runner.run(authorize_at_door(tool.right, names, runner.context))

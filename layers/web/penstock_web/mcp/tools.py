@@ -80,18 +80,7 @@ class ReadTool(NamedTuple):
 def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
     """Lists queues with counts and verdicts."""
     page = yield from read_lag(wanted.limit, wanted.next, TARGET_LAG_SECONDS, context)
-    heads = (
-        "queue",
-        "verdict",
-        "since",
-        "why",
-        "visible",
-        "in flight",
-        "delayed",
-        "oldest (s)",
-        "in/s",
-        "out/s",
-    )
+    heads = ("queue", "verdict", "since", "why", "visible", "in flight", "delayed", "oldest (s)", "in/s", "out/s")
     return _join(_table(heads, map(_queue_row, page.queues)), _following("next", page.next or None))
 
 
@@ -219,11 +208,7 @@ def _line(value: object) -> str:
 
 
 def _following(name: str, place: object) -> str:
-    return (
-        f"There are more: call the tool again with `{name}` {msgspec.json.encode(place).decode()}."
-        if place
-        else ""
-    )
+    return f"There are more: call the tool again with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
 
 
 def _join(*parts: str) -> str:

@@ -75,9 +75,7 @@ TEXT: Final = ExpositionFormat()
 
 def format_labels(names: Sequence[str], values: Sequence[str]) -> str:
     """Returns `name="value",…` with backslashes, quotes and line ends of values escaped."""
-    return ",".join(
-        f'{name}="{escape_label_value(value)}"' for name, value in zip(names, values, strict=True)
-    )
+    return ",".join(f'{name}="{escape_label_value(value)}"' for name, value in zip(names, values, strict=True))
 
 
 def escape_label_value(value: str) -> str:
@@ -121,9 +119,7 @@ def format_head(family: Family, form: ExpositionFormat) -> str:
     return f"# TYPE {name} {family.kind}\n{unit}# HELP {name} {family.help.translate(_ESCAPES)}\n"
 
 
-def format_histogram(
-    family: Family, text: str, numbers: Sequence[float], form: ExpositionFormat = TEXT
-) -> list[str]:
+def format_histogram(family: Family, text: str, numbers: Sequence[float], form: ExpositionFormat = TEXT) -> list[str]:
     """Returns the lines of a histogram: cumulative buckets, sum and count."""
     head = f"{family.name}_bucket{{{text}," if text else f"{family.name}_bucket{{"
     exemplars = form.exemplars.of(family.name, text) if form.exemplars is not None else {}

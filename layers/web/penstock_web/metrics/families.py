@@ -328,11 +328,7 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.delayed,
     ),
     (
-        Family(
-            "penstock_queue_oldest_message_age_seconds",
-            "gauge",
-            "Age of the oldest message; 0 in an empty queue.",
-        ),
+        Family("penstock_queue_oldest_message_age_seconds", "gauge", "Age of the oldest message; 0 in an empty queue."),
         lambda row: row.oldest_age_seconds,
     ),
     (
@@ -340,18 +336,12 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.noisy_groups,
     ),
     (
-        Family(
-            "penstock_queue_messages_dead_lettered_total",
-            "counter",
-            "Messages moved to the dead-letter queue.",
-        ),
+        Family("penstock_queue_messages_dead_lettered_total", "counter", "Messages moved to the dead-letter queue."),
         lambda row: row.dead_lettered,
     ),
     (
         Family(
-            "penstock_queue_messages_expired_total",
-            "counter",
-            "Messages that ended because their retention was over.",
+            "penstock_queue_messages_expired_total", "counter", "Messages that ended because their retention was over."
         ),
         lambda row: row.expired,
     ),
@@ -426,9 +416,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
 }  # fmt: skip
 """Maps the installation's gauges in `queue.reading` to the names of their labels, or ""."""
 
-DATABASE_UP: Final = Family(
-    "penstock_db_up", "gauge", "Whether the measurements could be read from the database."
-)
+DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements could be read from the database.")
 MEASUREMENT_AGE: Final = Family(
     "penstock_queue_measurement_age_seconds",
     "gauge",
@@ -438,9 +426,7 @@ QUEUES_MEASURED: Final = Family(
     "penstock_queues_measured", "gauge", "Queues that are measured and named; the others are in _other."
 )
 
-VERDICT: Final = Family(
-    "penstock_queue_verdict", "gauge", "Always 1: the state of the queue by its last minutes."
-)
+VERDICT: Final = Family("penstock_queue_verdict", "gauge", "Always 1: the state of the queue by its last minutes.")
 UNTIL_EMPTY: Final = Family(
     "penstock_queue_until_empty_seconds",
     "gauge",

@@ -14,14 +14,7 @@ from penstock.settings import Settings
 from penstock_web.database.outage import Outage
 
 from .exposition import Exemplars
-from .families import (
-    ATTEMPT_SECONDS,
-    BLOCKS,
-    FLUSH_MESSAGES,
-    LATENESS_SECONDS,
-    REQUEST_SECONDS,
-    RUN_SECONDS,
-)
+from .families import ATTEMPT_SECONDS, BLOCKS, FLUSH_MESSAGES, LATENESS_SECONDS, REQUEST_SECONDS, RUN_SECONDS
 from .memory import SPARE_SLOTS, CounterMemory, CounterMemoryFull
 from .queue_counts import QueueCounts
 

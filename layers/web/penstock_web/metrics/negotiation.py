@@ -22,9 +22,7 @@ def choices(header: str) -> list[Choice]:
     found = []
     for entry in header.lower().split(","):
         value, *rest = (part.strip() for part in entry.split(";"))
-        parameters = {
-            name.strip(): text.strip(' "') for name, _, text in (part.partition("=") for part in rest)
-        }
+        parameters = {name.strip(): text.strip(' "') for name, _, text in (part.partition("=") for part in rest)}
         try:
             quality = float(parameters.pop("q", "1"))
         except ValueError:

@@ -74,9 +74,7 @@ class QueueCounts:
         self._numbers[start + POLLED] += messages
         self._numbers[start + FILTERED] += filtered
 
-    def count_invocation(
-        self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float
-    ) -> None:
+    def count_invocation(self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float) -> None:
         """Counts an invocation with its numbers of messages and of failed messages. `oldest_seconds` is the age of its
         oldest message."""
         start, numbers = self._start("mappings", arn), self._numbers

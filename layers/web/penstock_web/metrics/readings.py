@@ -59,9 +59,7 @@ class Readings:
         In that case the task that reads continues, and ends by itself.
         """
         loop = asyncio.get_running_loop()
-        if self._read_task is None or (
-            self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS
-        ):
+        if self._read_task is None or (self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS):
             self._read_task = loop.create_task(self._read())
             self._read_at = loop.time()
         await asyncio.wait([self._read_task], timeout=MAX_WAIT_SECONDS)

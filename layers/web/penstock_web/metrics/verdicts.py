@@ -19,14 +19,7 @@ from penstock.verdicts import TARGET_LAG_SECONDS, Verdict
 from penstock_web.database.calls import ExecuteStatement
 
 from .exposition import FamilySeries, format_labels
-from .families import (
-    DEAD_LETTER_QUEUE,
-    NEVER_CATCHES_UP,
-    SINCE_RECEIVE,
-    UNTIL_EMPTY,
-    UNTIL_RETENTION,
-    VERDICT,
-)
+from .families import DEAD_LETTER_QUEUE, NEVER_CATCHES_UP, SINCE_RECEIVE, UNTIL_EMPTY, UNTIL_RETENTION, VERDICT
 
 MAX_WAIT_SECONDS: Final = 1.0
 FRESH_SECONDS: Final = 10.0
@@ -101,10 +94,7 @@ def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> I
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (
         VERDICT,
-        [
-            (format_labels(["queue", "verdict"], [name, judged.verdict.kind.value]), [1.0])
-            for name, judged in named
-        ],
+        [(format_labels(["queue", "verdict"], [name, judged.verdict.kind.value]), [1.0]) for name, judged in named],
     )
     yield (
         UNTIL_EMPTY,

@@ -28,24 +28,15 @@ BY_CAUSE: Final[dict[Cause, Advice]] = {
     ),
     Cause.QUEUE_PAUSED: Advice("Resume it when its consumers may continue", _THROTTLED),
     Cause.IN_FLIGHT_LIMIT: Advice(
-        "Find consumers that do not delete; set the timeout of those messages to 0",
-        _THROTTLED,
+        "Find consumers that do not delete; set the timeout of those messages to 0", _THROTTLED
     ),
     Cause.ENDPOINT_DOWN: Advice(
         "Repair the endpoint; deliveries then continue", "/docs/operate/not_delivered/#a-delivery"
     ),
     Cause.MAPPING_STOPPED: Advice("Remove the cause, then run: penstock mappings enable", _STOPPED),
-    Cause.FUNCTION_FAILS: Advice(
-        "Look at the function's log, and check that the service can reach it",
-        _STOPPED,
-    ),
-    Cause.POISON_GROUP: Advice(
-        "Look at the messages with most receives; a RedrivePolicy sets them aside",
-        _POISON,
-    ),
-    Cause.HANDLERS_FAIL: Advice(
-        "Look for errors in the consumers' log: hardly any message succeeds", _POISON
-    ),
+    Cause.FUNCTION_FAILS: Advice("Look at the function's log, and check that the service can reach it", _STOPPED),
+    Cause.POISON_GROUP: Advice("Look at the messages with most receives; a RedrivePolicy sets them aside", _POISON),
+    Cause.HANDLERS_FAIL: Advice("Look for errors in the consumers' log: hardly any message succeeds", _POISON),
     Cause.DEAD_LETTERS_WAIT: Advice(
         "Find out why they failed, then redrive or delete them", "/docs/guides/dead_letters/"
     ),

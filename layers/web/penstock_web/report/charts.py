@@ -10,19 +10,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from .formats import compact, count, duration, moment
-from .svg import (
-    Scale,
-    area,
-    count_ticks,
-    element,
-    join_markup,
-    label,
-    line,
-    paths,
-    picture,
-    time_ticks,
-    tooltip,
-)
+from .svg import Scale, area, count_ticks, element, join_markup, label, line, paths, picture, time_ticks, tooltip
 
 Series = Sequence[tuple[datetime, float]]
 
@@ -46,12 +34,7 @@ class Axis(NamedTuple):
 
 
 def count_chart(
-    name: str,
-    lines: Mapping[str, Series],
-    period: ChartPeriod,
-    since: datetime | None = None,
-    *,
-    filled: bool = True,
+    name: str, lines: Mapping[str, Series], period: ChartPeriod, since: datetime | None = None, *, filled: bool = True
 ) -> str:
     """Draws numbers of things over time, from 0. `lines` has the series by their CSS class. `since` is a moment to
     mark."""

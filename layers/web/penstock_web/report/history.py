@@ -90,9 +90,7 @@ def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
         pictures.append(figure("Lag", duration_chart(f"Lag of {metrics.queue}", lines, period)))
     if not pictures:
         return ""
-    return (
-        f'<section><h4>{clip_name(metrics.queue)}</h4><div class="pair">{"".join(pictures)}</div></section>'
-    )
+    return f'<section><h4>{clip_name(metrics.queue)}</h4><div class="pair">{"".join(pictures)}</div></section>'
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

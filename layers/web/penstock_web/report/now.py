@@ -18,18 +18,7 @@ UNMEASURED_ALONE = timedelta(minutes=10)
 """Limits the age of a single queue's measurement. The service measures queues with activity every ten seconds, and
 other queues in turns.
 """
-_COLUMNS = (
-    "Verdict",
-    "Queue",
-    "Since",
-    "Why",
-    "Waiting",
-    "Oldest",
-    "In /s",
-    "Out /s",
-    "Empty at",
-    "What to do",
-)
+_COLUMNS = ("Verdict", "Queue", "Since", "Why", "Waiting", "Oldest", "In /s", "Out /s", "Empty at", "What to do")
 _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 
@@ -57,9 +46,7 @@ def _summary(state: ReportState) -> str:
         return f'<p class="summary"><strong>None {of_all} needs attention.</strong>{recovers}</p>'
     kinds = ", ".join(f"{state.counts[kind]:,} {words(kind)}" for kind in QUEUE_LEVELS if state.counts[kind])
     verb = "needs" if bad == 1 else "need"
-    return (
-        f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
-    )
+    return f'<p class="summary bad"><strong>{bad:,} {of_all} {verb} attention</strong>: {kinds}.{recovers}</p>'
 
 
 def _not_measured(state: ReportState) -> Iterator[str]:
@@ -74,9 +61,7 @@ def _not_measured(state: ReportState) -> Iterator[str]:
 
 
 def _table(state: ReportState) -> Iterator[str]:
-    heads = "".join(
-        f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS
-    )
+    heads = "".join(f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS)
     yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
     yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
     yield " pages are those of Penstock's documentation.</caption>"

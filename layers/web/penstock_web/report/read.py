@@ -121,9 +121,7 @@ class Reader:
             after = page.queues[-1].name
 
     def _lag(self, after: str | None, limit: int) -> LagPage:
-        return show_lag_page(
-            self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit))
-        )
+        return show_lag_page(self._database.call(READ_LAG, (*self.account_and_region, self.queue, after, limit)))
 
 
 def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:

@@ -127,9 +127,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
             state.shown.append(queue)
         if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
             state.healthy.append(Named(queue.name, kind))
-    state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[
-        :MAX_TROUBLED
-    ]
+    state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[:MAX_TROUBLED]
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:

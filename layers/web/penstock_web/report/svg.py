@@ -19,9 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def element(name: str, /, *content: str, **attributes: object) -> str:
     """Returns `<name …>content</name>`. `class_` is `class`, and `stroke_width` is `stroke-width`. The content is
     markup."""
-    written = "".join(
-        f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items()
-    )
+    written = "".join(f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
 
 

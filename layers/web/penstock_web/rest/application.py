@@ -21,12 +21,7 @@ from .certificates.routes import certificates_router
 
 async def entrance() -> dict[str, str]:
     """Serves the entrance at /v1. The entrance is public and names the OpenAPI document."""
-    return {
-        "service": "Penstock",
-        "version": __version__,
-        "openapi": "/v1/openapi.json",
-        "queues": "/v1/queues",
-    }
+    return {"service": "Penstock", "version": __version__, "openapi": "/v1/openapi.json", "queues": "/v1/queues"}
 
 
 class RestApplication(FastAPI):

@@ -17,9 +17,7 @@ from starlette.types import Scope
 from penstock import errors
 from penstock.environment import Environment
 from penstock.errors import AwsError
-from penstock.management.errors import (
-    ScheduleUnusable,
-)
+from penstock.management.errors import ScheduleUnusable
 from penstock_web.routing.errors import find_row
 from penstock_web.routing.request_id import get_request_id
 

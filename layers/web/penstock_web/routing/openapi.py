@@ -91,9 +91,7 @@ def build_schema(kind: object) -> dict[str, object]:
     return _inline_members(schema, named)
 
 
-def _inline_members(
-    schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]
-) -> dict[str, object]:
+def _inline_members(schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     """Returns the schema with the schemas that it refers to, and removes the code's indentation from descriptions."""
     inlined = {name: _inline(value, named) for name, value in schema.items() if name != "$ref"}
     if isinstance(text := inlined.get("description"), str):
@@ -110,9 +108,7 @@ def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
 
 def request_body_schema(kind: object) -> dict[str, object]:
     """Returns the schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
-    return {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}
-    }
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}}
 
 
 def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
@@ -120,7 +116,5 @@ def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Response
     is. With 204 the answer has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    answers: Responses = {
-        status: {"content": {"application/json": {"schema": schema}}} for status in statuses
-    }
+    answers: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
     return answers | ({204: {"description": UNREADABLE, "content": {}}} if 204 in statuses else {})

@@ -127,9 +127,7 @@ def find_declaration(endpoint: Callable[..., object]) -> Declared:
     """Returns a route's declaration. Raises TypeError for a route that was not declared with `Routes`."""
     declared: Declared | None = getattr(endpoint, DECLARED, None)
     if declared is None:
-        raise TypeError(
-            f"{endpoint.__module__}.{endpoint.__name__} requires no right: declare it with Routes"
-        )
+        raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} requires no right: declare it with Routes")
     return declared
 
 
@@ -189,14 +187,10 @@ def check_parameters(request: Request, known: frozenset[str]) -> None:
 
     The parameters of a signature in the query string are allowed.
     """
-    unknown = sorted(
-        name for name in request.query_params if name not in known and not name.startswith("X-Amz-")
-    )
+    unknown = sorted(name for name in request.query_params if name not in known and not name.startswith("X-Amz-"))
     if unknown:
         has = ", ".join(sorted(known)) or "none"
-        raise InvalidParameterValue(
-            f"query: no parameter is called {unknown[0][:80]!r}; this route has {has}"
-        )
+        raise InvalidParameterValue(f"query: no parameter is called {unknown[0][:80]!r}; this route has {has}")
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:

@@ -121,11 +121,7 @@ def read_region(http: HttpRequest, settings: Settings) -> str:
         return settings.queue_region
     region = given.decode("latin-1")
     if not is_region(region) or not settings.serves(region):
-        served = (
-            f"one of QUEUE_REGIONS: {settings.queue_regions}"
-            if settings.queue_regions
-            else "such as us-east-1"
-        )
+        served = f"one of QUEUE_REGIONS: {settings.queue_regions}" if settings.queue_regions else "such as us-east-1"
         raise InvalidParameterValue(f"Penstock-Region: a region, {served}")
     return region
 

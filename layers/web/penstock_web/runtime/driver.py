@@ -206,17 +206,13 @@ class OperationRun(Generic[T]):
             on_end(self)
 
 
-async def run_operation(
-    operation: Operation[T], resources: Resources, request: PendingRequest | None = None
-) -> T:
+async def run_operation(operation: Operation[T], resources: Resources, request: PendingRequest | None = None) -> T:
     """Returns the operation's result. Raises the errors of the operation, and ServiceUnavailable and InternalFailure.
 
     If there is a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    run = OperationRun(
-        operation, resources, lambda _: None if ended.done() else ended.set_result(None), request
-    )
+    run = OperationRun(operation, resources, lambda _: None if ended.done() else ended.set_result(None), request)
     run.go_on()
     try:
         await ended

@@ -48,9 +48,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         "_woken",
     )  # fmt: skip
 
-    def __init__(
-        self, receiver: Receiver, receive: Receive[ReceivedRow], request: PendingRequest | None
-    ) -> None:
+    def __init__(self, receiver: Receiver, receive: Receive[ReceivedRow], request: PendingRequest | None) -> None:
         super().__init__()
         self._receiver = receiver
         self._receive = receive

@@ -31,10 +31,7 @@ DATABASE_SETTINGS: Final = {
     "max_wal_size": "256MB",
 }
 # The server ignores the environment, because runs with different environments share this server.
-SETTINGS: Final = {
-    "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128",
-    "LOG_LEVEL": "warning",
-}
+SETTINGS: Final = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128", "LOG_LEVEL": "warning"}
 # Ends the database and removes its folder when this process has ended, even if it was killed.
 _CLEANER: Final = """
 cat >/dev/null

@@ -15,15 +15,7 @@ import msgspec
 
 from penstock.calls import DatabaseEffect
 from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Transact
-from penstock.observing.reports import (
-    Deleted,
-    EventPublished,
-    Published,
-    Received,
-    Report,
-    Sent,
-    VisibilityChanged,
-)
+from penstock.observing.reports import Deleted, EventPublished, Published, Received, Report, Sent, VisibilityChanged
 from penstock.observing.trace_context import TraceContext, parse_trace_header
 from penstock.postgres.statement import Row
 from penstock.postgres.statements.messages import (
@@ -135,9 +127,7 @@ def record_report(report: Report, request: RecordedSpan) -> None:
             set_operation(request, "send", "send", routing_key)
 
 
-def set_operation(
-    request: RecordedSpan, name: str, kind: str, destination: str, count: int | None = None
-) -> None:
+def set_operation(request: RecordedSpan, name: str, kind: str, destination: str, count: int | None = None) -> None:
     """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
 
     The number of messages becomes an attribute at the end, when the code knows whether the action is about batches.
@@ -164,9 +154,7 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = (
-            row.message_id or text
-        )  # This may be the id of an earlier message with the same deduplication id.
+        text = row.message_id or text  # This may be the id of an earlier message with the same deduplication id.
     if text is not None:
         request.set("messaging.message.id", text)
 

@@ -15,12 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.actions import AnyAction
 from penstock.http import HttpResponse
-from penstock.observing.trace_context import (
-    CURRENT_TRACE,
-    TraceContext,
-    parse_trace_header,
-    parse_traceparent,
-)
+from penstock.observing.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 from penstock_web.http.request_notes import KEY, RequestNotes
 
 from .tracing import RecordedSpan, Tracing
@@ -100,9 +95,7 @@ class OpenTelemetryTracer:
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
-    def begin(
-        self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
-    ) -> SpanOfRequest | None:
+    def begin(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str) -> SpanOfRequest | None:
         """Returns a request's trace. None means that neither the request nor the messages have a trace. If the caller's
         trace is not recorded, the messages get an unsampled trace header. X-Amzn- Trace-Id is passed on unchanged.
         """
@@ -179,9 +172,7 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
             amazons.append(value)
     if len(parents) == 1 and (found := parse_traceparent(parents[0].decode("latin-1"))) is not None:
         state = b",".join(states)
-        return CallerTrace(
-            found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True
-        )
+        return CallerTrace(found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True)
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
         # This service makes the sampling decision for "Sampled=?", or if Sampled is missing.
         decided = b"Sampled=0" in amazons[0] or found.sampled
@@ -204,11 +195,7 @@ def request_attributes(
 ) -> dict[str, str | int]:
     """Returns attributes of OpenTelemetry's HTTP server conventions. The query string is left out, because it may hold
     a message or a signature."""
-    attributes: dict[str, str | int] = {
-        "http.request.method": method,
-        "url.path": path,
-        "url.scheme": "http",
-    }
+    attributes: dict[str, str | int] = {"http.request.method": method, "url.path": path, "url.scheme": "http"}
     if peer:
         attributes["client.address"] = peer
     host = next((value for name, value in headers if name == b"host"), b"").decode("latin-1")

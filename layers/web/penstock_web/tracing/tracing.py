@@ -91,17 +91,11 @@ class Tracing:
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
     ) -> RecordedSpan:
         """Returns the span of a request that the service answers. `state` is the caller's tracestate."""
-        return self._start(
-            name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state)
-        )
+        return self._start(name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state))
 
-    def start_call_span(
-        self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]
-    ) -> RecordedSpan:
+    def start_call_span(self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]) -> RecordedSpan:
         """Returns the span of a database call, within the span `parent`."""
-        return self._start(
-            name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context())
-        )
+        return self._start(name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context()))
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
         """Returns the span of an activity that begins a trace and sends messages, or None if unsampled."""
@@ -147,9 +141,7 @@ def build_resource(settings: Settings) -> Resource:
             "service.instance.id": str(uuid4()),
         }
     )
-    given = Resource(
-        {} if settings.otlp_service_name == DEFAULT_NAME else {"service.name": settings.otlp_service_name}
-    )
+    given = Resource({} if settings.otlp_service_name == DEFAULT_NAME else {"service.name": settings.otlp_service_name})
     return SDK_RESOURCE.merge(ours).merge(OTELResourceDetector().detect()).merge(given)
 
 

@@ -73,9 +73,7 @@ class DeliveryWorker(Worker):
         long_polls.on_wake(DELIVERIES, self.wake)
 
     def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        return self._deliverer.run_once(
-            settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None
-        )
+        return self._deliverer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         """Stops the worker. The deliverer first writes the outcomes of finished deliveries."""
@@ -172,16 +170,12 @@ class MaintenanceWorker(Worker):
     checks whether the database is on another server.
     """
 
-    def __init__(
-        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
-    ) -> None:
+    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
         self._maintainer = Maintainer()
         self._last_connection: psycopg.Connection[Row] | None = None
         self._long_polls = long_polls
         self._activity = activity
-        super().__init__(
-            "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
-        )
+        super().__init__("maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter)
         long_polls.on_wake(MAINTENANCE, self._wake_connected)
 
     def _wake_connected(self) -> None:
@@ -210,9 +204,7 @@ minutes.
 class MeasurementWorker(Worker):
     """Measures for /metrics. The worker stops after a round if nothing has changed since the beginning of the round."""
 
-    def __init__(
-        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
-    ) -> None:
+    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
         # The database stores when a round is due. Two checks in that time ensure that some process starts a round close
         # to that moment.
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
@@ -279,16 +271,10 @@ def check_webhook_settings(settings: Settings) -> None:
 
 
 def workers(
-    settings: Settings,
-    long_polls: LongPollDispatcher,
-    activity: Activity,
-    meter: Meter,
-    tracer: Tracer | None = None,
+    settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter, tracer: Tracer | None = None
 ) -> tuple[list[Worker], MeasurementWorker]:
     """Returns every worker of the container, and separately the worker that measures."""
-    delivery = (
-        [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
-    )
+    delivery = [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
     measurement = MeasurementWorker(settings, long_polls, activity, meter)
     everyone = [

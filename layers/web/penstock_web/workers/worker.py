@@ -38,9 +38,7 @@ class Worker:
     reports_progress = False
     call_factor = WORKER_CALL_FACTOR
 
-    def __init__(
-        self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
-    ) -> None:
+    def __init__(self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter) -> None:
         self._name = name
         self._meter = meter
         self._run_once = run_once
@@ -154,9 +152,7 @@ class Worker:
             self._connection.close()  # The server or the pooler has closed the connection during the pause.
         if self._connection is None or self._connection.closed:
             self._is_connecting = True
-            self._connection = connect(
-                self._settings.database_url, self._settings.call_seconds * self.call_factor
-            )
+            self._connection = connect(self._settings.database_url, self._settings.call_seconds * self.call_factor)
         self._is_connecting = False
         self._connection.check_again()
         return self._connection

@@ -53,8 +53,7 @@ def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
     seen: list[dict[str, str]] = []
     for queue, receives in ((url, 2), (dead, 2), (last, 1)):
         seen += [
-            sqs.receive_one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"]
-            for _ in range(receives)
+            sqs.receive_one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"] for _ in range(receives)
         ]
         assert sqs.counts(queue) == (1, 0, 0)
         sqs.poll(queue)
@@ -142,9 +141,7 @@ def test_the_allow_policy_chooses_the_source_queues(sqs: Sqs, permission: str) -
     if permission == "allowAll":
         sqs.client.set_queue_attributes(QueueUrl=stranger, Attributes=policy)
     else:
-        assert (
-            sqs.code("set_queue_attributes", QueueUrl=stranger, Attributes=policy) == "InvalidParameterValue"
-        )
+        assert sqs.code("set_queue_attributes", QueueUrl=stranger, Attributes=policy) == "InvalidParameterValue"
 
 
 def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:

@@ -142,9 +142,7 @@ def test_the_rate_is_kept(sqs: Sqs) -> None:
 def test_the_worker_of_each_door_moves(database: Database, deployment: str) -> None:
     """The worker runs in the container and in a scheduled function, on a database whose time no clock moves."""
     with ExitStack() as stack, closing(Clock(database.dsn)) as clock:
-        sqs = Sqs(
-            Deployments(database, stack), clock, deployment, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"}
-        )
+        sqs = Sqs(Deployments(database, stack), clock, deployment, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"})
         dead, url = dead_queue(sqs, "")
         poison(sqs, url, "1", "2")
         start(sqs, dead)

@@ -134,17 +134,12 @@ def test_on_and_off(sqs: Sqs) -> None:
 def test_one_after_the_other(sqs: Sqs) -> None:
     """A client may set the scope alone, "and deduplication occurs as specified". The limit requires the scope."""
     url = sqs.create_fifo()
-    assert change(sqs, url, DeduplicationScope="messageGroup") == {
-        **NEITHER,
-        "DeduplicationScope": "messageGroup",
-    }
+    assert change(sqs, url, DeduplicationScope="messageGroup") == {**NEITHER, "DeduplicationScope": "messageGroup"}
     assert change(sqs, url, FifoThroughputLimit="perMessageGroupId") == BOTH
 
 
 LIMIT = {"FifoThroughputLimit": "perMessageGroupId"}
-NOT_ALLOWED = (
-    "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup."
-)
+NOT_ALLOWED = "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup."
 
 
 @pytest.mark.parametrize("scope", [{}, {"DeduplicationScope": "queue"}], ids=["default", "queue"])

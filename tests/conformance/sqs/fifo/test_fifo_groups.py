@@ -196,9 +196,7 @@ def test_sequence_numbers_rise_through_everything(sqs: Sqs) -> None:
     url = queue(sqs)
     numbers: list[str] = []
     for number in range(4):
-        entries = [
-            {"Id": name, "MessageBody": f"{number}-{name}", "MessageGroupId": "g"} for name in ("x", "y")
-        ]
+        entries = [{"Id": name, "MessageBody": f"{number}-{name}", "MessageGroupId": "g"} for name in ("x", "y")]
         answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
         sent = {result["Id"]: result["SequenceNumber"] for result in answer["Successful"]}
         numbers += [sent["x"], sent["y"]]

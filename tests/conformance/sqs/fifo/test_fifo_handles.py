@@ -133,9 +133,7 @@ def test_changing_after_deletion(sqs: Sqs) -> None:
     sqs.delete(url, message)
     refusal = change(sqs, url, message["ReceiptHandle"])
     assert refusal.code == "InvalidParameterValue"
-    assert refusal.message.endswith(
-        "Message does not exist or is not available for visibility timeout change."
-    )
+    assert refusal.message.endswith("Message does not exist or is not available for visibility timeout change.")
 
 
 def pair(sqs: Sqs, maximum: int = 1, **attributes: str) -> tuple[str, str]:

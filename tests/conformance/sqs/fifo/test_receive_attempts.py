@@ -162,9 +162,7 @@ def test_an_empty_receive_can_be_repeated(sqs: Sqs) -> None:
 
 def test_with_a_long_poll(sqs: Sqs) -> None:
     url = queue(sqs)
-    first = sqs.while_waiting(
-        url, lambda: sqs.send(url, "a", MessageGroupId="g"), WaitTimeSeconds=20, **ATTEMPT
-    )
+    first = sqs.while_waiting(url, lambda: sqs.send(url, "a", MessageGroupId="g"), WaitTimeSeconds=20, **ATTEMPT)
     assert [message["Body"] for message in first] == ["a"]
     assert handles(sqs.poll(url, WaitTimeSeconds=20, **ATTEMPT)) == handles(first)
 

@@ -86,9 +86,7 @@ def test_send_ten(sqs: Sqs) -> None:
         assert result["MD5OfMessageBody"] == md5_of_body(str(entry["MessageBody"]))
         assert result["MD5OfMessageAttributes"] == md5_of_attributes(attributes)
     got = {message["MessageId"]: message["Body"] for message in sqs.receive(url, 10)}
-    assert [got[result["MessageId"]] for result in answer["Successful"]] == [
-        e["MessageBody"] for e in entries
-    ]
+    assert [got[result["MessageId"]] for result in answer["Successful"]] == [e["MessageBody"] for e in entries]
 
 
 def test_entries_fail_one_by_one(sqs: Sqs) -> None:
@@ -161,10 +159,7 @@ def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
     assert [entry["Id"] for entry in answer["Successful"]] == ["short"]
     (failed,) = answer["Failed"]
-    assert (failed["Code"], failed["Message"]) == (
-        "InvalidParameterValue",
-        text.format("cannot be validated"),
-    )
+    assert (failed["Code"], failed["Message"]) == ("InvalidParameterValue", text.format("cannot be validated"))
     alone = sqs.refusal("send_message", QueueUrl=url, MessageBody="x" * 1_025)
     assert (alone.code, alone.message) == ("InvalidParameterValue", text.format("are invalid"))
 
@@ -172,9 +167,7 @@ def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
 def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
     """In SendMessageBatch to a FIFO queue, sequence numbers rise in the order of the entries."""
     url = sqs.create_fifo()
-    entries = [
-        {**send_entry(str(n)), "MessageGroupId": "g", "MessageDeduplicationId": str(n)} for n in range(10)
-    ]
+    entries = [{**send_entry(str(n)), "MessageGroupId": "g", "MessageDeduplicationId": str(n)} for n in range(10)]
     answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
     numbers = {entry["Id"]: entry["SequenceNumber"] for entry in answer["Successful"]}
     assert sorted(numbers, key=lambda entry_id: numbers[entry_id]) == ids(entries)
@@ -183,8 +176,7 @@ def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
 
 GOOD = {"MessageGroupId": "g", "MessageDeduplicationId": "good"}
 NO_DEDUPLICATION = (
-    "The queue should either have ContentBasedDeduplication enabled or "
-    "MessageDeduplicationId provided explicitly"
+    "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
 )
 
 

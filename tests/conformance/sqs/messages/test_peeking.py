@@ -32,18 +32,13 @@ def peek(raw: Raw) -> Raw:
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
     """Peeks by the JSON protocol and returns the messages as a list. The attributes of each are a dict by name."""
     answer = peek.http.get(
-        f"{peek.sqs.endpoint_url}{PATH}",
-        params={"QueueUrl": url, **flags},
-        headers={"accept": "application/json"},
+        f"{peek.sqs.endpoint_url}{PATH}", params={"QueueUrl": url, **flags}, headers={"accept": "application/json"}
     )
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     result = answer.json()["ReceiveMessageResponse"]["ReceiveMessageResult"] or {"Message": []}
     messages = result["Message"] if isinstance(result["Message"], list) else [result["Message"]]
-    return [
-        {**message, "Attribute": {a["Name"]: a["Value"] for a in message["Attribute"]}}
-        for message in messages
-    ]
+    return [{**message, "Attribute": {a["Name"]: a["Value"] for a in message["Attribute"]}} for message in messages]
 
 
 def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
@@ -53,9 +48,7 @@ def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
     for _ in range(2):
         answer = peek.get(PATH, urlencode({"QueueUrl": url}))
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/xml")
-        assert answer.text.startswith(
-            '<?xml version="1.0"?><ReceiveMessageResponse xmlns="http://queue.amazonaws.com/'
-        )
+        assert answer.text.startswith('<?xml version="1.0"?><ReceiveMessageResponse xmlns="http://queue.amazonaws.com/')
         assert answer.text.count("<Message>") == 2
         for text in (f"<MessageId>{sent[0]}</MessageId>", "<Body>world &amp; &lt;all&gt;</Body>",
                      "<MD5OfBody>5d41402abc4b2a76b9719d911017c592</MD5OfBody>", "<ReceiptHandle>",
@@ -82,9 +75,7 @@ def test_json(peek: Raw) -> None:
     attributes = {"a": {"DataType": "String", "StringValue": "v"}}
     peek.sqs.send(url, "hello", MessageAttributes=attributes)
     peek.sqs.send(url, "world")
-    first, second = sorted(
-        look(peek, url), key=lambda message: str(message["Body"])
-    )  # the endpoint defines no order
+    first, second = sorted(look(peek, url), key=lambda message: str(message["Body"]))  # the endpoint defines no order
     assert (first["Body"], second["Body"]) == ("hello", "world")
     assert first["MessageAttribute"] == {"Name": "a", "Value": {"DataType": "String", "StringValue": "v"}}
     assert first["Attribute"].keys() == {
@@ -102,13 +93,8 @@ def test_invisible_and_delayed_messages(peek: Raw) -> None:
     assert [message["Body"] for message in look(peek, url)] == ["visible"]
     seen = look(peek, url, ShowInvisible="True", ShowDelayed="true")
     assert [
-        (message["Body"], message["Attribute"]["IsVisible"], message["Attribute"]["IsDelayed"])
-        for message in seen
-    ] == [
-        ("visible", "true", "false"),
-        ("in flight", "false", "false"),
-        ("delayed", "false", "true"),
-    ]
+        (message["Body"], message["Attribute"]["IsVisible"], message["Attribute"]["IsDelayed"]) for message in seen
+    ] == [("visible", "true", "false"), ("in flight", "false", "false"), ("delayed", "false", "true")]
     assert [message["Attribute"]["ApproximateReceiveCount"] for message in seen] == ["0", "1", "0"]
     assert [message["Body"] for message in look(peek, url, ShowDelayed="true")] == ["visible", "delayed"]
     assert "IsVisible" not in look(peek, url)[0]["Attribute"]
@@ -124,9 +110,7 @@ def test_a_fifo_queue(peek: Raw) -> None:
     assert {body: told[body]["SequenceNumber"] for body in "ab"} == {
         body: message["SequenceNumber"] for body, message in zip("ab", sent, strict=True)
     }
-    assert {
-        (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) for attributes in told.values()
-    } == {
+    assert {(attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) for attributes in told.values()} == {
         ("g", "a"),
         ("g", "b"),
     }
@@ -170,9 +154,7 @@ def test_an_invalid_peek_is_refused(peek: Raw) -> None:
     assert error(peek.get(PATH, urlencode({"QueueUrl": url, "ShowInvisible": "perhaps"}))) == refused(
         "InvalidParameterValue"
     )
-    assert error(peek.get(PATH, urlencode({"QueueUrl": url, "Action": "PurgeQueue"}))) == refused(
-        "InvalidAction"
-    )
+    assert error(peek.get(PATH, urlencode({"QueueUrl": url, "Action": "PurgeQueue"}))) == refused("InvalidAction")
     answer = peek.http.get(f"{peek.sqs.endpoint_url}{PATH}", headers={"accept": "application/json"})
     assert answer.json()["Error"]["Code"] == "MissingParameter"
 
@@ -208,9 +190,7 @@ def test_a_peek_needs_what_a_receive_needs(raw: Raw, keys: dict[str, tuple[str, 
     assert error(signed_get(deployment, PATH, query, keys[PARTNER])) == refused("AccessDenied", 403)
     path = f"{PATH}/{REGION}/{OWNER}/{name}"
     assert "<Body>secret</Body>" in signed_get(deployment, path, "", keys[OWNER]).text
-    assert error(signed_get(deployment, path, "", keys[OWNER], "eu-west-1")) == refused(
-        "SignatureDoesNotMatch", 403
-    )
+    assert error(signed_get(deployment, path, "", keys[OWNER], "eu-west-1")) == refused("SignatureDoesNotMatch", 403)
     allow(owner, url, "sqs:ReceiveMessage")
     assert "<Body>secret</Body>" in signed_get(deployment, PATH, query, keys[PARTNER]).text
     allow(owner, url, "sqs:ReceiveMessage", effect="Deny", principal="*")
@@ -222,7 +202,5 @@ def test_presence(raw: Raw) -> None:
     url = deployment.sqs.create()
     query = urlencode({"QueueUrl": url})
     assert error(deployment.get(PATH, query)) == refused("MissingAuthenticationToken", 403)
-    answer = deployment.http.get(
-        f"{deployment.sqs.endpoint_url}{PATH}?{query}", headers={"authorization": "any"}
-    )
+    answer = deployment.http.get(f"{deployment.sqs.endpoint_url}{PATH}?{query}", headers={"authorization": "any"})
     assert answer.status_code == 200

@@ -23,8 +23,7 @@ from tests.support.conformance.requests import md5_of_attributes
 from tests.support.conformance.sqs import Sqs, other_deployment
 
 ATTRIBUTES = {
-    name: {"DataType": "String", "StringValue": f"value of {name}"}
-    for name in ("bar.one", "bar.two", "bark", "other")
+    name: {"DataType": "String", "StringValue": f"value of {name}"} for name in ("bar.one", "bar.two", "bark", "other")
 }
 
 
@@ -252,9 +251,7 @@ MIB = 1_048_576
 LONGEST_ANSWER = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
 
 
-@pytest.mark.parametrize(
-    "fifo", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["standard", "fifo"]
-)
+@pytest.mark.parametrize("fifo", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["standard", "fifo"])
 def test_ten_long_messages_are_all_received_once(sqs: Sqs, fifo: bool) -> None:
     create = sqs.create_fifo if fifo else sqs.create
     dead = create()
@@ -266,9 +263,7 @@ def test_ten_long_messages_are_all_received_once(sqs: Sqs, fifo: bool) -> None:
     found = []
     while messages := sqs.poll(url, AttributeNames=["ApproximateReceiveCount"]):
         assert sum(len(message["Body"]) for message in messages) < LONGEST_ANSWER
-        found += [
-            (message["Body"][0], message["Attributes"]["ApproximateReceiveCount"]) for message in messages
-        ]
+        found += [(message["Body"][0], message["Attributes"]["ApproximateReceiveCount"]) for message in messages]
     assert sorted(found) == [(str(number), "1") for number in range(10)]
     assert (sqs.counts(url), sqs.counts(dead)) == ((0, 10, 0), (0, 0, 0))
 

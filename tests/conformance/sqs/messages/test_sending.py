@@ -36,11 +36,7 @@ def test_a_message_comes_back_as_it_was_sent(sqs: Sqs) -> None:
     assert sent.keys() - {"ResponseMetadata"} == {"MessageId", "MD5OfMessageBody"}
     got = sqs.receive_one(url)
     assert got.keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
-    assert (got["MessageId"], got["Body"], got["MD5OfBody"]) == (
-        sent["MessageId"],
-        "hello",
-        md5_of_body("hello"),
-    )
+    assert (got["MessageId"], got["Body"], got["MD5OfBody"]) == (sent["MessageId"], "hello", md5_of_body("hello"))
 
 
 @pytest.mark.parametrize(
@@ -61,11 +57,7 @@ def test_every_allowed_character(sqs: Sqs, body: str) -> None:
     url = sqs.create()
     sent = sqs.send(url, body)
     got = sqs.receive_one(url)
-    assert (got["Body"], sent["MD5OfMessageBody"], got["MD5OfBody"]) == (
-        body,
-        md5_of_body(body),
-        md5_of_body(body),
-    )
+    assert (got["Body"], sent["MD5OfMessageBody"], got["MD5OfBody"]) == (body, md5_of_body(body), md5_of_body(body))
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
@@ -229,9 +221,7 @@ def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
     """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant. The name reads back."""
     url = sqs.create()
     sqs.send(url, MessageGroupId="tenant-1")
-    assert sqs.receive_one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {
-        "MessageGroupId": "tenant-1"
-    }
+    assert sqs.receive_one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "tenant-1"}
 
 
 def test_messages_end_with_their_retention(sqs: Sqs) -> None:

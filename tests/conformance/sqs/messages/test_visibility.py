@@ -96,15 +96,10 @@ def test_after_deletion(sqs: Sqs) -> None:
     message = sqs.receive_one(url)
     sqs.delete(url, message)
     refusal = sqs.refusal(
-        "change_message_visibility",
-        QueueUrl=url,
-        ReceiptHandle=message["ReceiptHandle"],
-        VisibilityTimeout=60,
+        "change_message_visibility", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=60
     )
     assert refusal.code == "InvalidParameterValue"
-    assert refusal.message.endswith(
-        "Message does not exist or is not available for visibility timeout change."
-    )
+    assert refusal.message.endswith("Message does not exist or is not available for visibility timeout change.")
 
 
 @pytest.mark.parametrize("cleaned", [False, True])
@@ -128,12 +123,8 @@ def test_after_the_retention(sqs: Sqs, state: str, cleaned: bool) -> None:
         sqs.until_cleaned(url)
         sqs.clock.maintain(sqs.arn(url))
     handle = message["ReceiptHandle"]
-    refusal = sqs.refusal(
-        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0
-    )
-    assert refusal.message.endswith(
-        "Message does not exist or is not available for visibility timeout change."
-    )
+    refusal = sqs.refusal("change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+    assert refusal.message.endswith("Message does not exist or is not available for visibility timeout change.")
     sqs.delete(url, message)
     assert sqs.poll(url) == []
 
@@ -144,9 +135,7 @@ def test_out_of_range(sqs: Sqs, seconds: int) -> None:
     url = sqs.create()
     sqs.send(url)
     handle = sqs.receive_one(url)["ReceiptHandle"]
-    code = sqs.code(
-        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=seconds
-    )
+    code = sqs.code("change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=seconds)
     assert (code, sqs.counts(url)) == ("InvalidParameterValue", (0, 1, 0))
 
 
@@ -162,10 +151,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
     sqs.clock.advance(HALF_A_DAY - 1000)
     sqs.hide(url, message, 900)
     refusal = sqs.refusal(
-        "change_message_visibility",
-        QueueUrl=url,
-        ReceiptHandle=message["ReceiptHandle"],
-        VisibilityTimeout=1_100,
+        "change_message_visibility", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=1_100
     )
     assert refusal.code == "InvalidParameterValue"
     sqs.clock.advance(840)
@@ -238,9 +224,7 @@ def test_a_long_poll_ends_when_there_is_room(limited: Sqs, group: str | None) ->
     url, received = full(limited, group)
     (left,) = {"0", "1", "2", "3"} - {message["Body"] for message in received}
     sign = "queue.receive_(messages|answer)"
-    messages = limited.while_waiting(
-        url, lambda: limited.delete(url, received[0]), sign=sign, WaitTimeSeconds=20
-    )
+    messages = limited.while_waiting(url, lambda: limited.delete(url, received[0]), sign=sign, WaitTimeSeconds=20)
     assert [message["Body"] for message in messages] == [left]
 
 

@@ -63,9 +63,7 @@ def test_addresses_of_no_queue(sqs: Sqs, address: str) -> None:
     assert sqs.code("purge_queue", QueueUrl=address) == GONE
 
 
-@pytest.mark.parametrize(
-    "address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"]
-)
+@pytest.mark.parametrize("address", ["", "http://x", "http://x/", "http://x/queue", "http://x/1/q", "x/\x00/y"])
 def test_addresses_without_an_account(sqs: Sqs, address: str) -> None:
     """An impossible QueueUrl answers like one of a missing queue (recorded at AWS)."""
     refusal = sqs.refusal("send_message", QueueUrl=address, MessageBody="x")

@@ -187,9 +187,7 @@ def test_attributes_that_cannot_be_set(sqs: Sqs, name: str) -> None:
 
 def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
     """GetQueueAttributes answers InvalidAttributeName."""
-    code = sqs.code(
-        "get_queue_attributes", QueueUrl=sqs.create(), AttributeNames=["VisibilityTimeout", "Colour"]
-    )
+    code = sqs.code("get_queue_attributes", QueueUrl=sqs.create(), AttributeNames=["VisibilityTimeout", "Colour"])
     assert code == "InvalidAttributeName"
 
 
@@ -280,8 +278,7 @@ def test_the_same_queue_again(sqs: Sqs) -> None:
     """CreateQueue with the same attributes, with or without the defaults, finds the queue."""
     name = sqs.name()
     urls = {
-        sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"]
-        for given in (KEY, WITH_KEY, UNENCRYPTED)
+        sqs.client.create_queue(QueueName=name, Attributes=given)["QueueUrl"] for given in (KEY, WITH_KEY, UNENCRYPTED)
     }
     assert len(urls) == 1
     assert sqs.code("create_queue", QueueName=name, Attributes=MANAGED) == "QueueAlreadyExists"
@@ -404,15 +401,10 @@ def test_a_permission_is_a_statement_of_the_policy(sqs: Sqs) -> None:
 
 def test_several_accounts_and_actions_stand_in_lists(sqs: Sqs) -> None:
     url = sqs.create()
-    permit(
-        sqs, url, AWSAccountIds=["111122223333", "444455556666"], Actions=["SendMessage", "ReceiveMessage"]
-    )
+    permit(sqs, url, AWSAccountIds=["111122223333", "444455556666"], Actions=["SendMessage", "ReceiveMessage"])
     assert policy(sqs, url)["Version"] == "2008-10-17"  # AWS answers the same (recorded).
     (statement,) = policy(sqs, url)["Statement"]
-    assert statement["Principal"]["AWS"] == [
-        "arn:aws:iam::111122223333:root",
-        "arn:aws:iam::444455556666:root",
-    ]
+    assert statement["Principal"]["AWS"] == ["arn:aws:iam::111122223333:root", "arn:aws:iam::444455556666:root"]
     assert statement["Action"] == ["SQS:SendMessage", "SQS:ReceiveMessage"]
 
 

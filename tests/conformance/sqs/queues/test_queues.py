@@ -51,21 +51,7 @@ def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "a b",
-        "a.b",
-        "a/b",
-        "ä",
-        "a\n",
-        "",
-        "a;drop schema queue",
-        "'",
-        "a\x00b",
-        "x.fifo",
-        ".fifo",
-        "x" * 5000,
-    ],
+    "name", ["a b", "a.b", "a/b", "ä", "a\n", "", "a;drop schema queue", "'", "a\x00b", "x.fifo", ".fifo", "x" * 5000]
 )
 def test_names_that_no_standard_queue_has(sqs: Sqs, name: str) -> None:
     """Names have letters, digits, hyphens and underscores. botocore issue 3058: `x.fifo` without FifoQueue."""
@@ -247,9 +233,7 @@ def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
     assert (hurried.counts(url), hurried.poll(url)) == ((0, 0, 0), [])
     handle = {"QueueUrl": url, "ReceiptHandle": received["ReceiptHandle"]}
     assert hurried.code("delete_message", **handle) == "ReceiptHandleIsInvalid"
-    assert (
-        hurried.code("change_message_visibility", **handle, VisibilityTimeout=0) == "ReceiptHandleIsInvalid"
-    )
+    assert hurried.code("change_message_visibility", **handle, VisibilityTimeout=0) == "ReceiptHandleIsInvalid"
     entries = [{"Id": "a", "ReceiptHandle": received["ReceiptHandle"]}]
     (failed,) = hurried.client.delete_message_batch(QueueUrl=url, Entries=entries)["Failed"]
     assert (failed["Id"], failed["Code"]) == ("a", "ReceiptHandleIsInvalid")

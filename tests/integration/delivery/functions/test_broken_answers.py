@@ -72,9 +72,7 @@ async def invoke(target: str, respond: Respond) -> bytes:
 
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
-@pytest.mark.parametrize(
-    "sent", [HEAD + LENGTH, HEAD + LENGTH + BODY[:9], HEAD + CHUNK, HEAD + CHUNK + BODY + b"\r\n"]
-)
+@pytest.mark.parametrize("sent", [HEAD + LENGTH, HEAD + LENGTH + BODY[:9], HEAD + CHUNK, HEAD + CHUNK + BODY + b"\r\n"])
 @pytest.mark.parametrize("is_reset", [False, True])
 async def test_a_body_that_breaks_off(target: str, sent: bytes, is_reset: bool) -> None:
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -140,9 +138,7 @@ async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_target_that_cannot_be_connected_to_has_not_had_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the connection takes more than three seconds, the target counts as unreachable."""
     invoker = Invoker(Settings.read({"QUEUE_LAMBDA_ENDPOINT": "http://127.0.0.1:1"}))
 
@@ -211,9 +207,7 @@ def test_a_function_of_another_account_than_the_subscriber(harness: Harness) -> 
         db.execute("update queue.subscription set owner = '111122223333' where arn = %s", (subscription,))
         sns.publish(TopicArn=topic, Message="m")
         query = "select state, error from queue.outgoing where subscription_arn = %s"
-        wait_until(
-            lambda: db.execute(query, (subscription,)).fetchall() == [("failed", "FunctionNotAllowed")]
-        )
+        wait_until(lambda: db.execute(query, (subscription,)).fetchall() == [("failed", "FunctionNotAllowed")])
     assert harness.invocations(name) == []
 
 

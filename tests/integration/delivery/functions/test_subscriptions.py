@@ -77,11 +77,7 @@ def test_without_input_it_is_the_default_event(harness: Harness) -> None:
     made = schedule(harness, name)
     harness.functions.wait(lambda: bool(harness.invocations(name)))
     event = harness.invocations(name)[0].event
-    assert (event["source"], event["detail-type"], event["account"]) == (
-        "aws.scheduler",
-        "Scheduled Event",
-        ACCOUNT,
-    )
+    assert (event["source"], event["detail-type"], event["account"]) == ("aws.scheduler", "Scheduled Event", ACCOUNT)
     assert event["resources"] == [f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/{made}"]
 
 
@@ -91,11 +87,7 @@ def test_each_attempt_has_its_number_and_its_id(harness: Harness) -> None:
             raise Throttle
 
     name = harness.function(throttles)
-    schedule(
-        harness,
-        name,
-        Input='{"attempt": "<aws.scheduler.attempt-number>", "id": "<aws.scheduler.execution-id>"}',
-    )
+    schedule(harness, name, Input='{"attempt": "<aws.scheduler.attempt-number>", "id": "<aws.scheduler.execution-id>"}')
 
     def is_taken() -> bool:
         make_due(harness)
@@ -114,11 +106,7 @@ def test_used_up_retries_end_in_the_dead_letter_queue(harness: Harness) -> None:
     url, dead = harness.queue()
     name = harness.function(is_gone)
     made = schedule(
-        harness,
-        name,
-        Input='{"n": 1}',
-        DeadLetterConfig={"Arn": dead},
-        RetryPolicy={"MaximumRetryAttempts": 1},
+        harness, name, Input='{"n": 1}', DeadLetterConfig={"Arn": dead}, RetryPolicy={"MaximumRetryAttempts": 1}
     )
 
     def is_tried_twice() -> bool:
@@ -258,16 +246,9 @@ def test_powertools_reads_the_event(harness: Harness) -> None:
     harness.functions.wait(lambda: bool(harness.invocations(name)))
     event = harness.invocations(name)[0].event
     (parsed,) = SnsModel.model_validate(event).Records
-    assert (parsed.EventSubscriptionArn, parsed.Sns.Message, parsed.Sns.Subject) == (
-        subscription,
-        '{"id": 1}',
-        None,
-    )
+    assert (parsed.EventSubscriptionArn, parsed.Sns.Message, parsed.Sns.Subject) == (subscription, '{"id": 1}', None)
     assert SNSEvent(event).sns_message == '{"id": 1}'
-    assert (event["Records"][0]["Sns"]["Subject"], event["Records"][0]["Sns"]["MessageAttributes"]) == (
-        None,
-        {},
-    )
+    assert (event["Records"][0]["Sns"]["Subject"], event["Records"][0]["Sns"]["MessageAttributes"]) == (None, {})
 
 
 def test_filters_and_texts_of_its_own(harness: Harness) -> None:
@@ -281,9 +262,7 @@ def test_filters_and_texts_of_its_own(harness: Harness) -> None:
             MessageAttributes={"kind": {"DataType": "String", "StringValue": kind}},
         )  # fmt: skip
     harness.functions.wait(lambda: bool(harness.invocations(name)))
-    assert [invocation.event["Records"][0]["Sns"]["Message"] for invocation in harness.invocations(name)] == [
-        "order"
-    ]
+    assert [invocation.event["Records"][0]["Sns"]["Message"] for invocation in harness.invocations(name)] == ["order"]
 
 
 def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
@@ -300,9 +279,7 @@ def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
     topic, _ = subscribed(harness, name)
     sent = harness.service.client("sns").publish(TopicArn=topic, Message="m")["MessageId"]
     harness.functions.wait(lambda: len(harness.invocations(name)) == 3)
-    query = (
-        "select outcome, status from queue.outgoing_delivery_attempt where message_id = %s order by attempt"
-    )
+    query = "select outcome, status from queue.outgoing_delivery_attempt where message_id = %s order by attempt"
     logged = [("retried", 429), ("retried", 500), ("delivered", 202)]
     with psycopg.connect(harness.dsn, autocommit=True) as db:
         wait_until(lambda: db.execute(query, (sent,)).fetchall() == logged)

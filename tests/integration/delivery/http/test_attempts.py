@@ -68,9 +68,7 @@ def workers(database: Database) -> Iterator[Workers]:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_when_workers_are_killed(
-    db: Connection, receiver: Receiver, workers: Workers
-) -> None:
+def test_nothing_is_lost_when_workers_are_killed(db: Connection, receiver: Receiver, workers: Workers) -> None:
     """Only the killed worker's claims may be delivered twice, at most a batch for each kill."""
     rnd, published = random.Random(4), 0
     for kill in range(KILLS):
@@ -95,9 +93,7 @@ def test_nothing_is_lost_when_workers_are_killed(
 def release(db: Connection) -> int:
     """Releases the remaining webhooks. A dead worker has no lease on these webhooks."""
     left = number(db, "select count(*) from queue.outgoing_delivery")
-    stuck = number(
-        db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'"
-    )
+    stuck = number(db, "select count(*) from queue.outgoing_delivery where due_at > clock_timestamp() + interval '5 s'")
     if left and left == stuck:
         pass_time(db, LEASE_SECONDS + 1)
     return left
@@ -127,9 +123,7 @@ def memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def test_memory_stays_flat_under_endless_answers(
-    db: Connection, receiver: Receiver, database: Database
-) -> None:
+def test_memory_stays_flat_under_endless_answers(db: Connection, receiver: Receiver, database: Database) -> None:
     publish(db, receiver.url("/gzip"), copies=3)
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     Deliverer(longest_run_seconds=60).run_once(settings, db)
@@ -181,9 +175,7 @@ def test_of_public_addresses_the_answers_are_kept(
     receiver.answers["/long"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     publish(db, receiver.url(path))
     deliver(webhook_log_answers=setting)
-    assert [row[2:6] for row in logged(db)] == [
-        ("delivered", int(path[1:]) if path != "/long" else 200, None, kept)
-    ]
+    assert [row[2:6] for row in logged(db)] == [("delivered", int(path[1:]) if path != "/long" else 200, None, kept)]
 
 
 def test_a_body_that_never_ends_takes_nothing_from_the_status(
@@ -253,16 +245,12 @@ def test_deliveries_that_were_given_up_are_tried_again_in_pages(
 
 
 def paused(db: Connection, url: str) -> bool:
-    ((known,),) = db.execute(
-        "select known from queue.pause_delivery_endpoint(%s, %s)", (ACCOUNT, url)
-    ).fetchall()
+    ((known,),) = db.execute("select known from queue.pause_delivery_endpoint(%s, %s)", (ACCOUNT, url)).fetchall()
     return bool(known)
 
 
 def resumed(db: Connection, url: str) -> bool:
-    ((known,),) = db.execute(
-        "select known from queue.resume_delivery_endpoint(%s, %s)", (ACCOUNT, url)
-    ).fetchall()
+    ((known,),) = db.execute("select known from queue.resume_delivery_endpoint(%s, %s)", (ACCOUNT, url)).fetchall()
     return bool(known)
 
 
@@ -300,9 +288,7 @@ def test_a_delivery_that_is_tried_again_has_not_ended(db: Connection, store: Del
 
 
 @pytest.mark.parametrize(("dead_letters", "outcome"), [(False, "exhausted"), (True, "dead_lettered")])
-def test_a_delivery_that_was_given_up(
-    db: Connection, store: DeliveryStore, dead_letters: bool, outcome: str
-) -> None:
+def test_a_delivery_that_was_given_up(db: Connection, store: DeliveryStore, dead_letters: bool, outcome: str) -> None:
     publish(db, URL, policy=ONCE, dead_letters=create(db, "dead") if dead_letters else None)
     assert settle(store, 503)[outcome] == 1
     assert finished(db) == {(outcome, 1, True): 1}

@@ -56,10 +56,7 @@ def test_a_delivered_webhook_is_gone(db: Connection, deliver: Deliver, receiver:
     assert deliver()["delivered"] == 1
     assert receiver.count(path) == 1
     assert (
-        number(
-            db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)"
-        )
-        == 0
+        number(db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)") == 0
     )
 
 
@@ -80,9 +77,7 @@ def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: 
     assert receiver.connections <= worker.MOST_PER_HOST
 
 
-def test_nothing_is_claimed_when_delivery_is_off(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_nothing_is_claimed_when_delivery_is_off(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     publish(db, receiver.url("/200"))
     assert sum(deliver(queue_http_delivery_enabled=False).values()) == 0
     assert receiver.requests == []
@@ -134,18 +129,14 @@ def test_sns_does_not_try_again_after_a_permanent_failure(
 
 
 @pytest.mark.parametrize("path", ["/500", "/404", "/302", "/hang_up"])
-def test_an_event_is_tried_five_times(
-    db: Connection, deliver: Deliver, receiver: Receiver, path: str
-) -> None:
+def test_an_event_is_tried_five_times(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
     publish(db, receiver.url(path), kind="event", raw=True)
     assert spacing(db, deliver) == [10, 30, 60, 300]
     assert deliveries(db)[0].attempts == 5
     assert receiver.count(path) == 5
 
 
-def test_a_delivery_policy_sets_attempts_and_delays(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_a_delivery_policy_sets_attempts_and_delays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """The first retry comes at once and belongs to the first run."""
     publish(db, receiver.url("/500"), policy=POLICY)
     assert spacing(db, deliver) == [1, 4, 4]
@@ -161,9 +152,7 @@ def test_a_silent_endpoint_runs_out_of_time(
     assert deliveries(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
 
 
-def test_the_status_counts_whatever_becomes_of_the_body(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_the_status_counts_whatever_becomes_of_the_body(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     publish(db, receiver.url("/drip"), receiver.url("/gzip"))
     assert deliver()["delivered"] == 2
 
@@ -177,9 +166,7 @@ def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver:
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
 
 
-def test_an_answer_nobody_asked_for_closes_the_connection(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_an_answer_nobody_asked_for_closes_the_connection(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     publish(db, receiver.url("/twice"))
     assert deliver()["delivered"] == 1
     publish(db, receiver.url("/404"))
@@ -198,10 +185,7 @@ def test_a_webhook_given_up_goes_to_its_dead_letter_queue(
     publish(db, receiver.url("/404"), raw=raw, dead_letters=dead, attributes=attributes)
     assert deliver()["dead_lettered"] == 1
     assert (
-        number(
-            db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)"
-        )
-        == 0
+        number(db, "select (select count(*) from queue.outgoing_delivery) + (select count(*) from queue.notice)") == 0
     )
     (letter,) = receive(db, dead)
     if raw:

@@ -63,9 +63,7 @@ def test_a_raw_notification(db: Connection, deliver: Deliver, receiver: Receiver
     assert request.body.decode() == "größer"
 
 
-def test_a_subscription_to_be_confirmed_shows_no_arn(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_a_subscription_to_be_confirmed_shows_no_arn(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     _, request = posted(db, deliver, receiver, kind="SubscriptionConfirmation")
     assert request.headers["x-amz-sns-message-type"] == "SubscriptionConfirmation"
     assert "x-amz-sns-subscription-arn" not in request.headers
@@ -106,9 +104,7 @@ def test_a_notification_has_no_such_signature(db: Connection, deliver: Deliver, 
     assert not [name for name in request.headers if name.startswith("webhook-")]
 
 
-@pytest.mark.parametrize(
-    "secret", ["abc", "whsec_", "whsec_???", "whsec_" + base64.b64encode(b"short").decode()]
-)
+@pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_???", "whsec_" + base64.b64encode(b"short").decode()])
 def test_a_bad_secret_is_refused(secret: str) -> None:
     from penstock.delivery.http.request import read_secrets
 
@@ -137,11 +133,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def answer(host: Any, port: Any, *more: Any, **given: Any) -> Any:
         found = ANSWERS.get(host)
-        return (
-            ask(host, port, *more, **given)
-            if found is None
-            else [(0, 0, 0, "", (address, 0)) for address in found]
-        )
+        return ask(host, port, *more, **given) if found is None else [(0, 0, 0, "", (address, 0)) for address in found]
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
 
@@ -168,9 +160,7 @@ def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiv
 @pytest.mark.usefixtures("names")
 def test_where_it_is_allowed_it_does(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """Without this test, the test above would prove nothing."""
-    publish(
-        db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example"))
-    )
+    publish(db, *(f"http://{host}:{receiver.port}/200" for host in ("127.0.0.1", "localhost", "private.example")))
     deliver(webhook_allow_cidrs="127.0.0.0/8,::1/128")
     assert (receiver.count("/200"), deliveries(db)) == (3, [])
 
@@ -196,9 +186,7 @@ def busy(claims: list[Claimed]) -> dict[str, int]:
 def publish_as(db: Connection, account_id: str, *urls: str, copies: int = 1) -> None:
     last = number(db, "select coalesce(max(delivery_id), 0) from queue.outgoing_delivery")
     publish(db, *urls, copies=copies)
-    db.execute(
-        "update queue.outgoing_delivery set account_id = %s where delivery_id > %s", (account_id, last)
-    )
+    db.execute("update queue.outgoing_delivery set account_id = %s where delivery_id > %s", (account_id, last))
 
 
 def endpoints(claims: list[Claimed]) -> list[str]:
@@ -273,9 +261,7 @@ def test_an_account_whose_hosts_are_all_due_again_leaves_others_their_turn(
     """More endpoints of one account are due than a claim examines. Another account's endpoint is still served."""
     publish(db, BAD)
     publish_as(db, OTHER_ACCOUNT, *(f"http://slow{n}.example/" for n in range(30)))
-    db.execute(
-        "update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key"
-    )
+    db.execute("update queue.outgoing_delivery set waiting = true, waits_for = account_id || ' ' || endpoint_key")
     db.execute(
         "insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)"
         " select waits_for, now() - case when endpoint = %s then '1 s' else '1 h' end::interval, account_id,"
@@ -435,9 +421,7 @@ def test_a_delivery_that_waits_for_an_hour_is_given_up(db: Connection, store: De
     publish(db, BAD, dead_letters=dead, raw=True, text="late")
     publish(db, BAD)
     assert store.claim(50, {}) == []
-    db.execute(
-        "update queue.outgoing_delivery set due_at = due_at - interval '61 minutes' where attempts = 0"
-    )
+    db.execute("update queue.outgoing_delivery set due_at = due_at - interval '61 minutes' where attempts = 0")
     assert store.expire() == {"exhausted": 1, "dead_lettered": 1, "failed_redrives": 0}
     assert bodies(receive(db, dead)) == ["late"]
     assert [row.last_error for row in deliveries(db) if row.state == "exhausted"] == [

@@ -27,9 +27,7 @@ PHONE = "+15550100123"
 SECRET = "whsec_" + base64.b64encode(bytes(32)).decode()
 
 
-def send(
-    db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT
-) -> str | None:
+def send(db: Connection, text: str, to: str = PHONE, protocol: str = "sms", account: str = ACCOUNT) -> str | None:
     """Publishes to a number or an endpoint. Returns the error, or None."""
     row = db.execute(
         "select error from queue.send_outgoing(%s, %s, %s, 'Notification', %s, gen_random_uuid(), 's', %s, %s)",
@@ -59,9 +57,7 @@ def test_a_text_message(db: Connection, deliver: Deliver, receiver: Receiver) ->
         "attributes": {"a": {"DataType": "String", "StringValue": "b"}},
     }  # fmt: skip
     assert request.headers["Content-Type"] == "application/json"
-    signed = (
-        f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}.".encode() + request.body
-    )
+    signed = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}.".encode() + request.body
     digest = base64.b64encode(hmac.new(bytes(32), signed, hashlib.sha256).digest()).decode()
     assert request.headers["webhook-signature"] == f"v1,{digest}"
     assert request.headers["webhook-id"] == document["id"]
@@ -195,9 +191,7 @@ def test_a_gateway_that_refuses(db: Connection, deliver: Deliver, receiver: Rece
     assert states(db) == [("failed", "HTTP status 404")]
     listed = db.execute("select endpoint from queue.list_deliveries(%s, 'exhausted', null, 1)", (ACCOUNT,))
     assert listed.fetchall() == [("https://gateway/sms",)]  # the error does not show the operator's address
-    db.execute(
-        "select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,)
-    )
+    db.execute("select queue.retry_delivery(%s, (select delivery_id from queue.outgoing_delivery))", (ACCOUNT,))
     assert states(db) == [("waiting", None)]
     assert through(deliver, receiver)["delivered"] == 1
     assert states(db) == [("sent", None)]
@@ -316,12 +310,8 @@ def test_an_account_with_many_messages_delays_no_other(db: Connection) -> None:
         send(db, f"m{number}")
         send(db, f"m{number}", "a@example.com", "email")
     send(db, "mine", account="111122223333")
-    assert db.execute(
-        "select handed from queue.hand_over_outgoing('{sms,application}', 10, 0)"
-    ).fetchone() == (6,)
-    waiting = db.execute(
-        "select body from queue.outgoing where state = 'waiting' order by outgoing_id"
-    ).fetchall()
+    assert db.execute("select handed from queue.hand_over_outgoing('{sms,application}', 10, 0)").fetchone() == (6,)
+    waiting = db.execute("select body from queue.outgoing where state = 'waiting' order by outgoing_id").fetchall()
     assert [body for (body,) in waiting] == ["m0", "m1", "m2", "m3", "m4", "mine"]
 
 
@@ -329,16 +319,11 @@ def test_old_messages_go(db: Connection) -> None:
     """Maintenance removes messages after a number of days, and keeps only the newest messages of each account."""
     for number in range(5):
         send(db, f"m{number}")
-    db.execute(
-        "update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')"
-    )
+    db.execute("update queue.outgoing set created_at = created_at - interval '8 days' where body in ('m0', 'm3')")
     clean = "select queue.clean_outgoing(1000, %s, %s, '{}')"
     assert db.execute(clean, (7, 0)).fetchone() == (2,)
     assert db.execute(clean, (7, 2)).fetchone() == (1,)
-    assert [row[0] for row in db.execute("select body from queue.outgoing order by outgoing_id")] == [
-        "m2",
-        "m4",
-    ]
+    assert [row[0] for row in db.execute("select body from queue.outgoing order by outgoing_id")] == ["m2", "m4"]
 
 
 @pytest.mark.parametrize(("days", "most"), [(7, 0), (30, 1)])
@@ -360,9 +345,7 @@ def test_the_clean_up_waits_for_no_message_that_another_transaction_holds(
     assert cleaning.execute(clean, (days, most)).fetchone() == (1,)
 
 
-def test_a_message_that_the_gateway_has_not_got_stays(
-    db: Connection, deliver: Deliver, receiver: Receiver
-) -> None:
+def test_a_message_that_the_gateway_has_not_got_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """Publish has accepted the messages, so they stay, even if many newer messages exist."""
     for number in range(6):
         send(db, f"m{number}")

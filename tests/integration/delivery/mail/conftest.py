@@ -23,17 +23,13 @@ def mail_server() -> Iterator[MailServer]:
 
 
 @pytest.fixture
-def deliver(
-    database: Database, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Deliver]:
+def deliver(database: Database, mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
     """Runs a worker that sends mails until nothing is due now: `deliver(sns_smtp_url=…)`."""
     monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 
         def run(**overrides: Value) -> Counts:
             usual: dict[str, Value] = {"sns_smtp_url": mail_server.url(), "sns_mail_from": SENDER}
-            return Deliverer(longest_run_seconds=60).run_once(
-                Settings.read({}, **(usual | overrides)), connection
-            )
+            return Deliverer(longest_run_seconds=60).run_once(Settings.read({}, **(usual | overrides)), connection)
 
         yield run

@@ -48,9 +48,7 @@ def functions(database: Database, variables: dict[str, str]) -> Iterator[tuple[s
 
 
 @pytest.mark.parametrize("deployment", [container, functions])
-def test_from_the_first_mail_to_the_last(
-    database: Database, mail_server: MailServer, deployment: Any
-) -> None:
+def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailServer, deployment: Any) -> None:
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with deployment(database, variables) as (url, run_workers):
         sns = boto3.client("sns", endpoint_url=url, region_name="us-east-1", aws_access_key_id="x",
@@ -121,9 +119,7 @@ def test_envelopes_by_mail(database: Database, mail_server: MailServer, deployme
 
 
 @pytest.mark.parametrize("protocol", ["email", "email-json"])
-def test_a_message_for_an_address_that_is_refused(
-    database: Database, mail_server: MailServer, protocol: str
-) -> None:
+def test_a_message_for_an_address_that_is_refused(database: Database, mail_server: MailServer, protocol: str) -> None:
     """The dead-letter queue gets the envelope with the protocol's text, as a subscribed queue would."""
     variables = {"SNS_SMTP_URL": mail_server.url(), "SNS_MAIL_FROM": SENDER}
     with functions(database, variables) as (url, run_workers):

@@ -170,9 +170,7 @@ def test_a_server_that_never_answers_gets_five_copies(
     assert [state for state, _ in states(db)] == ["failed", "sent"]
 
 
-def test_a_slow_server_is_not_waited_for(
-    db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_server_is_not_waited_for(db: Connection, deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     """The attempt ends in time in every state of the conversation."""
     monkeypatch.setattr(carrier_module, "ATTEMPT_SECONDS", 0.2)
     publish(db, subscribe(db, make_topic(db), "slow@example.com"), "m")
@@ -282,9 +280,7 @@ def test_no_link_where_it_would_not_work(db: Connection, deliver: Deliver, mail_
     assert to_plain.message["List-Unsubscribe-Post"] is None
 
 
-def test_no_line_of_a_user_becomes_a_header(
-    db: Connection, deliver: Deliver, mail_server: MailServer
-) -> None:
+def test_no_line_of_a_user_becomes_a_header(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The header is safe for any text in the database."""
     texts = ["a\r\nBcc: x@example.com", "a\nBcc: x@example.com\n\nbody", "a\rBcc: x", "a\x0bb\x85c\u2028d"]
     for text in texts:
@@ -300,9 +296,7 @@ def test_no_line_of_a_user_becomes_a_header(
         assert mail.recipients == ["reader@example.com"]
 
 
-def test_no_line_of_a_user_becomes_a_command(
-    db: Connection, deliver: Deliver, mail_server: MailServer
-) -> None:
+def test_no_line_of_a_user_becomes_a_command(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     addresses = ["a@example.com\r\nRCPT TO:<x@example.com>", "a@example.com> SIZE=1", "no address"]
     for address in addresses:
         publish(db, subscribe(db, make_topic(db), address), "m")
@@ -388,18 +382,14 @@ def test_a_mail_that_is_accepted_ends_the_count(
     deliver()
     assert (mail_server.asked["refused@example.com"], states(db)[-1]) == (5, ("failed", "AddressDisabled"))
     monkeypatch.delitem(REPLIES, "refused")
-    db.execute(
-        "select queue.retry_delivery(%s, (select min(delivery_id) from queue.outgoing_delivery))", (ACCOUNT,)
-    )
+    db.execute("select queue.retry_delivery(%s, (select min(delivery_id) from queue.outgoing_delivery))", (ACCOUNT,))
     assert deliver()["delivered"] == 1
     assert number(db, "select mail_refusals from queue.subscription") == 0
     publish(db, reader, "again")
     assert deliver()["delivered"] == 1
 
 
-def test_an_unsubscribed_address_gets_no_mail(
-    db: Connection, deliver: Deliver, mail_server: MailServer
-) -> None:
+def test_an_unsubscribed_address_gets_no_mail(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     publish(db, subscribe(db, make_topic(db), "reader@example.com"), "m")
     db.execute("delete from queue.subscription")
     deliver()

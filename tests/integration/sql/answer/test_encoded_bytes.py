@@ -67,9 +67,7 @@ def test_a_text_has_as_many_bytes_as_the_encoders_write(db: Connection, kind: st
     assert [size for (size,) in measured] == [encoded(text, kind) for text in sample]
 
 
-def row(
-    body: str, attributes: dict[str, dict[str, str]] | None, system: dict[str, str] | None
-) -> ReceivedRow:
+def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[str, str] | None) -> ReceivedRow:
     return ReceivedRow(
         None, None, 2_000_000_000, 100, 2**50, 2**50, 2_000_000_000, str(uuid.uuid4()), 1_800_000_000_000,
         1_800_000_000_000, body, None if attributes is None else json.dumps(attributes, ensure_ascii=False),
@@ -118,11 +116,7 @@ system_attributes = st.sampled_from(
     [
         None,
         GROUP,
-        {
-            **GROUP,
-            "AWSTraceHeader": "Root=1-5759e988-bd862e3fe1be46a994272793",
-            "DeadLetterQueueSourceArn": "a" * 130,
-        },
+        {**GROUP, "AWSTraceHeader": "Root=1-5759e988-bd862e3fe1be46a994272793", "DeadLetterQueueSourceArn": "a" * 130},
     ]
 )
 DELIVERY = """
@@ -158,9 +152,7 @@ select queue.stored_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s:
 @example(body='"' * 1000, attributes={}, system=None)
 @example(body="\r\n\t" * 300, attributes={}, system=None)
 @example(body="\x7f" * 300, attributes={}, system=None)
-@example(
-    body="", attributes={str(n): {"DataType": "String", "StringValue": ""} for n in range(10)}, system=GROUP
-)
+@example(body="", attributes={str(n): {"DataType": "String", "StringValue": ""} for n in range(10)}, system=GROUP)
 @given(
     body=st.text(characters.filter(lambda c: c >= " " or c in "\t\n\r"), max_size=1000),
     attributes=attributes_of_messages,

@@ -67,8 +67,7 @@ def send_each(db: Connection, arn: str, *texts: str) -> None:
 # --- several messages ------------------------------------------------------------------------------------------------
 @BOTH
 @pytest.mark.parametrize(
-    ("kind", "limit"),
-    [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)],
+    ("kind", "limit"), [("function-json", 100_000), ("function-xml-ascii", 80_000), ("json", 95_000), ("xml", 95_000)]
 )
 def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str, limit: int) -> None:
     """Each of these limits has room for three messages of 30,000 bytes, or for two and a rest, but never for four."""
@@ -95,9 +94,7 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize(
-    ("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)]
-)
+@pytest.mark.parametrize(("kind", "limit"), [("json", 4_200_000), ("xml", 4_200_000), ("function-json", LIMIT)])
 def test_messages_that_did_not_fit_are_unchanged(db: Connection, name: str, kind: str, limit: int) -> None:
     """The remaining messages have no lease, no count and no time, as if the caller had requested fewer."""
     one, other = create(db, name), create(db, f"other-{name}")
@@ -375,9 +372,7 @@ def undone(db: Connection, arn: str) -> str:
 
 
 def pass_over(db: Connection, arn: str, message: str) -> bool:
-    return bool(
-        value(db, "select queue.pass_over(%s, %s::queue.received_row, 'function-json', 101500)", arn, message)
-    )
+    return bool(value(db, "select queue.pass_over(%s, %s::queue.received_row, 'function-json', 101500)", arn, message))
 
 
 def received(other: Connection, arn: str) -> None:
@@ -421,9 +416,7 @@ def test_a_message_that_another_transaction_changed_is_not_passed_over(
 
 @BOTH
 @pytest.mark.parametrize("put", [never_received, received_before, in_the_slow_path])
-def test_an_unchanged_message_is_passed_over(
-    db: Connection, name: str, put: Callable[[Connection, str], int]
-) -> None:
+def test_an_unchanged_message_is_passed_over(db: Connection, name: str, put: Callable[[Connection, str], int]) -> None:
     arn = create(db, name)
     before = put(db, arn)
     assert pass_over(db, arn, undone(db, arn)) is True

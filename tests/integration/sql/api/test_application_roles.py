@@ -273,10 +273,7 @@ TRICKS = {
 
 @pytest.mark.parametrize(
     ("what", "trick"),
-    [
-        *((what, trick) for what in (*CALLS, *NAMELESS) for trick in TRICKS),
-        *((what, "plainly") for what in DIRECT),
-    ],
+    [*((what, trick) for what in (*CALLS, *NAMELESS) for trick in TRICKS), *((what, "plainly") for what in DIRECT)],
 )
 def test_an_attempt_on_another_account(setup: Setup, what: str, trick: str) -> None:
     before = belongings(setup)
@@ -298,13 +295,10 @@ def test_the_same_on_ones_own(postgres: TestServer, what: str) -> None:
     with postgres.database() as database:
         address = login(database, VICTIM, "penstock_app")
         with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(
-                "select queue.create('dead'), queue.create('orders'), queue.create_fifo('steps')"
-            )
+            connection.execute("select queue.create('dead'), queue.create('orders'), queue.create_fifo('steps')")
             connection.execute("select queue.subscribe('shop.#', 'orders')")
             sends = (
-                "select queue.send('orders', '1'), queue.send('orders', '2'),"
-                " queue.send_fifo('steps.fifo', '3', 'g')"
+                "select queue.send('orders', '1'), queue.send('orders', '2'), queue.send_fifo('steps.fifo', '3', 'g')"
             )
             ((in_flight, visible, fifo),) = connection.execute(sends.encode()).fetchall()
             connection.execute("select * from queue.receive('orders', 40000)")
@@ -329,11 +323,7 @@ def test_a_role_without_an_account_may_do_nothing(postgres: TestServer) -> None:
         assert attempt(address, "select queue.create('q')")[0] is None
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute("delete from queue.role_account")
-        for statement in (
-            "select queue.create('q')",
-            "select queue.send('q', '1')",
-            "select queue.list_queues()",
-        ):
+        for statement in ("select queue.create('q')", "select queue.send('q', '1')", "select queue.list_queues()"):
             assert attempt(address, statement)[0] == "42501"
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute(sql.SQL("drop role {}").format(user_of(address)))

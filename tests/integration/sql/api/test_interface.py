@@ -20,14 +20,9 @@ def ask(db: Connection, query: str, *arguments: object) -> list[tuple[Any, ...]]
 def test_a_message_from_end_to_end(db: Connection) -> None:
     assert value(db, "select queue.create('orders')") == arn_of("orders")
     sent = value(
-        db,
-        "select queue.send('orders', %s, %s)",
-        Jsonb({"a": [1, None]}),
-        Jsonb({"k": "v", "n": 1.5, "l": []}),
+        db, "select queue.send('orders', %s, %s)", Jsonb({"a": [1, None]}), Jsonb({"k": "v", "n": 1.5, "l": []})
     )
-    ((msg_id, read_ct, enqueued_at, vt, message, headers),) = ask(
-        db, "select * from queue.receive('orders', 60, 5)"
-    )
+    ((msg_id, read_ct, enqueued_at, vt, message, headers),) = ask(db, "select * from queue.receive('orders', 60, 5)")
     assert (msg_id, read_ct, message, headers) == (sent, 1, {"a": [1, None]}, {"k": "v", "n": 1.5, "l": []})
     assert 59 <= (vt - enqueued_at).total_seconds() <= 70
     assert value(db, "select queue.delete('orders', %s)", sent) is True
@@ -72,9 +67,7 @@ def test_null_is_no_message(db: Connection) -> None:
 
 def test_a_batch_returns_its_ids_in_order(db: Connection) -> None:
     db.execute("select queue.create('q')")
-    ids = [
-        row[0] for row in ask(db, "select queue.send_batch('q', array['1', '2', '3']::jsonb[], delay => 0)")
-    ]
+    ids = [row[0] for row in ask(db, "select queue.send_batch('q', array['1', '2', '3']::jsonb[], delay => 0)")]
     rows = ask(db, "select msg_id, message from queue.receive('q', 30, 10)")
     assert rows == list(zip(ids, (1, 2, 3), strict=True))
 
@@ -124,9 +117,7 @@ def test_pop_leaves_nothing(db: Connection) -> None:
 @pytest.mark.parametrize("state", ["fresh", "in flight", "delayed"])
 def test_the_archive_keeps_what_it_is_told_to(db: Connection, state: str) -> None:
     db.execute("select queue.create('q')")
-    sent = value(
-        db, "select queue.send('q', '{\"a\": 1}', '{\"h\": \"x\"}', %s)", 9 if state == "delayed" else 0
-    )
+    sent = value(db, "select queue.send('q', '{\"a\": 1}', '{\"h\": \"x\"}', %s)", 9 if state == "delayed" else 0)
     if state == "in flight":
         db.execute("select queue.receive('q')")
     assert value(db, "select queue.archive('q', %s)", sent) is True
@@ -151,9 +142,7 @@ def test_a_queue_that_archives_keeps_what_is_deleted_in_any_way(db: Connection, 
 def test_visibility_and_metrics(db: Connection) -> None:
     db.execute("select queue.create('q')")
     sent = value(db, "select queue.send('q', '1')")
-    assert (
-        value(db, "select queue.change_visibility('q', %s, 60) > now() + interval '59 seconds'", sent) is True
-    )
+    assert value(db, "select queue.change_visibility('q', %s, 60) > now() + interval '59 seconds'", sent) is True
     assert value(db, "select queue.change_visibility('q', 1, 60)") is None
     columns = "queue_name, queue_length, visible, in_flight, delayed, total_messages"
     # The message is delayed and not in flight, because no consumer has received it.

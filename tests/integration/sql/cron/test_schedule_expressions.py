@@ -11,13 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.scheduler.expressions.expression import (
-    Expression,
-    ScheduleInvalid,
-    list_occurrences,
-    parse,
-    parse_aws,
-)
+from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, list_occurrences, parse, parse_aws
 from tests.support.schedules.reference_minutes import (
     AWS_DAYS,
     CALENDAR,
@@ -33,9 +27,7 @@ from tests.support.schedules.reference_minutes import (
 )
 from tests.support.sql.calls import Connection, value
 
-TOGETHER = settings(
-    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+TOGETHER = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def utc(text: str) -> datetime:
@@ -54,12 +46,8 @@ def canonical(db: Connection, form: str, expression: str, zone: str = "UTC") -> 
     return str(value(db, "select queue.parse_schedule(%s, %s, %s)", form, expression, zone))
 
 
-def check(
-    db: Connection, expression: str, zone: str, after: str, expected: list[str], anchor: str | None
-) -> None:
-    found = next_fires(
-        db, expression, zone, utc(after), max(2, len(expected)), utc(anchor) if anchor else None
-    )
+def check(db: Connection, expression: str, zone: str, after: str, expected: list[str], anchor: str | None) -> None:
+    found = next_fires(db, expression, zone, utc(after), max(2, len(expected)), utc(anchor) if anchor else None)
     assert [f"{instant:%Y-%m-%d %H:%M:%S}" for instant in found] == expected
 
 
@@ -109,9 +97,7 @@ def test_days_of_aws_as_in_python(
 
 @given(st.integers(1, 10_000), st.sampled_from(["minute", "hours", "days"]), instants, instants)
 @TOGETHER
-def test_rates_as_in_python(
-    db: Connection, number: int, unit: str, after: datetime, anchor: datetime
-) -> None:
+def test_rates_as_in_python(db: Connection, number: int, unit: str, after: datetime, anchor: datetime) -> None:
     expression = parse_aws(f"rate({number} {unit})")
     assert canonical(db, "aws", expression.written) == expression.canonical
     found = next_fires(db, expression.canonical, "UTC", after, 3, anchor)
@@ -130,9 +116,7 @@ def test_moments_as_in_python(db: Connection, instant: datetime, zone: str, offs
         else:
             assert canonical(db, form, written, zone) == expression.canonical
             after = instant - timedelta(days=2)
-            assert next_fires(db, expression.canonical, zone, after, 2) == list_occurrences(
-                expression, after, 2
-            )
+            assert next_fires(db, expression.canonical, zone, after, 2) == list_occurrences(expression, after, 2)
 
 
 def outcome(form: str, text: str, zone: str = "UTC") -> Expression | ScheduleInvalid:

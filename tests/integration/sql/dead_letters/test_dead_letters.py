@@ -49,9 +49,7 @@ def test_a_message_moves_with_the_receive_after_the_last_one(db: Connection, suf
 
 
 @BOTH
-def test_a_message_received_once_more_is_delivered_when_there_is_no_such_queue(
-    db: Connection, suffix: str
-) -> None:
+def test_a_message_received_once_more_is_delivered_when_there_is_no_such_queue(db: Connection, suffix: str) -> None:
     arn = create(db, "q" + suffix, RedrivePolicy=redrive(arn_of("none" + suffix), 1))
     send(db, arn, "m", group=group(suffix))
     assert [receive(db, arn, visibility=0)[0].receive_count for _ in range(3)] == [1, 2, 3]

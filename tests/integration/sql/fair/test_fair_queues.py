@@ -191,9 +191,7 @@ def test_messages_of_quiet_groups_are_leased_together(db: Connection) -> None:
     mixed(db, arn, dice, 100)
     quiet = receive(db, arn, 50, lease_size=10)
     assert "noisy" not in tenants(quiet)
-    assert [int(body.split()[1]) for body in bodies(quiet)] == sorted(
-        int(body.split()[1]) for body in bodies(quiet)
-    )
+    assert [int(body.split()[1]) for body in bodies(quiet)] == sorted(int(body.split()[1]) for body in bodies(quiet))
     assert len({d.pos for d in quiet}) == 5
     assert rows_of(db, "side", arn) == slow
     assert delete(db, quiet) == ["deleted"] * 50
@@ -211,9 +209,7 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
             mixed(db, arn, dice, 60, sent)
             sent += 60
         visibility = 0 if dice.random() < 0.3 else 600
-        taken = receive(
-            db, arn, dice.randint(1, 60), visibility=visibility, lease_size=dice.choice((1, 7, 1000))
-        )
+        taken = receive(db, arn, dice.randint(1, 60), visibility=visibility, lease_size=dice.choice((1, 7, 1000)))
         held += taken
         gone = [held.pop(dice.randrange(len(held))) for _ in range(len(held) // 2)]
         deleted += delete(db, gone).count("deleted")
@@ -225,9 +221,7 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
         seen = Counter(db.execute(BECAME, {"queue": queue_id(db, arn)}).fetchall())
         assert seen == {(False,): sent - deleted, (True,): deleted}
     db.execute("update queue.side set visible_at = clock_timestamp() where visible_at < 'infinity'")
-    db.execute(
-        "update queue.lease set visible_at = clock_timestamp() where visible_at < 'infinity' and ids <> '{}'"
-    )
+    db.execute("update queue.lease set visible_at = clock_timestamp() where visible_at < 'infinity' and ids <> '{}'")
     assert delete(db, drain(db, arn)).count("deleted") == sent - deleted
     maintain(db, arn)
     assert history(db, arn) == {"deleted": sent}

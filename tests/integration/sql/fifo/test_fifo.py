@@ -85,10 +85,7 @@ def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
     original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)
     duplicate = send_one(db, arn, "other", group="another", deduplication="1")
-    assert (duplicate.sequence_number, duplicate.message_id) == (
-        original.sequence_number,
-        stored[0].message_id,
-    )
+    assert (duplicate.sequence_number, duplicate.message_id) == (original.sequence_number, stored[0].message_id)
     delete(db, stored)
     assert send_one(db, arn, "m", deduplication="1").sequence_number == original.sequence_number
     assert counts(db, arn) == Counts(0, 0, 0)
@@ -296,9 +293,7 @@ def test_cleaning_and_measuring_cost_the_same_after_many(db: Connection, old: Co
 
     def pass_messages_through() -> None:
         groups = [str(number) for number in range(GROUPS)]
-        sent = send_entries(
-            db, arn, [Entry("1", group=group, deduplication=str(uuid4())) for group in groups]
-        )
+        sent = send_entries(db, arn, [Entry("1", group=group, deduplication=str(uuid4())) for group in groups])
         assert delete(db, receive(db, arn, GROUPS)) == ["deleted"] * len(sent)
 
     pass_messages_through()

@@ -131,13 +131,7 @@ def test_random_policies_and_messages(
 
     # The examples depend on the source of `compare` (derandomize), so another name or annotation gives other
     # examples.
-    @settings(
-        max_examples=150,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
+    @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(policies, min_size=4, max_size=4), st.lists(messages, min_size=4, max_size=4))
     def compare(some_policies: list[dict[str, Any]], some_messages: list[Message]) -> None:
         checked = list(valid(some_policies, scope))
@@ -152,9 +146,7 @@ def test_random_policies_and_messages(
     assert min(answers[True], answers[False]) > 120
 
 
-@settings(
-    max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
     """SQL's publications use queue.body_facts. Values of a path have no order."""
@@ -265,18 +257,14 @@ def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
     policy = compile_policy(json.dumps({"a": [text], "b": [{"exists": False}]}), "MessageBody")
     found = matches(db, [policy], [body(a=text), body(a="b"), json.dumps({text: 1}), body(a=text, b=[{}, 1])])
     assert found == [[True, False, False, False]]
-    assert matches(db, [compile_policy('{"a":{"b":["x"]}}', "MessageBody")], [body(**{"a\x1fb": "x"})]) == [
-        [False]
-    ]
+    assert matches(db, [compile_policy('{"a":{"b":["x"]}}', "MessageBody")], [body(**{"a\x1fb": "x"})]) == [[False]]
 
 
 @pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
 def test_numbers_out_of_range(db: Connection, text: str) -> None:
     """Account ids and similar numbers match themselves. Numeric matching does not accept them."""
     policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
-    found = matches(
-        db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}']
-    )
+    found = matches(db, [compile_policy(policy, "MessageBody") for policy in policies], [f'{{"a":{text}}}', '{"a":1}'])
     assert found == [[True, False], [False, True], [False, False]]
 
 

@@ -123,9 +123,7 @@ def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], li
 
 
 @BOTH
-def test_a_sender_does_not_notify_its_own_process(
-    db: Connection, heard: Callable[[], list[str]], name: str
-) -> None:
+def test_a_sender_does_not_notify_its_own_process(db: Connection, heard: Callable[[], list[str]], name: str) -> None:
     """A setting names the process, which wakes its own waiting requests."""
     arn, own = create(db, name), uuid.uuid4()
     call(db, WATCH_QUEUES, [arn], own, None)
@@ -223,9 +221,7 @@ def test_queues_that_are_ready(db: Connection) -> None:
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
     """Returns the ready queues, and the snapshot and time of the last row."""
     rows = call(db, POLL_QUEUES, arns, seen)
-    return {str(row.arn) for row in rows[:-1]}, *(
-        (rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None)
-    )
+    return {str(row.arn) for row in rows[:-1]}, *((rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None))
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:

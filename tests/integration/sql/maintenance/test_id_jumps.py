@@ -12,12 +12,7 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres.statements.installation import (
-    CHECK_SERVER,
-    JUMP_IDS,
-    MAINTAIN_INSTALLATION,
-    NEXT_QUEUES,
-)
+from penstock.postgres.statements.installation import CHECK_SERVER, JUMP_IDS, MAINTAIN_INSTALLATION, NEXT_QUEUES
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, START_MOVE_TASK
 from penstock.postgres.statements.queues import CREATE_QUEUE, DESCRIBE_QUEUE, DROP_QUEUE, PURGE_MESSAGES
@@ -254,8 +249,7 @@ def test_messages_in_flight_are_counted_again(db: Connection) -> None:
     send(db, arn, "m")
     db.execute("update queue.queues set counts_in_flight = true")
     db.execute(
-        "insert into queue.in_flight values (%s, 120000, clock_timestamp() + interval '1 hour')",
-        (queue_id(db, arn),),
+        "insert into queue.in_flight values (%s, 120000, clock_timestamp() + interval '1 hour')", (queue_id(db, arn),)
     )
     header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None, None)
     assert (header.error, len(rows)) == (None, 1)

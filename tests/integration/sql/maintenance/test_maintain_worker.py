@@ -29,8 +29,7 @@ PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 
 OVER = """insert into queue.deduplication (queue_id, scope, deduplication_id, message_id, id, expires_at)
     values (1, '', 'd', gen_random_uuid(), 1, now() - interval '1 second') on conflict do nothing"""
 COUNTS = (
-    "arrivals, deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting,"
-    " received"
+    "arrivals, deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received"
 )
 DURATIONS = "measure, count, sum_us, p50_us, p90_us, p95_us, p99_us, max_us, sketch_buckets, sketch_counts"
 WINDOWS = (
@@ -118,8 +117,7 @@ def test_workers_side_by_side_clean_and_count_once(
         send(db, arn, "n")
         purge(db, arn)
     workers = [
-        BackgroundCall(connect(), lambda c: maintain.run_once(SETTINGS, TransactionExecutor(c)))
-        for _ in range(4)
+        BackgroundCall(connect(), lambda c: maintain.run_once(SETTINGS, TransactionExecutor(c))) for _ in range(4)
     ]
     runs = [worker.result() for worker in workers]
     assert sum(run["queues"] for run in runs) == len(arns)
@@ -130,10 +128,7 @@ def test_workers_side_by_side_clean_and_count_once(
 
 def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
     """Such queues include acknowledged messages and empty groups, and exclude cleaned rows."""
-    arns = [
-        create(db, name)
-        for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")
-    ]
+    arns = [create(db, name) for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")]
     _, waits, late, taken, done, fifo, done_fifo, old = arns
     for arn in (waits, taken, done, old):
         send(db, arn, "m")
@@ -159,16 +154,11 @@ def test_a_table_that_refuses_changes_keeps_no_other_from_being_cleaned(db: Conn
     """The run still raises the error, which then appears in the log and in the workers' metrics."""
     (arn,) = make_queues(db, 1)
     db.execute(b"create function refuse() returns trigger language plpgsql as $$begin raise 'refused'; end$$")
-    query = (
-        f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
-    )
+    query = f"create trigger refuse before delete on queue.{table} for each statement execute function refuse()"
     db.execute(query.encode())
     with pytest.raises(psycopg.errors.RaiseException, match="refused"):
         maintain.run_once(SETTINGS, TransactionExecutor(db))
-    cleaned = [
-        history(db, arn) == {"deleted": 1},
-        value(db, "select to_regclass(%s)", tomorrow()) is not None,
-    ]
+    cleaned = [history(db, arn) == {"deleted": 1}, value(db, "select to_regclass(%s)", tomorrow()) is not None]
     assert cleaned == [table != "archive", True]
 
 

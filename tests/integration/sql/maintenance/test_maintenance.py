@@ -221,10 +221,7 @@ def test_history_tells_when(db: Connection) -> None:
         select outcome, receive_count, cardinality(sent_at), cardinality(finished_at), group_id,
             sent_at[1] <= first_received_at and first_received_at <= all (finished_at)
         from queue.history order by receive_count"""
-    assert db.execute(query).fetchall() == [
-        ("deleted", 1, 1, 1, None, True),
-        ("deleted", 2, 1, 1, None, True),
-    ]
+    assert db.execute(query).fetchall() == [("deleted", 1, 1, 1, None, True), ("deleted", 2, 1, 1, None, True)]
 
 
 def test_history_tells_the_group(db: Connection) -> None:
@@ -295,8 +292,7 @@ def test_no_deduplication_id_lasts_longer_than_five_minutes(db: Connection, tabl
     """An id that a clock wrote which was a day ahead lasts five minutes from now."""
     for name, ahead in {"ahead": "1 day", "usual": "290 seconds"}.items():
         db.execute(
-            f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1,"
-            " clock_timestamp() + %s::interval)",
+            f"insert into queue.{table} values (1, '', %s, gen_random_uuid(), 1, clock_timestamp() + %s::interval)",
             (name, ahead),
         )
     installation(db)
@@ -331,9 +327,7 @@ def test_a_day_with_rows_in_the_default_partition_stays_there(db: Connection) ->
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback"])
-def test_an_open_writer_of_history_does_not_stop_maintenance(
-    db: Connection, connect: Connect, end: str
-) -> None:
+def test_an_open_writer_of_history_does_not_stop_maintenance(db: Connection, connect: Connect, end: str) -> None:
     """The creation of a partition needs a lock that excludes all writers, so the call leaves the partition to the
     next run.
     """

@@ -82,30 +82,14 @@ def test_an_open_transaction_is_no_damage(db: Connection, queues: tuple[str, str
 @pytest.mark.parametrize(
     ("damage", "subject", "words"),
     [
-        (
-            "delete from queue.lease where queue_id = {standard} and shard = 1",
-            "fences",
-            "shard 1: it has no cursor",
-        ),
-        (
-            "update queue.lease set watermark = 'infinity' where queue_id = {standard}",
-            "fences",
-            "before the watermark",
-        ),
+        ("delete from queue.lease where queue_id = {standard} and shard = 1", "fences", "shard 1: it has no cursor"),
+        ("update queue.lease set watermark = 'infinity' where queue_id = {standard}", "fences", "before the watermark"),
         ("update queue.lease set low = 1000 where queue_id = {standard}", "fences", "below the clean end"),
-        (
-            "update queue.lease set watermark = now() + '1 hour' where shard = 0",
-            "positions",
-            "has receives of",
-        ),
+        ("update queue.lease set watermark = now() + '1 hour' where shard = 0", "positions", "has receives of"),
         ("delete from queue.fifo_ready where queue_id = {fifo}", "groups", "orders.fifo: 2 of its groups"),
         ("update queue.fifo_ready set first_id = 1000", "groups", "orders.fifo: 2 of its groups"),
         ("update queue.fifo_ready set visible_at = 'infinity'", "groups", "orders.fifo: 2 of its groups"),
-        (
-            "delete from queue.fifo_group where queue_id = {fifo}",
-            "groups",
-            "orders.fifo: 6 messages have no group",
-        ),
+        ("delete from queue.fifo_group where queue_id = {fifo}", "groups", "orders.fifo: 6 messages have no group"),
         ("select setval('queue.fifo_id', 1)", "sequences", "fifo_id stands at 1, queue.fifo_message.id at"),
         ("select setval('queue.side_id', 1)", "sequences", "side_id stands at 1"),
         ("select setval('queue.queues_queue_id_seq', 1)", "sequences", "queue.queues.queue_id at"),
@@ -198,12 +182,8 @@ def test_ids_of_messages_are_forgotten_after_their_time(db: Connection, topic: i
     assert rows(db, "topic_deduplication") == 1
 
 
-@pytest.mark.parametrize(
-    ("confirmed", "left", "kept"), [(False, "-1 s", 0), (False, "1 min", 1), (True, "-1 s", 1)]
-)
-def test_subscriptions_that_nobody_confirmed(
-    db: Connection, topic: int, confirmed: bool, left: str, kept: int
-) -> None:
+@pytest.mark.parametrize(("confirmed", "left", "kept"), [(False, "-1 s", 0), (False, "1 min", 1), (True, "-1 s", 1)])
+def test_subscriptions_that_nobody_confirmed(db: Connection, topic: int, confirmed: bool, left: str, kept: int) -> None:
     db.execute(SUBSCRIPTION, (topic, confirmed, left))
     assert maintain_topics(db) == 1 - kept
     assert rows(db, "subscription") == kept

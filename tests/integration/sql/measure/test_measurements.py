@@ -15,18 +15,7 @@ from penstock.settings import Settings
 from penstock.workers import measure
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
-from tests.support.sql.calls import (
-    Connection,
-    arn_of,
-    call,
-    create,
-    maintain,
-    queue_id,
-    receive,
-    redrive,
-    send,
-    value,
-)
+from tests.support.sql.calls import Connection, arn_of, call, create, maintain, queue_id, receive, redrive, send, value
 from tests.support.wait import wait_until
 
 SETTINGS = Settings.read({"QUEUE_METRICS_INTERVAL_MS": "3600000"})
@@ -136,10 +125,7 @@ def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
     assert rows(db) == {}
     measured(db)
     assert (
-        value(
-            db, "select (select count(*) from queue.measurement) + (select count(*) from queue.outcome_count)"
-        )
-        == 0
+        value(db, "select (select count(*) from queue.measurement) + (select count(*) from queue.outcome_count)") == 0
     )
     assert call(db, DELETED_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
 
@@ -152,13 +138,7 @@ def test_the_installation(db: Connection, connect: Connect) -> None:
     assert "history" in reading(db, "live_rows")  # The reading does not separate the days.
     partitions = ("history_default", "history_p", "history_2")
     assert not [table for table in reading(db, "live_rows") if table.startswith(partitions)]
-    for name in (
-        "oldest_xmin",
-        "oldest_transaction",
-        "schedules_overdue",
-        "deliveries_pending",
-        "deliveries_overdue",
-    ):
+    for name in ("oldest_xmin", "oldest_transaction", "schedules_overdue", "deliveries_pending", "deliveries_overdue"):
         assert reading(db, name)[""] >= 0
 
 
@@ -173,9 +153,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
     other.execute("rollback")
 
 
-def test_the_oldest_snapshot_is_of_this_database(
-    db: Connection, connect: Connect, empty_database: Database
-) -> None:
+def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connect, empty_database: Database) -> None:
     """A snapshot of another database keeps no row of this database (Vacuum's ComputeXidHorizons)."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
 
@@ -205,30 +183,19 @@ def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
     """Counts accumulate if only functions run. No count is lost, and the counts of deleted queues are removed."""
     arn = create(db, "a")
     number = queue_id(db, arn)
-    query = (
-        "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"
-    )
+    query = "insert into queue.outcome_count (queue_id, dead_lettered) select %s, 2 from generate_series(1, 1200)"
     db.execute(query.encode(), [number])
     db.execute(query.encode(), [number + 1])
     db.execute("select queue.maintain_installation(10000, 30)")
-    assert db.execute("select queue_id, dead_lettered from queue.outcome_count").fetchall() == [
-        (number, 2400)
-    ]
+    assert db.execute("select queue_id, dead_lettered from queue.outcome_count").fetchall() == [(number, 2400)]
     measured(db)
     assert rows(db)[arn][3] == 2400
 
 
-def test_sql_events_that_no_filter_can_judge_are_counted_once(
-    db: Connection, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_sql_events_that_no_filter_can_judge_are_counted_once(db: Connection, caplog: pytest.LogCaptureFixture) -> None:
     """The log names a routing key. A rollback takes the count back."""
     deep = '{"b": 2, "a": ' + "[" * 40 + "]" * 40 + "}"
-    for key, message in (
-        ("deep.one", deep),
-        ("deep.two", '{"b": 1}'),
-        ("deep.three", '{"b": 2}'),
-        ("deep.four", "1"),
-    ):
+    for key, message in (("deep.one", deep), ("deep.two", '{"b": 1}'), ("deep.three", '{"b": 2}'), ("deep.four", "1")):
         value(db, "select count(*) from queue.publish_event(%s, %s)", key, message)
     db.execute("begin")
     value(db, "select queue.send_topic('deep.undone', %s)", deep)

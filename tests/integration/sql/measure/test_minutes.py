@@ -96,9 +96,7 @@ def test_a_move_task_delivers_nothing(db: Connection) -> None:
     arn, other = create(db), create(db, "other")
     send(db, arn, "m")
     receive(db, arn, visibility=0)
-    moved = value(
-        db, "select moved from queue.move_log(%s, 1, 10, %s, '-infinity')", queue_id(db, arn), other
-    )
+    moved = value(db, "select moved from queue.move_log(%s, 1, 10, %s, '-infinity')", queue_id(db, arn), other)
     store(db)
     assert moved == 1
     assert counts(db, arn) == (1, 1, 0, 0, 0)
@@ -122,9 +120,7 @@ def test_minutes_without_a_change_have_no_row(db: Connection) -> None:
     call(db, STORE_MEASUREMENTS, 100, 0)
     assert value(db, "select count(*) from queue.minute") == rows
     # The visibility timeout ends, so the queue changes without a call.
-    db.execute(
-        "update queue.lease set visible_at = clock_timestamp() - interval '1 second' where ids <> '{}'"
-    )
+    db.execute("update queue.lease set visible_at = clock_timestamp() - interval '1 second' where ids <> '{}'")
     newest = "select last_received_at from queue.minute order by starts_at desc limit 1"
     received_at = value(db, newest)
     call(db, STORE_MEASUREMENTS, 100, 0)  # ends the round
@@ -171,9 +167,7 @@ def test_minutes_come_in_the_order_of_the_queues_and_of_time(db: Connection) -> 
     now = current_minute(db)
     for name in ("a", "b"):
         create(db, name)
-        add_minutes(
-            db, queue_id(db, arn_of(name)), [Minute(now - ago * MINUTE, sent=ago) for ago in (1, 3, 2, 4)]
-        )
+        add_minutes(db, queue_id(db, arn_of(name)), [Minute(now - ago * MINUTE, sent=ago) for ago in (1, 3, 2, 4)])
     arns = [arn_of("b"), arn_of("none"), arn_of("a")]
     rows = call(db, READ_MINUTES, arns, now - 3 * MINUTE, now - MINUTE)
     assert [(row.n, row.sent) for row in rows] == [(1, 3), (1, 2), (3, 3), (3, 2)]

@@ -69,10 +69,7 @@ class Marks:
     def depths(self) -> list[tuple[int, ...]]:
         """Returns each queue's number of messages at each moment."""
         lives = [stays(self.db, arn) for arn in self.arns]
-        return [
-            tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives)
-            for at in self.at
-        ]
+        return [tuple(sum(e < at and (f is None or f > at) for e, f, *_ in stay) for stay in lives) for at in self.at]
 
 
 @pytest.mark.parametrize("storage", ["log", "slow path", ".fifo"])
@@ -119,9 +116,7 @@ def test_a_dead_letter_ends_and_enters_at_one_moment(db: Connection) -> None:
     assert all(entered > sent for entered, *_, sent, _, _ in after)
 
 
-def test_the_age_in_a_dead_letter_queue_counts_from_the_move_and_retention_from_the_sending(
-    db: Connection,
-) -> None:
+def test_the_age_in_a_dead_letter_queue_counts_from_the_move_and_retention_from_the_sending(db: Connection) -> None:
     dead = create(db, "dead", MessageRetentionPeriod="172800")
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")
@@ -283,9 +278,7 @@ def test_an_ordinary_message_stores_nothing_of_this(db: Connection, suffix: str)
     assert value(db, stored) == 0
     purge(db, arn)
     maintain(db, arn)
-    extra = (
-        "select count(*) from queue.history where num_nonnulls(entered_at, entered_by, redelivered_at) > 0"
-    )
+    extra = "select count(*) from queue.history where num_nonnulls(entered_at, entered_by, redelivered_at) > 0"
     assert value(db, extra) == 0
     assert [stay[2] for stay in stays(db, arn)] == ["sent"] * 3
     assert all(stay[0] == stay[5] for stay in stays(db, arn))

@@ -253,9 +253,7 @@ def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) 
     assert seen(reader, arn).total() == 2
 
 
-def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
-    db: Connection, connect: Connect
-) -> None:
+def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(db: Connection, connect: Connect) -> None:
     """The row is recorded before the snapshot and committed after it. A reader that reads up to pg_snapshot_xmin
     finds the row next time.
     """

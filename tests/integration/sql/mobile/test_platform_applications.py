@@ -16,16 +16,14 @@ APPLICATION = f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/shop"
 
 def create_application(db: Connection) -> str | None:
     made = db.execute(
-        "select arn from queue.create_platform_application(%s, %s, 'GCM', 'shop', '', '{}')",
-        (ACCOUNT, REGION),
+        "select arn from queue.create_platform_application(%s, %s, 'GCM', 'shop', '', '{}')", (ACCOUNT, REGION)
     ).fetchone()
     return None if made is None else made[0]
 
 
 def create_endpoint(db: Connection, token: str) -> str | None:
     made = db.execute(
-        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), %s, '{}', 0)",
-        (APPLICATION, token),
+        "select arn from queue.create_platform_endpoint(%s, gen_random_uuid(), %s, '{}', 0)", (APPLICATION, token)
     ).fetchone()
     return None if made is None else made[0]
 
@@ -82,9 +80,7 @@ def test_endpoints_of_a_deleted_application_are_gone_at_once_and_removed_in_port
     db.execute("select queue.drop_platform_application(%s)", (APPLICATION,))
     assert create_endpoint(db, "late") is None
     assert db.execute("select * from queue.describe_platform_endpoint(%s)", (arn,)).fetchall() == []
-    assert db.execute("select * from queue.set_platform_endpoint(%s, 't', '{}')", (arn,)).fetchone() == (
-        "NotFound",
-    )
+    assert db.execute("select * from queue.set_platform_endpoint(%s, 't', '{}')", (arn,)).fetchone() == ("NotFound",)
     refusal = "select queue.outgoing_refusal(%s, %s, 'application', %s)"
     assert db.execute(refusal, (ACCOUNT, REGION, arn)).fetchone() == ("EndpointNotFound",)
     create_application(db)
@@ -99,9 +95,7 @@ def test_endpoints_of_a_deleted_application_are_gone_at_once_and_removed_in_port
     assert db.execute("select count(*) from queue.dropped_platform_application").fetchone() == (0,)
 
 
-def test_an_endpoint_that_is_made_while_its_application_is_deleted_is_removed(
-    db: Connection, connect: Connect
-) -> None:
+def test_an_endpoint_that_is_made_while_its_application_is_deleted_is_removed(db: Connection, connect: Connect) -> None:
     other = connect()
     create_application(db)
     with db.transaction():

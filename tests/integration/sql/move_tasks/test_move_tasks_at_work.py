@@ -77,9 +77,7 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
     for first in range(0, 5000, 500):
-        send_entries(
-            db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]]
-        )
+        send_entries(db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]])
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
         change(db, half[::2], 0)  # Some messages take the slow path, and some are in ended leases.
@@ -177,10 +175,7 @@ def test_a_task_ends_also_when_a_search_of_the_queue_is_due(db: Connection) -> N
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
     """Sets the moment up to which the task has used its rate."""
-    db.execute(
-        "update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s",
-        (by, task),
-    )
+    db.execute("update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s", (by, task))
 
 
 def used(db: Connection, task: str) -> Any:

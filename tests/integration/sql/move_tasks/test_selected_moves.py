@@ -34,17 +34,7 @@ from tests.support.sql.calls import (
     send_entries,
     value,
 )
-from tests.support.sql.move_tasks import (
-    BOTH,
-    UNKNOWN_SOURCE,
-    dead_queue,
-    drain,
-    poison,
-    run,
-    step,
-    tasks,
-    work,
-)
+from tests.support.sql.move_tasks import BOTH, UNKNOWN_SOURCE, dead_queue, drain, poison, run, step, tasks, work
 
 
 def start(
@@ -88,9 +78,7 @@ def test_the_selected_return_to_where_they_came_from(db: Connection, suffix: str
 
 @BOTH
 @pytest.mark.parametrize("by_ids", [True, False])
-def test_a_message_that_cannot_be_received_stays_and_is_counted(
-    db: Connection, suffix: str, by_ids: bool
-) -> None:
+def test_a_message_that_cannot_be_received_stays_and_is_counted(db: Connection, suffix: str, by_ids: bool) -> None:
     """The move covers new messages, messages made visible again, and messages received before, from any queue. It
     leaves messages in flight and delayed messages.
     """
@@ -153,9 +141,7 @@ def test_selected_messages_of_a_group_keep_their_order(db: Connection, limit: in
     assert run(db, task, limit) == 6
     arrived = drain(db, other)
     for group in "ab":
-        assert [body for body in arrived if body[0] == group] == [
-            f"{group}{number} 1" for number in (1, 3, 5)
-        ]
+        assert [body for body in arrived if body[0] == group] == [f"{group}{number} 1" for number in (1, 3, 5)]
     assert sorted(drain(db, source)) == sorted(f"{name} 0" for name in names if not int(name[1]) % 2)
 
 
@@ -229,11 +215,7 @@ def test_a_cancelled_move_leaves_the_rest(db: Connection) -> None:
 
 def test_a_start_refuses_invalid_arguments(db: Connection) -> None:
     source, fifo = create(db), create(db, "other.fifo")
-    for to, error in (
-        (source, "MoveToItself"),
-        (fifo, "MoveToOtherType"),
-        (source + "x", "ResourceNotFoundException"),
-    ):
+    for to, error in ((source, "MoveToItself"), (fifo, "MoveToOtherType"), (source + "x", "ResourceNotFoundException")):
         assert call(db, START_MOVE_TASK, source, to, None, [1], None, None)[0].error == error
     start(db, source, ids=[1])
     assert call(db, START_MOVE_TASK, source, None, None, [1], None, None)[0].error == "MoveTaskRunning"

@@ -29,9 +29,7 @@ def make(
 
 @pytest.mark.parametrize("fifo", [False, True])
 def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool) -> None:
-    assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.build_defaults(
-        fifo, Settings.read({})
-    )
+    assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.build_defaults(fifo, Settings.read({}))
 
 
 def test_a_queue_is_made_once(db: Connection) -> None:
@@ -70,9 +68,7 @@ def test_a_description(db: Connection) -> None:
 
 
 def test_attributes_are_replaced_and_removed(db: Connection) -> None:
-    arn = create(
-        db, "q", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn_of("d"), "maxReceiveCount": "3"})
-    )
+    arn = create(db, "q", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn_of("d"), "maxReceiveCount": "3"}))
     assert value(db, "select max_receive_count from queue.queues") == 3
     change = json.dumps({"VisibilityTimeout": "9", "RedrivePolicy": None})
     assert call(db, SET_QUEUE_ATTRIBUTES, arn, change, None, None) == [(None,)]

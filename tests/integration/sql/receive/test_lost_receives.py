@@ -37,9 +37,7 @@ from tests.support.sql.calls import (
 )
 
 
-def lost_receive(
-    connection: Connection, arn: str, count: int = 10, visibility: int | None = None
-) -> list[Delivery]:
+def lost_receive(connection: Connection, arn: str, count: int = 10, visibility: int | None = None) -> list[Delivery]:
     """Makes a receive, undoes it in the database, and returns the messages that the consumer got."""
     with connection.transaction() as transaction:
         delivered = receive(connection, arn, count, visibility)
@@ -122,8 +120,7 @@ def fall_back(db: Connection, lose: Callable[[], list[Delivery]]) -> list[Delive
     for table in TABLES:
         db.execute(f"create temp table kept_{table} as table queue.{table}".encode())
     kept = {
-        name: db.execute(f"select last_value, is_called from queue.{name}".encode()).fetchall()[0]
-        for name in SEQUENCES
+        name: db.execute(f"select last_value, is_called from queue.{name}".encode()).fetchall()[0] for name in SEQUENCES
     }
     lost = lose()
     for table in TABLES:
@@ -164,9 +161,7 @@ STATES = pytest.mark.parametrize(
 Since = Callable[[Connection, str, int], list[Delivery]]
 
 
-def lost_and_new(
-    db: Connection, arn: str, since: Since, attempts: int = 1
-) -> tuple[list[Delivery], list[Delivery]]:
+def lost_and_new(db: Connection, arn: str, since: Since, attempts: int = 1) -> tuple[list[Delivery], list[Delivery]]:
     """Returns deliveries of lost messages, and of later messages with the same ids."""
     fifo = "g" if arn.endswith(".fifo") else None
     send(db, arn, "before", group=fifo)

@@ -221,9 +221,7 @@ def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolat
     assert refused.value.sqlstate == "QU004"
 
 
-def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
-    db: Connection, connect: Connect
-) -> None:
+def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(db: Connection, connect: Connect) -> None:
     """A rollback of that delete makes the message available again, because the watermark waits for the transaction."""
     arn = create(db)
     send(db, arn, "1")

@@ -37,9 +37,7 @@ from tests.support.sql.move_tasks import start, step
 STATES = ["fresh", "delayed", "expired lease", "slow path"]
 
 
-def prepare(
-    db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str
-) -> str:
+def prepare(db: Connection, name: str, state: str, sent: str = "young 1, old, young 2", **attributes: str) -> str:
     """Returns a queue with these messages in this state. The old message is past its retention.
 
     The old message is behind a young one, as after a clock that went back, unless the test says otherwise. All
@@ -47,9 +45,7 @@ def prepare(
     """
     arn = create(db, name, 1, MessageRetentionPeriod="60", **attributes)
     for body in sent.split(", "):
-        send(
-            db, arn, body, delay=900 if state == "delayed" else 0, group=f"of {body}" if group(name) else None
-        )
+        send(db, arn, body, delay=900 if state == "delayed" else 0, group=f"of {body}" if group(name) else None)
     if state in {"expired lease", "slow path"}:
         messages = receive(db, arn, visibility=0 if state == "expired lease" else 100)
         if state == "slow path":
@@ -191,18 +187,12 @@ def by_one_at_a_time(db: Connection, arn: str) -> list[str]:
 
 def by_sql(db: Connection, arn: str) -> list[str]:
     return [
-        row[0]
-        for row in db.execute(
-            "select message from queue.receive(%s, 30, 10)", [arn.rsplit(":", maxsplit=1)[-1]]
-        )
+        row[0] for row in db.execute("select message from queue.receive(%s, 30, 10)", [arn.rsplit(":", maxsplit=1)[-1]])
     ]
 
 
 def by_pop(db: Connection, arn: str) -> list[str]:
-    return [
-        row[0]
-        for row in db.execute("select message from queue.pop(%s, 10)", [arn.rsplit(":", maxsplit=1)[-1]])
-    ]
+    return [row[0] for row in db.execute("select message from queue.pop(%s, 10)", [arn.rsplit(":", maxsplit=1)[-1]])]
 
 
 def by_move(db: Connection, arn: str) -> list[str]:

@@ -22,14 +22,7 @@ from penstock.postgres.statements.metrics import (
 )
 from tests.support.database import Database
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, call
-from tests.support.sql.metric_rows import (
-    add_forecast,
-    add_latency,
-    add_run,
-    add_window,
-    nearest_rank,
-    new_queue,
-)
+from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, add_window, nearest_rank, new_queue
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 END = START + timedelta(days=2)
@@ -46,9 +39,7 @@ def db(shared_database: Database) -> Iterator[Connection]:
         connection.rollback()
 
 
-def merged(
-    db: Connection, queue_id: int, step: int | None = None, end: datetime = END
-) -> list[dict[str, Any]]:
+def merged(db: Connection, queue_id: int, step: int | None = None, end: datetime = END) -> list[dict[str, Any]]:
     cursor = db.execute(
         "select to_jsonb(m) from queue.merge_latency(array[%s::int], '', 60, %s, %s, %s) m order by m.slot",
         (queue_id, START, end, step),
@@ -106,9 +97,7 @@ def test_slots_and_the_ends_of_time(db: Connection) -> None:
 
 
 # --- a queue ---------------------------------------------------------------------------------------------------------
-def read(
-    db: Connection, name: str, group: str = "", seconds: int = 60, zone: str = "UTC"
-) -> list[MetricsRow]:
+def read(db: Connection, name: str, group: str = "", seconds: int = 60, zone: str = "UTC") -> list[MetricsRow]:
     arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
     return call(db, READ_METRICS, arn, seconds, group, START, START + HOUR, zone)
 
@@ -165,14 +154,10 @@ def test_days_are_those_of_the_zone(db: Connection) -> None:
     for zone, arrivals in (("Africa/Abidjan", 5), ("Europe/London", 7)):
         total, *windows = read(db, "orders", seconds=86400, zone=zone)
         assert [row.arrivals for row in (total, *windows)] == [arrivals] * 2
-        assert [json.loads(row.latencies or "")["lag"]["max_us"] for row in (total, *windows)] == [
-            arrivals
-        ] * 2
+        assert [json.loads(row.latencies or "")["lag"]["max_us"] for row in (total, *windows)] == [arrivals] * 2
         assert json.loads(total.hot_groups or "") == [{"group_id": "a", "arrivals": arrivals}]
         assert call(db, READ_BUSIEST_QUEUES, *PLACE, 86400, START, END, 9, zone) == [("orders", arrivals, 0)]
-        assert (
-            call(db, READ_LAG_HEAT, *PLACE, ["orders"], 86400, START, END, 86400, zone)[0].p95_us == arrivals
-        )
+        assert call(db, READ_LAG_HEAT, *PLACE, ["orders"], 86400, START, END, 86400, zone)[0].p95_us == arrivals
     total, *windows = read(db, "orders", seconds=86400, zone="Asia/Tokyo")
     assert (total.arrivals, windows) == (0, [])
 

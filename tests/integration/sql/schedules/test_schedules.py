@@ -85,12 +85,7 @@ def test_a_replacement_that_changes_nothing_is_not_written(db: Connection, hour:
 
 @pytest.mark.parametrize(
     "change",
-    [
-        DAILY,
-        {"timezone": "Europe/Paris"},
-        {"start_at": "2030-01-01T00:00:00Z"},
-        {"end_at": "2030-01-01T00:00:00Z"},
-    ],
+    [DAILY, {"timezone": "Europe/Paris"}, {"start_at": "2030-01-01T00:00:00Z"}, {"end_at": "2030-01-01T00:00:00Z"}],
 )
 def test_another_expression_zone_start_or_end_has_another_next_time(
     db: Connection, change: dict[str, str], hour: Hour
@@ -123,9 +118,7 @@ def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour)
     """
     for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
-        db.execute(
-            "update queue.schedule set consecutive_failures = 3, last_error = 'e' where name = %s", (name,)
-        )
+        db.execute("update queue.schedule set consecutive_failures = 3, last_error = 'e' where name = %s", (name,))
         row, *_ = put(db, name, hour(3), "patch", status="active")
         assert datetime.fromisoformat(row["next_fire_at"]) == expected
         assert (row["consecutive_failures"], row["last_error"]) == (0, None)
@@ -140,13 +133,7 @@ def test_a_schedule_of_rest_without_a_future_is_paused(db: Connection) -> None:
 
 def test_identity_and_counts_cannot_be_written(db: Connection, hour: Hour) -> None:
     put(db, "s", hour(1))
-    fields = {
-        "name": "t",
-        "account_id": "1" * 12,
-        "fire_count": 9,
-        "schedule_id": 77,
-        "due_at": "2020-01-01T00:00:00Z",
-    }
+    fields = {"name": "t", "account_id": "1" * 12, "fire_count": 9, "schedule_id": 77, "due_at": "2020-01-01T00:00:00Z"}
     call(db, PUT_SCHEDULE, ACCOUNT, REGION, GROUP, "s", "patch", fields, hour(1))
     row = read(db, "s")
     assert row is not None
@@ -324,9 +311,7 @@ def test_an_application_makes_a_schedule_in_its_own_transaction(connect: Connect
         assert read(other, "s") is None
     assert read(db, "s") is None
     with db.transaction():
-        at = create(
-            db, name="s", every="1h", queue="jobs", message='{"a": 1}', options='{"jitter_seconds": 5}'
-        )
+        at = create(db, name="s", every="1h", queue="jobs", message='{"a": 1}', options='{"jitter_seconds": 5}')
     row = read(other, "s")
     assert row is not None
     assert row["target"] == {"queue": "jobs", "message": {"a": 1}}

@@ -130,9 +130,7 @@ def test_each_member_of_a_filter(db: Connection, suffix: str, filters: dict[str,
     attributes = json.dumps({"tenant": {"DataType": "String", "StringValue": "a"}})
     system = None if suffix else json.dumps({"MessageGroupId": "g"})
     entries = [
-        Entry(
-            body, 0 if suffix else 900, "g" if suffix else None, body if suffix else None, attributes, system
-        )
+        Entry(body, 0 if suffix else 900, "g" if suffix else None, body if suffix else None, attributes, system)
         for body in (BODY, "order, not JSON")
     ]
     send_entries(db, arn, [entry._replace(delay=None) if suffix else entry for entry in entries])

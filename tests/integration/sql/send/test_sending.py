@@ -80,9 +80,7 @@ def test_a_call_without_entries_returns_nothing(db: Connection) -> None:
 def test_attributes_arrive_as_they_were_sent(db: Connection) -> None:
     arn = create(db)
     attributes = {"Name": {"DataType": "String", "StringValue": "é\n\U0001f600"}}
-    send_entries(
-        db, arn, [Entry("a", attributes=json.dumps(attributes), system='{"AWSTraceHeader": "t"}'), Entry("b")]
-    )
+    send_entries(db, arn, [Entry("a", attributes=json.dumps(attributes), system='{"AWSTraceHeader": "t"}'), Entry("b")])
     a, b = receive(db, arn)
     assert json.loads(a.attributes or "") == attributes
     assert json.loads(a.system or "") == {"AWSTraceHeader": "t"}
@@ -200,9 +198,7 @@ def topic(db: Connection) -> str:
     return TOPIC
 
 
-def subscribe(
-    db: Connection, topic: str, endpoint: str, attributes: str = RAW, protocol: str = "sqs"
-) -> None:
+def subscribe(db: Connection, topic: str, endpoint: str, attributes: str = RAW, protocol: str = "sqs") -> None:
     (row,) = call(
         db, ADD_SUBSCRIPTION, topic, uuid.uuid4(), "000000000000", protocol, endpoint, attributes, None,
         None, None, 200, 10_000, None, None, "{}", None,
@@ -214,9 +210,7 @@ def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple
     """Returns error and detail of each message."""
     entries = [
         PublishEntry(
-            msgspec.json.encode(
-                Publication(str(uuid.uuid4()), {"*": {"raw": text}}, {"MessageAttributes": {}}, 0, 100)
-            )
+            msgspec.json.encode(Publication(str(uuid.uuid4()), {"*": {"raw": text}}, {"MessageAttributes": {}}, 0, 100))
         )
         for text in texts
     ]
@@ -233,18 +227,14 @@ def test_a_publisher_learns_that_the_signing_key_is_another(db: Connection, topi
     assert bodies(receive(db, arn)) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"]
-)
+@pytest.mark.parametrize(("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"])
 def test_a_subscriber_without_raw_delivery_gets_an_envelope(
     db: Connection, topic: str, attributes: str, protocol: str
 ) -> None:
     """Raw delivery to URLs needs envelopes too, because a failed delivery may go to a dead-letter queue."""
     arn = create(db)
     subscribe(db, topic, arn)
-    subscribe(
-        db, topic, create(db, "other") if protocol == "sqs" else "https://example.com/", attributes, protocol
-    )
+    subscribe(db, topic, create(db, "other") if protocol == "sqs" else "https://example.com/", attributes, protocol)
     assert publish(db, topic, "none", "m", "m") == [("OtherSignatureVersion", "1")] * 2
     assert counts(db, arn) == Counts(0, 0, 0)
 

@@ -59,9 +59,7 @@ def test_twelve_hours_from_the_first_receive_are_the_limit(db: Connection, name:
     send(db, arn, "m", group=group(name))
     receive(db, arn, visibility=0)
     for table in ("lease", "side", "fifo_message"):
-        db.execute(
-            f"update queue.{table} set first_received_at = first_received_at - interval '11 hours'".encode()
-        )
+        db.execute(f"update queue.{table} set first_received_at = first_received_at - interval '11 hours'".encode())
     messages = receive(db, arn)
     assert change(db, messages, 1 * HOURS + 1) == ["too_long"]
     assert change(db, messages, 1 * HOURS - 60) == ["changed"]

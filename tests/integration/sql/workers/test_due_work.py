@@ -157,16 +157,12 @@ def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
 def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
     """Makes a call, and returns the remaining time of the longest registration."""
     call(db, NEXT_DELIVERY, watcher)
-    seconds: int = value(
-        db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher"
-    )
+    seconds: int = value(db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher")
     return seconds
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    db.execute(
-        "update queue.watcher set registered_at = registered_at - %s * interval '1 second'", (seconds,)
-    )
+    db.execute("update queue.watcher set registered_at = registered_at - %s * interval '1 second'", (seconds,))
 
 
 def test_registrations_that_no_notification_uses_grow_longer(db: Connection) -> None:
@@ -188,7 +184,4 @@ def test_a_notification_uses_up_every_registration(db: Connection) -> None:
         registered_seconds(db)
         pass_time(db, seconds)
     db.execute("select queue.wake_deliveries()")
-    assert (
-        value(db, "select count(*) from queue.watcher where registered_at > now() - interval '5 seconds'")
-        == 0
-    )
+    assert value(db, "select count(*) from queue.watcher where registered_at > now() - interval '5 seconds'") == 0

@@ -166,11 +166,7 @@ def test_a_key_signs_in_and_its_end_signs_out(installation: ConsoleInstallation)
     cookie = answer.headers["set-cookie"]
     port = installation.service.url.rpartition(":")[2]
     assert cookie.startswith(f"penstock_console_{port}=")
-    assert {part.strip() for part in cookie.split(";")[1:]} >= {
-        "Path=/console",
-        "HttpOnly",
-        "SameSite=Strict",
-    }
+    assert {part.strip() for part in cookie.split(";")[1:]} >= {"Path=/console", "HttpOnly", "SameSite=Strict"}
     assert key.partition(".")[0] not in cookie
     assert client.get("/console/queues").status_code == 200
     assert installation.may_see(client)
@@ -246,8 +242,7 @@ def test_attempts_are_limited(database: Database) -> None:
 
 # --- origins ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "origin",
-    ["", "null", "http://127.0.0.1:1", "http://localhost:PORT", "https://127.0.0.1:PORT", "http://127.0.0.1"],
+    "origin", ["", "null", "http://127.0.0.1:1", "http://localhost:PORT", "https://127.0.0.1:PORT", "http://127.0.0.1"]
 )
 def test_only_the_very_own_origin_may_send_forms(installation: ConsoleInstallation, origin: str) -> None:
     port = installation.service.url.rpartition(":")[2]
@@ -305,6 +300,5 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
             assert http.get("/").status_code == 400
             assert http.get("/docs/").headers["content-type"] == "application/json"
             assert (
-                http.get("/?Action=ListQueues", headers={"accept": "text/html"}).headers["content-type"]
-                == "text/xml"
+                http.get("/?Action=ListQueues", headers={"accept": "text/html"}).headers["content-type"] == "text/xml"
             )

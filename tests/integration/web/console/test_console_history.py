@@ -110,9 +110,7 @@ def test_an_unknown_value_is_not_drawn(history: History) -> None:
     history.hour(2, 7, 0, None)
     history.hour(800, 7, 99, 1)
     page = history.page()
-    assert "at most 0, 0 at the end" in page, (
-        "older than 30 days is left out; an hour that was stored as empty is 0"
-    )
+    assert "at most 0, 0 at the end" in page, "older than 30 days is left out; an hour that was stored as empty is 0"
     assert "Age of the oldest message:" not in page
     assert "From sending to deletion" not in page
 
@@ -281,17 +279,14 @@ def test_migrations_that_are_missing_or_newer(system: System) -> None:
             "insert into queue.migration (number, name, checksum) select max(number) + 1, %s, '' from queue.migration",
             (last[0],),
         )
-        connection.execute(
-            "insert into queue.migration (number, name, checksum) values (9000, '9000_later.sql', '')"
-        )
+        connection.execute("insert into queue.migration (number, name, checksum) values (9000, '9000_later.sql', '')")
     wait_until(lambda: "of a later release" in system.section("migrations"))
 
 
 def test_the_pool_of_the_process(system: System) -> None:
     pool = system.section("pool")
     assert all(
-        f"<dt>{label}</dt>" in pool
-        for label in ("open", "in use", "calls that wait for a connection", "at most")
+        f"<dt>{label}</dt>" in pool for label in ("open", "in use", "calls that wait for a connection", "at most")
     )
 
 

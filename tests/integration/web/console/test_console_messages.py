@@ -38,47 +38,30 @@ def test_messages_are_looked_at_and_nothing_changes(console: Console) -> None:
 def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
     url = console.queue("copied")
     sent = console.sqs.send_message(
-        QueueUrl=url,
-        MessageBody="line 1\nline 2",
-        MessageAttributes={"a": {"DataType": "Number", "StringValue": "7"}},
+        QueueUrl=url, MessageBody="line 1\nline 2", MessageAttributes={"a": {"DataType": "Number", "StringValue": "7"}}
     )
-    path = (
-        console.page("/queues/copied/messages")
-        .partition('class="preview" href="/console')[2]
-        .partition('"')[0]
-    )
+    path = console.page("/queues/copied/messages").partition('class="preview" href="/console')[2].partition('"')[0]
     number = path.rpartition("/")[2]
     form = console.page(f"/queues/copied/send?copy={number}")
     assert "line 1\nline 2</textarea>" in form
     assert 'value="Number"' in form
     console.browser.post(
-        "/console/queues/copied/send",
-        body="line 1\r\nline 2",
-        copy=number,
-        attribute="a",
-        type="Number",
-        value="7",
+        "/console/queues/copied/send", body="line 1\r\nline 2", copy=number, attribute="a", type="Number", value="7"
     )
     assert console.audit("sqs:SendMessage")[2:5] == (f"{QUEUES}copied", {"copy_of": number}, 1)
     messages = console.sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
     )["Messages"]
-    assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [
-        ("line 1\nline 2", "7")
-    ] * 2
+    assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [("line 1\nline 2", "7")] * 2
     assert len({m["MessageId"] for m in messages}) == 2
     assert sent["MessageId"] in {m["MessageId"] for m in messages}
-    answer = console.browser.post(
-        "/console/queues/copied/messages/delete", id=[number, "999"], state="visible"
-    )
+    answer = console.browser.post("/console/queues/copied/messages/delete", id=[number, "999"], state="visible")
     assert answer.headers["location"].endswith("?state=visible&done=deleted&n=1")
     assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
     assert console.browser.get(f"/console{path}").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "path", ["/messages/0x1", "/messages/99999999999999999999", "/messages?state=x&after=-1"]
-)
+@pytest.mark.parametrize("path", ["/messages/0x1", "/messages/99999999999999999999", "/messages?state=x&after=-1"])
 def test_addresses_of_nothing(console: Console, path: str) -> None:
     console.queue("nothing")
     assert console.browser.get(f"/console/queues/nothing{path}").status_code in (200, 404)
@@ -90,9 +73,7 @@ def test_addresses_of_nothing(console: Console, path: str) -> None:
     [({"body": ""}, 400), ({"body": "x", "delay": "901"}, 400), ({"body": "x", "delay": "-1"}, 400),
      ({"body": "x\x01"}, 400), ({"body": "x", "attribute": "AWS.x", "type": "String", "value": "1"}, 400)],
 )  # fmt: skip
-def test_a_message_that_cannot_be_sent_shows_the_reason(
-    console: Console, form: dict[str, str], status: int
-) -> None:
+def test_a_message_that_cannot_be_sent_shows_the_reason(console: Console, form: dict[str, str], status: int) -> None:
     console.queue("refusing")
     answer = console.browser.post("/console/queues/refusing/send", **form)
     assert answer.status_code == status
@@ -111,12 +92,8 @@ def test_messages_by_a_filter_in_the_address(console: Console, query: str, found
     url = console.queue("filtered")
     if "No message is visible" in console.page("/queues/filtered/messages"):
         tenant = {"tenant": {"DataType": "String", "StringValue": "acme"}}
-        console.sqs.send_message(
-            QueueUrl=url, MessageBody='{"a":{"n":1},"is":"n1"}', MessageAttributes=tenant
-        )
-        console.sqs.send_message(
-            QueueUrl=url, MessageBody='{"a":{"n":"2"},"is":"n2 needle"}', MessageGroupId="g"
-        )
+        console.sqs.send_message(QueueUrl=url, MessageBody='{"a":{"n":1},"is":"n1"}', MessageAttributes=tenant)
+        console.sqs.send_message(QueueUrl=url, MessageBody='{"a":{"n":"2"},"is":"n2 needle"}', MessageGroupId="g")
     text = console.page(f"/queues/filtered/messages?{query}")
     assert [name for name in ("n1", "n2") if f"&#34;{name}" in text] == found
     assert "examined 2 of" in text
@@ -131,17 +108,11 @@ def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
 
 def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
     dead = console.queue("grouped-dead")
-    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"][
-        "QueueArn"
-    ]
-    url = console.queue(
-        "grouped", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
-    )
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    url = console.queue("grouped", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
     for body in ('{"order":1,"same":"s"}', '{"order":2,"same":"s"}', "not json"):
         console.sqs.send_message(QueueUrl=url, MessageBody=body)
-    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get(
-        "Messages"
-    ):
+    while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
         pass
     text = console.page("/queues/grouped-dead/failures")
     assert "2 groups in 3 messages" in text
@@ -186,9 +157,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
         "{'order': 1, 'same': 's'}",
         "{'order': 2, 'same': 's'}",
     ]
-    assert (
-        len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
-    )
+    assert len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
 
 
 def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:
@@ -221,10 +190,7 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
     assert console.audit("sqs:SetQueueAttributes")[6] == {"VisibilityTimeout": ["31", "90"]}
     form["VisibilityTimeout"] = "-1"
     assert (
-        console.browser.post(
-            path, **{**form, "confirmed": "yes", "before.VisibilityTimeout": "90"}
-        ).status_code
-        == 400
+        console.browser.post(path, **{**form, "confirmed": "yes", "before.VisibilityTimeout": "90"}).status_code == 400
     )
 
 

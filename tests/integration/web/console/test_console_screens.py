@@ -32,9 +32,7 @@ def sixty(console: Console) -> Console:
 # --- overview and queues ---------------------------------------------------------------------------------------------
 def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None:
     dead = console.queue("triage-dead")
-    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"][
-        "QueueArn"
-    ]
+    arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
     url = console.queue("triage", RedrivePolicy=policy)
     console.sqs.send_message(QueueUrl=url, MessageBody="poison")
@@ -54,10 +52,7 @@ def test_a_dead_letter_queue_that_grew_needs_attention(console: Console) -> None
 )  # fmt: skip
 def test_queues_by_search_order_and_page(sixty: Console, query: str, first: str | None) -> None:
     text = sixty.page(f"/queues?{query}")
-    found = [
-        part.partition('"')[0]
-        for part in text.split('scope="row"><a class="name" href="/console/queues/')[1:]
-    ]
+    found = [part.partition('"')[0] for part in text.split('scope="row"><a class="name" href="/console/queues/')[1:]]
     assert (found[0] if found else None) == first
     assert len(found) == (0 if first is None else 10 if "page=2" in query else 50)
     assert "of 2" in text or first is None
@@ -87,9 +82,7 @@ def test_a_queue_is_made_shown_purged_and_deleted(console: Console) -> None:
         assert refused.status_code == 400
         assert "Nothing was done" in refused.text
     console.browser.post("/console/queues/made/send", body="1")
-    assert (
-        console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
-    )
+    assert console.browser.post("/console/queues/made/purge", typed="made").headers["location"].endswith("n=1")
     assert console.audit("sqs:PurgeQueue")[2:6] == (f"{QUEUES}made", {}, 1, "console")
     # A second purge within a minute is refused.
     assert console.browser.post("/console/queues/made/purge", typed="made").status_code == 429
@@ -107,9 +100,7 @@ def test_the_page_shows_which_subscribers_get_a_message(console: Console) -> Non
         ("news-all", ""),
     ):
         queue = console.queue(name)
-        arn = console.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
+        arn = console.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         attributes = {"RawMessageDelivery": "true"}
         if policy:
             scope = "MessageBody" if name == "news-big" else "MessageAttributes"
@@ -125,9 +116,7 @@ def test_the_page_shows_which_subscribers_get_a_message(console: Console) -> Non
     assert console.browser.post("/console/topics/news/publish", **form).status_code == 303
     for name, expected in answers.items():
         url = console.sqs.get_queue_url(QueueName=name)["QueueUrl"]
-        found = console.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1 if expected else 0).get(
-            "Messages", []
-        )
+        found = console.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1 if expected else 0).get("Messages", [])
         assert [message["Body"] for message in found] == (['{"n":7}'] if expected else [])
     assert console.audit("sns:Publish")[2:5] == (f"{TOPICS}news", {}, 1)
     assert "3" in console.page("/topics?q=NEWS").partition('data-label="Subscriptions">')[2][:3]
@@ -216,10 +205,7 @@ def test_a_delivery_that_waits_is_shown_and_retried(console: Console) -> None:
 # --- system, keys, audit ---------------------------------------------------------------------------------------------
 def test_the_installation_and_the_audit(console: Console) -> None:
     wait_until(
-        lambda: (
-            "oldest transaction" in console.page("/system")
-            and "Not measured yet" not in console.page("/system")
-        )
+        lambda: "oldest transaction" in console.page("/system") and "Not measured yet" not in console.page("/system")
     )
     console.queue("audited")
     console.browser.post("/console/queues/audited/send", body=HOSTILE)
@@ -238,10 +224,7 @@ def test_the_first_page_is_light(console: Console) -> None:
     wire = 0
     for path in ("/console", *set(assets)):
         with console.browser.http.stream("GET", path, headers={"accept-encoding": "gzip"}) as response:
-            assert (
-                response.headers.get("content-encoding") == "gzip"
-                or int(response.headers["content-length"]) < 1_400
-            )
+            assert response.headers.get("content-encoding") == "gzip" or int(response.headers["content-length"]) < 1_400
             wire += len(b"".join(response.iter_raw()))
     assert 5_000 < wire <= 40_000
     assert re.findall(r'(?:src|href|action)="(?:https?:)?//', page) == []

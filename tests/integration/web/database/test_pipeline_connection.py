@@ -114,9 +114,7 @@ class Ear:
 
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
-async def test_whether_notifications_arrive(
-    database: Database, dsn: str, receives_notifications: bool
-) -> None:
+async def test_whether_notifications_arrive(database: Database, dsn: str, receives_notifications: bool) -> None:
     """LISTEN through a pooler brings no notifications."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
     listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
@@ -167,10 +165,7 @@ async def test_of_calls_together_all_fail_with_one(database: Database, pooled: b
                 await pipeline.call_in_transaction(
                     [(made, ["new", b"x"]), (REPEAT, ["x" * 1000, 2**31 - 1]), (SERIES, [1, 2])]
                 )
-        assert await pipeline.call_in_transaction([(SERIES, [1, 2]), (count, [])]) == [
-            [(1,), (2,)],
-            [(before,)],
-        ]
+        assert await pipeline.call_in_transaction([(SERIES, [1, 2]), (count, [])]) == [[(1,), (2,)], [(before,)]]
 
 
 async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(database: Database) -> None:
@@ -185,9 +180,7 @@ async def test_calls_go_through_the_pool_until_there_is_a_pipeline_connection(da
     await pool.close()
 
 
-async def test_calls_go_through_the_pool_when_lines_cannot_be_made(
-    database: Database, unused_tcp_port: int
-) -> None:
+async def test_calls_go_through_the_pool_when_lines_cannot_be_made(database: Database, unused_tcp_port: int) -> None:
     pool = Pool(database.pooled_dsn, 4, 5, f"postgresql://x@127.0.0.1:{unused_tcp_port}/x")
     await pool.open()
     for _ in range(5):
@@ -298,9 +291,7 @@ def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
     assert all(kind in BINARY_ENCODERS for kind in statement.types)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)]
-)
+@pytest.mark.parametrize(("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)])
 async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
     """The values have the forms that PostgreSQL reads."""
     async with a_pipeline(database.api_dsn) as pipeline:

@@ -84,9 +84,7 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
     await pool.close()
 
 
-async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(
-    database: Database,
-) -> None:
+async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(database: Database) -> None:
     """A call that waited for an earlier call waits only for the rest of its time, because a second full wait is too
     long.
     """
@@ -169,7 +167,5 @@ def test_the_start_refuses_addresses_of_two_databases(database: Database, empty_
     assert load_receipts(Settings.read(addresses)) is not None
     settings = Settings.read(addresses | {"DATABASE_DIRECT_URL": empty_database.api_dsn})
     for start in (load_receipts, partial(look_at_database, is_own=False)):
-        with pytest.raises(
-            LocalError, match=r"^DATABASE_URL and DATABASE_DIRECT_URL lead to different databases: "
-        ):
+        with pytest.raises(LocalError, match=r"^DATABASE_URL and DATABASE_DIRECT_URL lead to different databases: "):
             start(settings)

@@ -45,9 +45,7 @@ def pooler(
     """Runs PgBouncer with Penstock's configuration and these lines."""
     lines = [line for line in TEMPLATE.splitlines() if line.split(" ")[0] not in settings]
     template = folder / "pgbouncer.ini.tmpl"
-    template.write_text(
-        "\n".join([*lines, *(f"{name} = {value}" for name, value in settings.items())]) + "\n"
-    )
+    template.write_text("\n".join([*lines, *(f"{name} = {value}" for name, value in settings.items())]) + "\n")
     monkeypatch.setattr(pgbouncer, "_configuration_file", lambda _: template)
     with (
         ephemeral_state(memory_directory()) as state,
@@ -72,18 +70,10 @@ def test_ours_is_as_it_should_be(database: Database) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "problem"),
-    [
-        ("session", "the pooler gives each client a separate server connection"),
-        ("statement", "a transaction fails: "),
-    ],
+    [("session", "the pooler gives each client a separate server connection"), ("statement", "a transaction fails: ")],
 )
 def test_another_mode(
-    mode: str,
-    problem: str,
-    database: Database,
-    postgres: TestServer,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    mode: str, problem: str, database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with pooler(postgres, monkeypatch, tmp_path, pool_mode=mode) as running:
         (one,) = found(running.dsn(database.name), database.api_dsn)
@@ -134,9 +124,7 @@ OWNER, PARTNER = "000000000000", "111122223333"
 TOPIC = f"arn:aws:sns:us-east-1:{PARTNER}:news"
 SUBSCRIBE = """select arn from queue.add_subscription(
     %s, gen_random_uuid(), %s, 'sqs', %s, %s, null, null, null, 0, 0, null, null)"""
-CREATE = (
-    "select arn from queue.create_queue(%s, 'us-east-1', %s, %s, queue.default_attributes(false), '{}', 1, 0)"
-)
+CREATE = "select arn from queue.create_queue(%s, 'us-east-1', %s, %s, queue.default_attributes(false), '{}', 1, 0)"
 SUBSCRIPTIONS = "select arn, target_allowed, dead_letter_queue_allowed from queue.subscription"
 
 
@@ -154,9 +142,7 @@ def test_subscriptions_that_nobody_allows(
     }  # fmt: skip
     policies = {"allowed": {"Policy": json.dumps({"Statement": [statement]})}, "refused": {}, "unasked": {}}
     with psycopg.connect(database.dsn, autocommit=True) as sql:
-        sql.execute(
-            "select queue.create_topic(%s, 'us-east-1', 'news', '{}'::jsonb, '{}'::jsonb)", (PARTNER,)
-        )
+        sql.execute("select queue.create_topic(%s, 'us-east-1', 'news', '{}'::jsonb, '{}'::jsonb)", (PARTNER,))
         queues = {
             name: arn_of(sql.execute(CREATE, (OWNER, name, json.dumps(attributes))).fetchone())
             for name, attributes in policies.items()
@@ -169,10 +155,7 @@ def test_subscriptions_that_nobody_allows(
         ]
         ended = arn_of(sql.execute(SUBSCRIBE, (TOPIC, PARTNER, queues["refused"], "{}")).fetchone())
 
-        for name, value in {
-            "DATABASE_URL": database.api_dsn,
-            "DATABASE_DIRECT_URL": database.api_dsn,
-        }.items():
+        for name, value in {"DATABASE_URL": database.api_dsn, "DATABASE_DIRECT_URL": database.api_dsn}.items():
             monkeypatch.setenv(name, value)
         # Without access control the service does not know accounts, so policies have no effect.
         main(["doctor"])
@@ -190,9 +173,7 @@ def test_subscriptions_that_nobody_allows(
             ]
         main(["doctor"])
         assert "whose policy" not in capsys.readouterr().out
-        assert sorted(sql.execute(SUBSCRIPTIONS).fetchall()) == sorted(
-            [(kept[0], True, True), (kept[1], True, False)]
-        )
+        assert sorted(sql.execute(SUBSCRIPTIONS).fetchall()) == sorted([(kept[0], True, True), (kept[1], True, False)])
 
 
 @contextmanager
@@ -324,9 +305,7 @@ def test_a_schema_that_is_not_there(empty_database: Database, capsys: pytest.Cap
         ("postgres:/nowhere", "DATABASE_URL is not the address of a PostgreSQL"),
     ],
 )
-def test_a_database_that_cannot_be_reached(
-    address: str, problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_database_that_cannot_be_reached(address: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", "--database", address]) == 1
     document = json.loads(capsys.readouterr().out)
     (found,) = document["findings"]
@@ -342,9 +321,7 @@ def test_transactions_that_hold_back_vacuum(database: Database) -> None:
         other.execute("select 1")
         pid = other.info.backend_pid
         (found,) = (
-            finding
-            for finding in find_old_snapshots(examination, 0, 300)
-            if f"session {pid} of" in finding.problem
+            finding for finding in find_old_snapshots(examination, 0, 300) if f"session {pid} of" in finding.problem
         )
         assert f"`select pg_terminate_backend({pid})`" in found.remedy
 

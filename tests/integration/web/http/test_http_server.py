@@ -182,11 +182,7 @@ async def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
 
 # --- the end ---------------------------------------------------------------------------------------------------------
 async def test_stop_closes_idle_connections_and_waits_for_the_others() -> None:
-    async with (
-        serve() as service,
-        service.client() as (reader, writer),
-        service.client() as (idle, idle_writer),
-    ):
+    async with serve() as service, service.client() as (reader, writer), service.client() as (idle, idle_writer):
         idle_writer.write(GET % b"a")
         await response(idle)
         writer.write(GET % b"wait")

@@ -77,11 +77,7 @@ PATH = "/_localstack/health"
 
 def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
     with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
-        expected = {
-            "services": dict.fromkeys(SERVICES, "running"),
-            "edition": "penstock",
-            "version": __version__,
-        }
+        expected = {"services": dict.fromkeys(SERVICES, "running"), "edition": "penstock", "version": __version__}
         answer = http.get(PATH)
         assert (answer.status_code, answer.json()) == (200, expected)
         with psycopg.connect(database.dsn, autocommit=True) as connection:

@@ -67,10 +67,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 def test_a_stale_pid_file_kills_nobody() -> None:
     """Another process may have the pid in that file by now. The file has the pid of this test."""
     previous = signal.getsignal(signal.SIGTERM)
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         home = server.account.make_private_folder(state / "pgbouncer")
         server.account.write(home / "pid", str(os.getpid()))
         with running_pgbouncer(state, server) as pooler:
@@ -107,10 +104,7 @@ class Pooled:
 
 @pytest.fixture(scope="module")
 def pooled() -> Iterator[Pooled]:
-    with (
-        ephemeral_state(memory_directory()) as state,
-        running_postgres(state, SystemAccount.choose()) as server,
-    ):
+    with ephemeral_state(memory_directory()) as state, running_postgres(state, SystemAccount.choose()) as server:
         install_lookup(server, DATABASE)
         elsewhere = replace(server, socket_directory=Path("127.0.0.1"))
         with running_pgbouncer(state, elsewhere, "*") as pooler:

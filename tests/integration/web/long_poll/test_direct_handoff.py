@@ -196,8 +196,7 @@ async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "messages", "got"),
-    [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])],
+    ("asked", "messages", "got"), [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])]
 )
 async def test_as_many_are_served_as_messages_are_enough_for(
     asked: list[int], messages: int, got: list[int | None]

@@ -80,9 +80,7 @@ def dsn(postgres: TestServer) -> Iterator[str]:
 
 
 @pytest.fixture
-def penstock(
-    dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Command]:
+def penstock(dsn: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
     """Runs a command on a new service and returns its output."""
     with running_service(dsn) as service:
         monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
@@ -136,12 +134,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     penstock(*apply)
     penstock("send", "steps.fifo", "1", "--group", "a")
     data = yaml.safe_load(FILE)
-    data["queues"]["orders"] |= {
-        "attributes": {"VisibilityTimeout": 90},
-        "tags": {},
-        "policy": None,
-        "events": [],
-    }
+    data["queues"]["orders"] |= {"attributes": {"VisibilityTimeout": 90}, "tags": {}, "policy": None, "events": []}
     data["queues"]["orders"]["dead_letters"]["max_receives"] = 6
     mapping = {"function": "https://shop.example/more", "enabled": False}
     data["queues"]["orders"]["mappings"] = [mapping]
@@ -176,9 +169,7 @@ def test_changes_and_deletions(penstock: Command, file: Path) -> None:
     ]
     file.write_text("queues: {orders: }")
     gone = plan(penstock(*apply, "--prune", "--yes"))
-    assert [line for line in gone if "mapping" in line] == [
-        "- mapping orders-failed to https://shop.example/more"
-    ]
+    assert [line for line in gone if "mapping" in line] == ["- mapping orders-failed to https://shop.example/more"]
     assert shown["topics"]["placed"]["subscriptions"] == [
         {"queue": "orders", "filter_on": "body", "dead_letters": "orders-failed"}
     ]
@@ -312,9 +303,7 @@ def fill() -> None:
         "steps.fifo": {"FifoQueue": "true", "ContentBasedDeduplication": "true"},
     }.items():
         queue = sqs.create_queue(QueueName=name, Attributes=attributes, tags={"team": "shop"})["QueueUrl"]
-        arns[name] = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"][
-            "QueueArn"
-        ]
+        arns[name] = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     orders = sqs.get_queue_url(QueueName="orders")["QueueUrl"]
     redrive = {"deadLetterTargetArn": arns["orders-failed"], "maxReceiveCount": 3}
     statement = {
@@ -347,10 +336,7 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
         (BOMB, "with its aliases the file has more than 200,000 values"),
         ("a: &a [*a]", "values are nested in more than 50 levels, or contain themselves"),
         ("queues: " + "[" * 5_000, "values are nested in more than 50 levels, or contain themselves"),
-        (
-            "queues: {q: {attributes: " + "[" * 60 + "]" * 60 + "}}",
-            "values are nested in more than 50 levels",
-        ),
+        ("queues: {q: {attributes: " + "[" * 60 + "]" * 60 + "}}", "values are nested in more than 50 levels"),
     ],
     ids=["aliases", "recursive", "deep", "levels"],
 )
@@ -370,12 +356,7 @@ def test_all_mistakes_are_named() -> None:
     text = "quues: {}\nqueues:\n  a: {atributes: {}}\n  b: {attributes: {DelaySeconds: -1}}\ntopics: [x]\n"
     with pytest.raises(LocalError) as error:
         read_text(text, "f")
-    assert [line.partition(" ")[0] for line in str(error.value).splitlines()] == [
-        "f:1:",
-        "f:3:",
-        "f:5:",
-        "f:4:",
-    ]
+    assert [line.partition(" ")[0] for line in str(error.value).splitlines()] == ["f:1:", "f:3:", "f:5:", "f:4:"]
 
 
 @pytest.mark.parametrize(
@@ -403,9 +384,7 @@ def test_each_part_of_an_entry_is_checked(text: str, said: list[str]) -> None:
         assert part in line, lines
 
 
-def test_all_names_are_checked(
-    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_names_are_checked(file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The command shows no plan that the service would refuse. It asks the service nothing."""
     monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
     file.write_text(
@@ -427,9 +406,7 @@ def test_a_name_cannot_hide_lines_of_the_plan(penstock: Command, tmp_path: Path)
     assert "]0;pwned" in printed
 
 
-def test_an_error_cannot_hide_lines_either(
-    dsn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_cannot_hide_lines_either(dsn: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     del dsn
     file = tmp_path / "penstock.yaml"
     file.write_text('schedules: {s: {every: 1h, target: {queue: "q\\e[2K", message: 1}}}\n')

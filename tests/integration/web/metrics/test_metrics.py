@@ -66,12 +66,8 @@ def test_requests_and_messages(service: Service) -> None:
         "sqs:ReceiveMessage": calls + 2,
         "sqs:DeleteMessage": 2,
     }
-    assert (
-        found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="200") == 1
-    )
-    assert (
-        found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="400") == 1
-    )
+    assert found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="200") == 1
+    assert found.value("penstock_http_requests_total", method="POST", path="sqs:SendMessage", status="400") == 1
     for path, count in found.values("penstock_http_requests_total", "path").items():
         assert found.value("penstock_http_request_duration_seconds_count", method="POST", path=path) == count
     counts = {
@@ -118,9 +114,7 @@ def test_the_rest_api_is_counted_by_route(service: Service) -> None:
     assert paths.pop("/livez") == 1
     assert paths == {"/v1/queues": 2, "/v1/queues/{name}": 1, "/v1/queues/{name}/messages": 4}
     assert "confidential" not in found.text
-    assert (
-        found.value("penstock_http_requests_total", method="GET", path="/v1/queues/{name}", status="404") == 1
-    )
+    assert found.value("penstock_http_requests_total", method="GET", path="/v1/queues/{name}", status="404") == 1
     assert found.values("penstock_http_requests_total", "method")["_other"] == 1
     assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 2
     assert found.value("penstock_queue_messages_received_total", queue=ORDERS) == 1
@@ -161,10 +155,7 @@ def test_refused_callers(database: Database) -> None:
         assert client_setup.get(service.url + "/metrics").status_code == 403
         found = scrape(service.url, authorization="anything")
     assert found.total("penstock_auth_failures_total") == 3
-    assert found.values("penstock_auth_failures_total", "code").keys() <= {
-        "MissingAuthenticationToken",
-        "AccessDenied",
-    }
+    assert found.values("penstock_auth_failures_total", "code").keys() <= {"MissingAuthenticationToken", "AccessDenied"}
 
 
 def test_most_queues_share_a_label(database: Database) -> None:

@@ -31,9 +31,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 def ask(service: Service, **headers: str) -> httpx.Response:
     """Returns the raw answer to a request without the client's default headers."""
     with httpx.Client(headers={"accept-encoding": "identity"}) as http:
-        return http.get(
-            service.url + "/metrics", headers={k.replace("_", "-"): v for k, v in headers.items()}
-        )
+        return http.get(service.url + "/metrics", headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 def families(text: str) -> dict[str, Metric]:
@@ -99,10 +97,7 @@ def test_a_slow_request_names_its_trace(shared_database: Database) -> None:
     with (
         running_collector() as collector,
         running_service(
-            shared_database.api_dsn,
-            OTLP_ENABLED="true",
-            OTLP_ENDPOINT=collector.endpoint,
-            OTLP_SAMPLE_RATE="0",
+            shared_database.api_dsn, OTLP_ENABLED="true", OTLP_ENDPOINT=collector.endpoint, OTLP_SAMPLE_RATE="0"
         ) as service,
         service.http() as http,
     ):

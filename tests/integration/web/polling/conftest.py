@@ -10,7 +10,5 @@ from tests.support.mappings.harness import Harness, running_harness
 
 @pytest.fixture(scope="module")
 def harness(postgres: TestServer) -> Iterator[Harness]:
-    with running_harness(
-        postgres, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", QUEUE_METRICS_INTERVAL_MS="500"
-    ) as harness:
+    with running_harness(postgres, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", QUEUE_METRICS_INTERVAL_MS="500") as harness:
         yield harness

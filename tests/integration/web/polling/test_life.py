@@ -37,9 +37,7 @@ def test_a_killed_worker_loses_nothing(database: Database) -> None:
             sqs = first.sqs()
             url = sqs.create_queue(QueueName="q")["QueueUrl"]
             attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
-            first.client("lambda").create_event_source_mapping(
-                EventSourceArn=attributes["QueueArn"], FunctionName="f"
-            )
+            first.client("lambda").create_event_source_mapping(EventSourceArn=attributes["QueueArn"], FunctionName="f")
             sqs.send_message(QueueUrl=url, MessageBody="m")
             assert began.wait(30)
             first.process.kill()
@@ -94,9 +92,7 @@ def test_a_function_has_to_be_listed(database: Database) -> None:
     ) as service:
         queue = service.sqs().create_queue(QueueName="q")["QueueUrl"]
         names = ["QueueArn"]
-        arn = service.sqs().get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"][
-            "QueueArn"
-        ]
+        arn = service.sqs().get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]["QueueArn"]
         client = service.client("lambda")
         with pytest.raises(ClientError, match="QUEUE_LAMBDA_FUNCTIONS"):
             client.create_event_source_mapping(EventSourceArn=arn, FunctionName="mine")
@@ -141,9 +137,7 @@ def user_key(database: Database, name: str, *policies: str, new: bool = True) ->
     return new_key(database, OWNER, name)
 
 
-def test_a_mapping_ends_with_the_rights_of_its_user(
-    database: Database, guarded: tuple[Service, Functions]
-) -> None:
+def test_a_mapping_ends_with_the_rights_of_its_user(database: Database, guarded: tuple[Service, Functions]) -> None:
     """No message reaches the function afterwards, and the mapping shows the reason."""
     service, functions = guarded
     root = new_key(database, OWNER)
@@ -180,10 +174,7 @@ def test_a_user_needs_rights_on_the_queue_to_create_a_mapping(
     root = new_key(database, OWNER)
     client_of(service, root, "sqs").create_queue(QueueName="q")
     arn = f"arn:aws:sqs:us-east-1:{OWNER}:q"
-    policy = {
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "lambda:*", "Resource": "*"}],
-    }
+    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "lambda:*", "Resource": "*"}]}
     only_lambda = client_of(service, user_key(database, "bob", json.dumps(policy)), "lambda")
     with pytest.raises(ClientError, match="sqs:receivemessage"):
         only_lambda.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
@@ -203,9 +194,7 @@ def test_a_user_needs_rights_on_the_queue_to_create_a_mapping(
         partner.create_event_source_mapping(EventSourceArn=arn, FunctionName="f")
 
 
-def test_a_policy_holds_for_each_spelling_of_an_id(
-    database: Database, guarded: tuple[Service, Functions]
-) -> None:
+def test_a_policy_holds_for_each_spelling_of_an_id(database: Database, guarded: tuple[Service, Functions]) -> None:
     service, _ = guarded
     root = new_key(database, OWNER)
     client_of(service, root, "sqs").create_queue(QueueName="q")
@@ -223,9 +212,7 @@ def test_a_policy_holds_for_each_spelling_of_an_id(
         with pytest.raises(ClientError):
             client.delete_event_source_mapping(UUID=spelling)
         with pytest.raises(ClientError):
-            client.tag_resource(
-                Resource=made["EventSourceMappingArn"].replace(uuid, spelling), Tags={"a": "b"}
-            )
+            client.tag_resource(Resource=made["EventSourceMappingArn"].replace(uuid, spelling), Tags={"a": "b"})
     assert "Tags" not in owner.get_event_source_mapping(UUID=uuid)
 
 
@@ -291,12 +278,8 @@ def test_messages_and_invocations(harness: Harness) -> None:
     wait_until(lambda: shown(harness, mapping)["invocations"] == 3)
     now = shown(harness, mapping)
     assert now["failed_invocations"] == 1
-    harness.sqs.send_message(
-        QueueUrl=url, MessageBody='{"n": "last"}'
-    )  # The failed invocation may have ended last.
-    wait_until(
-        lambda: [shown(harness, mapping)[name] for name in ("failing_since", "last_result")] == [None, "OK"]
-    )
+    harness.sqs.send_message(QueueUrl=url, MessageBody='{"n": "last"}')  # The failed invocation may have ended last.
+    wait_until(lambda: [shown(harness, mapping)[name] for name in ("failing_since", "last_result")] == [None, "OK"])
 
 
 def test_since_when_it_fails(harness: Harness) -> None:
@@ -333,9 +316,7 @@ def test_a_function_that_cannot_be_reached_is_in_the_verdict(harness: Harness) -
     def verdict() -> dict[str, Any]:
         scrape(harness.service.url)  # which measures the queues
         lag = httpx.get(f"{harness.service.url}/v1/metrics/lag").json()["queues"]
-        found: dict[str, Any] = next(
-            queue["verdict"] for queue in lag if queue["name"] == arn.rpartition(":")[2]
-        )
+        found: dict[str, Any] = next(queue["verdict"] for queue in lag if queue["name"] == arn.rpartition(":")[2])
         return found
 
     wait_until(lambda: verdict()["cause"] == "function_fails")

@@ -33,9 +33,7 @@ def test_a_mapping_lives_and_dies(harness: Harness) -> None:
     assert made["ResponseMetadata"]["HTTPStatusCode"] == 202
     shown = harness.get(made["UUID"])
     account = arn.split(":")[4]
-    assert {
-        key: value for key, value in shown.items() if key not in ("ResponseMetadata", "LastModified")
-    } == {
+    assert {key: value for key, value in shown.items() if key not in ("ResponseMetadata", "LastModified")} == {
         "UUID": made["UUID"],
         "BatchSize": 7,
         "MaximumBatchingWindowInSeconds": 1,
@@ -51,16 +49,9 @@ def test_a_mapping_lives_and_dies(harness: Harness) -> None:
     updated = harness.client.update_event_source_mapping(UUID=made["UUID"], Enabled=True, BatchSize=3)
     assert (updated["State"], updated["BatchSize"]) == ("Enabling", 3)
     shown = harness.get(made["UUID"])
-    assert (shown["State"], shown["BatchSize"], shown["ScalingConfig"]) == (
-        "Enabled",
-        3,
-        {"MaximumConcurrency": 8},
-    )
+    assert (shown["State"], shown["BatchSize"], shown["ScalingConfig"]) == ("Enabled", 3, {"MaximumConcurrency": 8})
     assert harness.client.delete_event_source_mapping(UUID=made["UUID"])["State"] == "Deleting"
-    assert refused(harness.client.get_event_source_mapping, UUID=made["UUID"])[:2] == (
-        "ResourceNotFoundException",
-        404,
-    )
+    assert refused(harness.client.get_event_source_mapping, UUID=made["UUID"])[:2] == ("ResourceNotFoundException", 404)
 
 
 def test_changes_at_the_same_time_keep_each_others_members(harness: Harness) -> None:
@@ -78,9 +69,7 @@ def test_changes_at_the_same_time_keep_each_others_members(harness: Harness) -> 
         )
         with ThreadPoolExecutor(len(changes)) as threads:
             list(
-                threads.map(
-                    lambda change: harness.client.update_event_source_mapping(UUID=mapping, **change), changes
-                )
+                threads.map(lambda change: harness.client.update_event_source_mapping(UUID=mapping, **change), changes)
             )
         shown = harness.get(mapping)
         assert {name: shown.get(name) for change in changes for name in change} == {
@@ -129,9 +118,7 @@ TAGGED = (
 )
 
 
-@pytest.mark.parametrize(
-    "form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"]
-)
+@pytest.mark.parametrize("form", ["event-source-mapping:{}:alias", "foobar:{}", "event-source-mapping:x", "x"])
 def test_tags_of_no_arn(harness: Harness, form: str) -> None:
     """The text was recorded at AWS. An ARN of another account has a valid form, but belongs to no mapping of this
     account.
@@ -262,10 +249,7 @@ def test_members_without_effect_are_read_back(harness: Harness) -> None:
 def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, Any]) -> None:
     _, arn = harness.queue(**({"FifoQueue": "true"} if fifo else {}))
     given = {"EventSourceArn": arn, "FunctionName": "f", **members}
-    assert refused(harness.client.create_event_source_mapping, **given)[:2] == (
-        "InvalidParameterValueException",
-        400,
-    )
+    assert refused(harness.client.create_event_source_mapping, **given)[:2] == ("InvalidParameterValueException", 400)
 
 
 @pytest.mark.parametrize(

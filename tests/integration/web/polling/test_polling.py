@@ -66,12 +66,7 @@ def test_the_event_has_the_fields_of_the_documentation(harness: Harness) -> None
                 "binaryListValues": [],
                 "dataType": "String",
             },
-            "bytes": {
-                "binaryValue": "AAE=",
-                "stringListValues": [],
-                "binaryListValues": [],
-                "dataType": "Binary",
-            },
+            "bytes": {"binaryValue": "AAE=", "stringListValues": [], "binaryListValues": [], "dataType": "Binary"},
         },
         "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
         "md5OfMessageAttributes": sent["MD5OfMessageAttributes"],
@@ -194,9 +189,7 @@ def test_a_batch_that_always_fails_goes_to_the_dead_letters(harness: Harness) ->
 
 def test_without_reports_the_answer_says_nothing(harness: Harness) -> None:
     url, arn = harness.queue()
-    name = harness.function(
-        lambda event: {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]}
-    )
+    name = harness.function(lambda event: {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]})
     harness.map(arn, name)
     send(harness, url, "m")
     harness.until_empty(url)
@@ -247,14 +240,7 @@ def test_a_filter_deletes_what_it_leaves_out(harness: Harness) -> None:
     url, arn = harness.queue()
     name = harness.function(ignore)
     pattern = json.dumps({"body": {"kind": ["order"], "n": [{"numeric": [">", 5]}]}})
-    send(
-        harness,
-        url,
-        '{"kind": "order", "n": 6}',
-        '{"kind": "order", "n": 5}',
-        '{"kind": "other"}',
-        "plain text",
-    )
+    send(harness, url, '{"kind": "order", "n": 6}', '{"kind": "order", "n": 5}', '{"kind": "other"}', "plain text")
     harness.map(arn, name, FilterCriteria={"Filters": [{"Pattern": pattern}]})
     harness.until_empty(url)
     assert harness.seen(name) == ['{"kind": "order", "n": 6}']
@@ -313,9 +299,7 @@ def test_fifo_groups_keep_their_order_through_failures(harness: Harness) -> None
     for number in range(12):
         for group in "abcd":
             send(harness, url, f"{group}-{number}", MessageGroupId=group)
-    harness.map(
-        arn, harness.function(code), FunctionResponseTypes=REPORTS, ScalingConfig={"MaximumConcurrency": 4}
-    )
+    harness.map(arn, harness.function(code), FunctionResponseTypes=REPORTS, ScalingConfig={"MaximumConcurrency": 4})
     harness.until_empty(url)
     assert handled == {group: list(range(12)) for group in "abcd"}
 

@@ -169,9 +169,7 @@ def send(sqs: Any, url: str, size: Size, fifo: bool, sender: int) -> None:
 def depth(sqs: Any, url: str) -> int:
     """Returns the number of messages in the queue, visible or not."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-    return sum(
-        int(n) for n in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values()
-    )
+    return sum(int(n) for n in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values())
 
 
 def until_empty(sqs: Any, url: str) -> None:
@@ -190,9 +188,7 @@ def drained(sqs: Any, url: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 @pytest.mark.parametrize(
-    "size",
-    [Size(600, 20, 1), pytest.param(Size(100_000, 1_000, 5), marks=pytest.mark.slow)],
-    ids=["600", "100000"],
+    "size", [Size(600, 20, 1), pytest.param(Size(100_000, 1_000, 5), marks=pytest.mark.slow)], ids=["600", "100000"]
 )
 def test_every_message_is_handled_or_a_dead_letter(database: Database, size: Size, fifo: bool) -> None:
     """Five kills interrupt running invocations. Their messages were not deleted, so the worker delivers them again."""
@@ -252,9 +248,7 @@ def test_a_mapping_that_would_be_refused_by_now_can_be_stopped(harness: Harness)
     harness.functions.timeouts[name] = 60
     harness.client.update_event_source_mapping(UUID=mapping, Enabled=False)
     assert harness.get(mapping)["State"] == "Disabled"
-    assert refused(harness, "update_event_source_mapping", UUID=mapping, Enabled=True).startswith(
-        "Queue visib"
-    )
+    assert refused(harness, "update_event_source_mapping", UUID=mapping, Enabled=True).startswith("Queue visib")
 
 
 def test_the_rest_api_says_it_too(harness: Harness) -> None:
@@ -269,11 +263,7 @@ def test_the_rest_api_says_it_too(harness: Harness) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
-    ],
+    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"],
 )
 def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
     function = parse_function("f", "000000000000", "us-east-1")
@@ -352,11 +342,7 @@ def test_a_message_that_a_url_refuses_returns_after_the_queues_timeout(harness: 
 
 
 KEY_ID, SECRET, TOKEN = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "session-token"
-ALONE = {
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_SHARED_CREDENTIALS_FILE": "/none",
-    "AWS_CONFIG_FILE": "/none",
-}
+ALONE = {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "/none", "AWS_CONFIG_FILE": "/none"}
 
 
 def ignore(_: Any) -> None:
@@ -386,9 +372,7 @@ def check_session(invocation: Invocation) -> None:
     request.context["timestamp"] = headers["x-amz-date"]
     signer = SigV4Auth(Credentials(KEY_ID, SECRET, TOKEN), "lambda", "us-east-1")
     signature = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
-    if "x-amz-security-token" not in signed or not headers["authorization"].endswith(
-        f"Signature={signature}"
-    ):
+    if "x-amz-security-token" not in signed or not headers["authorization"].endswith(f"Signature={signature}"):
         raise Refusal(403, "InvalidSignatureException")
 
 

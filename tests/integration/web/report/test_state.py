@@ -34,15 +34,7 @@ class Service:
 
 def minutes(now: datetime, first: int, last: int = 1, **counts: Any) -> list[Minute]:
     """Returns minutes with equal counts, from `first` to `last` minutes ago."""
-    known = {
-        "sent": 300,
-        "received": 300,
-        "deleted": 300,
-        "visible": 0,
-        "in_flight": 5,
-        "delayed": 0,
-        **counts,
-    }
+    known = {"sent": 300, "received": 300, "deleted": 300, "visible": 0, "in_flight": 5, "delayed": 0, **counts}
     return [Minute(now - ago * MINUTE, **known) for ago in range(first, last - 1, -1)]
 
 
@@ -71,12 +63,7 @@ def fill(db: Connection, now: datetime) -> None:
     add(db, "draining", draining)
     add(db, "keeps-up", minutes(now, 60))
     letters = minutes(now, 200, 200, received=0, deleted=0, sent=41, visible=41, in_flight=0)
-    add(
-        db,
-        "letters",
-        [*letters, letters[-1]._replace(starts_at=now - 10 * MINUTE, sent=0)],
-        now - 200 * MINUTE,
-    )
+    add(db, "letters", [*letters, letters[-1]._replace(starts_at=now - 10 * MINUTE, sent=0)], now - 200 * MINUTE)
     for number in range(OTHERS):
         new_queue(db, f"other-{number:03}")
     redrive = {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:letters", "maxReceiveCount": 3}
@@ -117,14 +104,8 @@ def test_the_worst_first(report: Callable[..., str], service: Service) -> None:
     assert (first["Waiting"], first["In /s"], first["Empty at"]) == ("3,000", "5.00", "no receives")
     assert f"{service.now - 10 * MINUTE:%H:%M}" in first["Since"]
     assert "/docs/operate/waiting/#no-consumer-receives" in first["What to do"]
-    assert (second["Verdict"], second["Queue"], second["Waiting"]) == (
-        "draining",
-        "draining",
-        "4,200 5 in flight",
-    )
-    assert re.fullmatch(
-        r"(\d+ \w+ )?\d\d:\d\d (\d+ \w+ )?\d\d:\d\d to (\d+ \w+ )?\d\d:\d\d", second["Empty at"]
-    )
+    assert (second["Verdict"], second["Queue"], second["Waiting"]) == ("draining", "draining", "4,200 5 in flight")
+    assert re.fullmatch(r"(\d+ \w+ )?\d\d:\d\d (\d+ \w+ )?\d\d:\d\d to (\d+ \w+ )?\d\d:\d\d", second["Empty at"])
     assert (letters["Verdict"], letters["Queue"], letters["Waiting"]) == ("dead letters", "letters", "41")
     assert f"2 of {4 + OTHERS} queues need attention" in page
     assert barriers(page) == []

@@ -24,9 +24,7 @@ def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
     return deliveries
 
 
-def test_given_up_listed_tried_again_and_delivered(
-    http: httpx.Client, db: Connection, receiver: Receiver
-) -> None:
+def test_given_up_listed_tried_again_and_delivered(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     message_id = publish(db, receiver.url("/404"), copies=3)
     db.execute("select queue.wake_deliveries()")
     wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"] * 3)
@@ -45,9 +43,7 @@ def test_given_up_listed_tried_again_and_delivered(
     assert listed(http, state="pending") == []
 
 
-def test_a_delivery_that_will_be_repeated_has_a_time(
-    http: httpx.Client, db: Connection, receiver: Receiver
-) -> None:
+def test_a_delivery_that_will_be_repeated_has_a_time(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/500"), kind="event", raw=True)
     wait_until(lambda: [row.attempts for row in deliveries(db)] == [1])
     (delivery,) = listed(http)
@@ -71,12 +67,7 @@ def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Clien
         http.post("/", data={**form, "Version": "2010-03-31"}).raise_for_status()
     for name in ("target", "letters"):
         http.delete(f"/v1/queues/{name}").raise_for_status()
-    publishing = {
-        "Action": "Publish",
-        "Version": "2010-03-31",
-        "TopicArn": region("sns", "lost"),
-        "Message": "m",
-    }
+    publishing = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": region("sns", "lost"), "Message": "m"}
     http.post("/", data=publishing).raise_for_status()
     wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"])
     (delivery,) = listed(http, state="exhausted")
@@ -92,9 +83,7 @@ def test_an_unknown_delivery_is_404(http: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "delivery_not_found")
 
 
-def test_another_account_neither_sees_nor_retries_it(
-    http: httpx.Client, db: Connection, receiver: Receiver
-) -> None:
+def test_another_account_neither_sees_nor_retries_it(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/404"))
     wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"])
     db.execute("update queue.outgoing_delivery set account_id = '111111111111'")
@@ -113,12 +102,8 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     assert (len(page["attempts"]), page["looked_at"]) == (2, 2)
     rest = http.get("/v1/deliveries/attempts", params={"before": page["next"]}).json()
     assert (len(rest["attempts"]), rest["next"]) == (1, None)
-    failed = http.get(
-        "/v1/deliveries/attempts", params={"failed": True, "endpoint": receiver.url("/404")}
-    ).json()
-    assert [(row["attempt"], row["outcome"], row["status"]) for row in failed["attempts"]] == [
-        (1, "given_up", 404)
-    ] * 2
+    failed = http.get("/v1/deliveries/attempts", params={"failed": True, "endpoint": receiver.url("/404")}).json()
+    assert [(row["attempt"], row["outcome"], row["status"]) for row in failed["attempts"]] == [(1, "given_up", 404)] * 2
     assert failed["looked_at"] == 3
     later = http.get("/v1/deliveries/attempts", params={"since": "2100-01-01T00:00:00Z"}).json()
     assert (later["attempts"], later["looked_at"]) == ([], 3)
@@ -133,9 +118,7 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     answer = http.post("/v1/deliveries/retry", json={"endpoint": receiver.url("/404")})
     assert answer.json() == {"retried": 2, "next": None}
     wait_until(lambda: deliveries(db) == [])
-    audited = db.execute(
-        "select action, target, details, affected from queue.audit order by audit_id"
-    ).fetchall()
+    audited = db.execute("select action, target, details, affected from queue.audit order by audit_id").fetchall()
     assert audited[-1] == ("penstock:RetryDelivery", receiver.url("/404"), {"limit": 1000}, 2)
 
 
@@ -214,11 +197,7 @@ def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
 
 def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
     entry = "MessageAttributes.entry.1"
-    long = {
-        f"{entry}.Name": "a",
-        f"{entry}.Value.DataType": "String",
-        f"{entry}.Value.StringValue": "x" * 200_000,
-    }
+    long = {f"{entry}.Name": "a", f"{entry}.Value.DataType": "String", f"{entry}.Value.StringValue": "x" * 200_000}
     with running_service(database.api_dsn) as service, service.http() as http:
         for number in range(3):
             send(http, f"m{number}", **long)

@@ -49,9 +49,7 @@ def arrived(receiver: Receiver, kind: str) -> Request:
     """Returns the first request whose body has this type."""
 
     def found() -> Request | None:
-        return next(
-            (request for request in receiver.requests if json.loads(request.body).get("type") == kind), None
-        )
+        return next((request for request in receiver.requests if json.loads(request.body).get("type") == kind), None)
 
     wait_until(lambda: found() is not None)
     request = found()
@@ -59,9 +57,7 @@ def arrived(receiver: Receiver, kind: str) -> Request:
     return request
 
 
-def test_an_event_is_signed_delivered_and_noted(
-    http: httpx.Client, receiver: Receiver, database: Database
-) -> None:
+def test_an_event_is_signed_delivered_and_noted(http: httpx.Client, receiver: Receiver, database: Database) -> None:
     """The signature follows Standard Webhooks 1.0."""
     url = receiver.url("/204")
     bind(http, url)
@@ -90,9 +86,7 @@ def test_a_subscriber_of_a_topic_gets_a_signed_notification(
     url, sns = receiver.url("/200"), service.client("sns")
     topic = sns.create_topic(Name="news")["TopicArn"]
     sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=url)
-    assert http.post("/v1/deliveries/endpoints/test", json={"endpoint": url}).status_code == 404, (
-        "unconfirmed"
-    )
+    assert http.post("/v1/deliveries/endpoints/test", json={"endpoint": url}).status_code == 404, "unconfirmed"
     wait_until(lambda: receiver.count("/200") == 1)
     token = json.loads(receiver.requests[0].body)["Token"]
     arn = sns.confirm_subscription(TopicArn=topic, Token=token)["SubscriptionArn"]
@@ -130,9 +124,7 @@ def test_the_guard_of_webhooks_is_asked(database: Database, receiver: Receiver) 
     assert receiver.connections == 0
 
 
-def test_a_url_that_nobody_subscribed_is_unknown(
-    http: httpx.Client, receiver: Receiver, database: Database
-) -> None:
+def test_a_url_that_nobody_subscribed_is_unknown(http: httpx.Client, receiver: Receiver, database: Database) -> None:
     url = receiver.url("/200")
     answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "endpoint_not_found")
@@ -150,8 +142,7 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
         """Within this time, the service counts deliveries again and then removes the row."""
         with psycopg.connect(database.dsn) as connection:
             connection.execute(
-                "insert into queue.delivery_excess values ('000000000000', '', 1000000, now())"
-                " on conflict do nothing"
+                "insert into queue.delivery_excess values ('000000000000', '', 1000000, now()) on conflict do nothing"
             )
         answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
         return answer.status_code == 429

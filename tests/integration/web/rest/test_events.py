@@ -54,11 +54,7 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     assert [message["queue_name"] for message in answer["messages"]] == ["q0", "q1"]
     for name, told in zip(("q0", "q1"), answer["messages"], strict=True):
         (message,) = receive(http, name)
-        assert (message["id"], message["message"], message["headers"]) == (
-            told["msg_id"],
-            {"id": 1},
-            {"trace": "t"},
-        )
+        assert (message["id"], message["message"], message["headers"]) == (told["msg_id"], {"id": 1}, {"trace": "t"})
     assert receive(http, "q2") == []
 
 
@@ -99,11 +95,7 @@ def test_a_binding_is_made_once(http: httpx.Client) -> None:
 
 def test_a_url_gets_a_delivery(http: httpx.Client) -> None:
     made = bind(http, "a.b", protocol="https", endpoint="https://example.com/hook", envelope=True)
-    assert (made["endpoint"], made["envelope"], "queue_name" in made) == (
-        "https://example.com/hook",
-        True,
-        False,
-    )
+    assert (made["endpoint"], made["envelope"], "queue_name" in made) == ("https://example.com/hook", True, False)
     assert publish(http, "a.b", "m")["webhooks_matched"] == 1
     assert unbind(http, made).status_code == 204
 
@@ -169,17 +161,11 @@ def test_bad_routing_keys(http: httpx.Client, key: str) -> None:
 )  # fmt: skip
 def test_bad_bindings(http: httpx.Client, body: dict[str, Any]) -> None:
     assert error_of(http.post("/v1/events/a/subscriptions", json=body)) == (400, "bad_request")
-    assert error_of(http.post("/v1/events/a..b/subscriptions", json={"queue_name": "q0"})) == (
-        400,
-        "bad_request",
-    )
+    assert error_of(http.post("/v1/events/a..b/subscriptions", json={"queue_name": "q0"})) == (400, "bad_request")
 
 
 def test_unknown_queues(http: httpx.Client) -> None:
-    assert error_of(http.post("/v1/events/a/subscriptions", json={"queue_name": "none"})) == (
-        404,
-        "queue_not_found",
-    )
+    assert error_of(http.post("/v1/events/a/subscriptions", json={"queue_name": "none"})) == (404, "queue_not_found")
     assert error_of(http.get("/v1/queues/none/subscriptions")) == (404, "queue_not_found")
 
 

@@ -10,10 +10,7 @@ import pytest
 
 from tests.support.database import Database
 
-pytestmark = [
-    pytest.mark.shared,
-    pytest.mark.settings(QUOTA_SCHEDULES="20", QUEUE_PURGE_INTERVAL_SECONDS="0"),
-]
+pytestmark = [pytest.mark.shared, pytest.mark.settings(QUOTA_SCHEDULES="20", QUEUE_PURGE_INTERVAL_SECONDS="0")]
 
 YEAR = 31_536_000
 EMPTY = {"visible": 0, "in_flight": 0, "delayed": 0}
@@ -53,15 +50,11 @@ def counts(http: httpx.Client) -> dict[str, int]:
 
 
 def receive(http: httpx.Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = http.get(
-        "/v1/queues/orders/messages", params={"wait": 20, "max": 10}
-    ).json()
+    found: list[dict[str, Any]] = http.get("/v1/queues/orders/messages", params={"wait": 20, "max": 10}).json()
     return found
 
 
-def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(
-    http: httpx.Client, db: psycopg.Connection[Any]
-) -> None:
+def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
     before = datetime.now(UTC)
     # The message already has the maximum of attributes, so the service adds none.
     headers = {f"h{n}": {"n": n} for n in range(10)}
@@ -113,10 +106,7 @@ def test_pruning_schedules_spares_messages(http: httpx.Client) -> None:
     for wanted in ([every], []):
         synced = http.put("/v1/schedules", params={"prune": "true"}, json=wanted)
         assert synced.status_code == 200, synced.text
-        assert [schedule["name"] for schedule in schedules(http)] == [
-            name,
-            *(schedule["name"] for schedule in wanted),
-        ]
+        assert [schedule["name"] for schedule in schedules(http)] == [name, *(schedule["name"] for schedule in wanted)]
 
 
 def test_in_a_transaction(http: httpx.Client) -> None:
@@ -131,8 +121,7 @@ def test_in_a_transaction(http: httpx.Client) -> None:
     mixed = http.post("/v1/transactions", json={"send": [in_order[0], later, in_order[1]]}).json()["sent"]
     assert [sent["id"] is None for sent in mixed] == [False, True, False]
     assert [
-        message["group_id"]
-        for message in http.get("/v1/queues/o.fifo/messages", params={"max": 10, "vt": 0}).json()
+        message["group_id"] for message in http.get("/v1/queues/o.fifo/messages", params={"max": 10, "vt": 0}).json()
     ] == ["g1", "g2"]
     http.delete(f"/v1/schedules/{mixed[1]['schedule']}")
     refused = http.post("/v1/transactions", json={**body, "send": [later]})
@@ -178,9 +167,7 @@ def test_a_fifo_queue_refuses_a_delay_and_names_it(http: httpx.Client, form: str
 def test_in_sql(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
     """The application sends the message in its own transaction."""
     with db.transaction(force_rollback=True):
-        assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [
-            (None,)
-        ]
+        assert db.execute("""select queue.send('orders', '{"a": 1}', delay => 86400)""").fetchall() == [(None,)]
     assert schedules(http) == []
     batch = "select * from queue.send_batch('orders', array['1', '2']::jsonb[], delay => 901, group_id => 'tenant')"
     assert db.execute(batch.encode()).fetchall() == [(None,), (None,)]

@@ -48,18 +48,10 @@ def test_it_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client
     assert (there["BatchSize"], there["MaximumBatchingWindowInSeconds"], there["ScalingConfig"], there["State"]) == (
         20, 1, {"MaximumConcurrency": 3}, "Disabled",
     )  # fmt: skip
-    assert [json.loads(pattern["Pattern"]) for pattern in there["FilterCriteria"]["Filters"]] == body[
-        "filters"
-    ]
+    assert [json.loads(pattern["Pattern"]) for pattern in there["FilterCriteria"]["Filters"]] == body["filters"]
     assert there["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
-    changes = {
-        "batch_size": 5,
-        "filters": [],
-        "report_failures": False,
-        "max_concurrency": None,
-        "tags": {"b": "3"},
-    }
+    changes = {"batch_size": 5, "filters": [], "report_failures": False, "max_concurrency": None, "tags": {"b": "3"}}
     changed = http.patch(f"/v1/mappings/{shown['id']}", json=changes).json()
     assert {key: changed[key] for key in changes} == changes
     assert (changed["window_secs"], changed["state"]) == (1, "disabled")
@@ -76,9 +68,7 @@ def test_it_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client
 def test_lists(http: httpx.Client) -> None:
     new_queue(http, "listed")
     made = {
-        http.post("/v1/mappings", json={"queue": "listed", "function": f"f{n}", "enabled": False}).json()[
-            "id"
-        ]
+        http.post("/v1/mappings", json={"queue": "listed", "function": f"f{n}", "enabled": False}).json()["id"]
         for n in range(101)
     }
     first = http.get("/v1/mappings", params={"queue": "listed"}).json()
@@ -107,9 +97,7 @@ def test_lists(http: httpx.Client) -> None:
         ({"function": "f1"}, (409, "mapping_conflict")),
     ],
 )
-def test_an_invalid_mapping_is_refused(
-    http: httpx.Client, change: dict[str, Any], answer: tuple[int, str]
-) -> None:
+def test_an_invalid_mapping_is_refused(http: httpx.Client, change: dict[str, Any], answer: tuple[int, str]) -> None:
     if http.get("/v1/queues/refused").status_code == 404:
         new_queue(http, "refused")
         http.post("/v1/mappings", json={"queue": "refused", "function": "f1"}).raise_for_status()
@@ -138,9 +126,7 @@ def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> 
         http.post("/v1/queues", json={"name": "q"}, headers=keys["owner"]).raise_for_status()
 
         def allowed(method: str, path: str, body: object = None) -> set[str]:
-            statuses = {
-                user: http.request(method, path, json=body, headers=keys[user]).status_code for user in users
-            }
+            statuses = {user: http.request(method, path, json=body, headers=keys[user]).status_code for user in users}
             assert set(statuses.values()) <= {200, 201, 204, 403}
             return {user for user, code in statuses.items() if code < 300}
 
@@ -157,9 +143,7 @@ def test_a_user_needs_the_action_and_rights_on_the_queue(database: Database) -> 
 
 def allow(*actions: str) -> str:
     """Returns a policy in the database's form."""
-    return json.dumps(
-        {"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}}
-    )
+    return json.dumps({"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Resource": "*", "Action": actions}})
 
 
 def test_a_quota_of_an_account(database: Database) -> None:

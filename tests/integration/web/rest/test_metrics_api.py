@@ -25,16 +25,7 @@ from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, ad
 START = datetime(2026, 3, 29, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SPAN = {"from": "2026-03-29T00:00:00Z", "to": "2026-03-29T01:00:00Z"}
-COUNTS = (
-    "arrivals",
-    "deliveries",
-    "redeliveries",
-    "deletions",
-    "dead_lettered",
-    "purged",
-    "expired",
-    "moved",
-)
+COUNTS = ("arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired", "moved")
 
 
 @pytest.fixture(scope="module")
@@ -116,12 +107,7 @@ def test_latencies_say_whether_they_are_exact(http: httpx.Client) -> None:
     }  # fmt: skip
     assert (second["wait"], second["lag"]["p99_us"]) == (None, 4_000_000)
     total = found["total"]["lag"]
-    assert (total["count"], total["max_us"], total["negative_count"], total["exact"]) == (
-        4,
-        4_000_000,
-        1,
-        False,
-    )
+    assert (total["count"], total["max_us"], total["negative_count"], total["exact"]) == (4, 4_000_000, 1, False)
     assert total["p50_us"] == pytest.approx(1000, rel=0.02)
 
 
@@ -202,10 +188,7 @@ def test_at_most_1440_windows(http: httpx.Client) -> None:
 @pytest.mark.parametrize("name", ["none", "a b", "x" * 81, "%00", "..%2F"])
 def test_no_such_queue(http: httpx.Client, name: str) -> None:
     answer = http.get(f"/v1/queues/{name}/metrics")
-    assert (answer.status_code, answer.json()["error"]["code"]) in [
-        (404, "queue_not_found"),
-        (404, "not_found"),
-    ]
+    assert (answer.status_code, answer.json()["error"]["code"]) in [(404, "queue_not_found"), (404, "not_found")]
 
 
 # --- all queues ------------------------------------------------------------------------------------------------------
@@ -222,12 +205,7 @@ def test_lag(http: httpx.Client) -> None:
     assert (bills["name"], bills["computed_at"], bills["forecast"], bills["lag"]) == ("bills", None, [], None)
     assert (bills["outlook"], bills["warnings"]) == (None, None)
     assert orders["now"] == {"visible": 0, "in_flight": 0, "delayed": 0, "oldest_age_us": 0}
-    assert [orders[name] for name in ("backlog", "arrival_rate", "drain_rate", "drain_seconds")] == [
-        600,
-        1.5,
-        2,
-        1200,
-    ]
+    assert [orders[name] for name in ("backlog", "arrival_rate", "drain_rate", "drain_seconds")] == [600, 1.5, 2, 1200]
     assert len(orders["forecast"]) == 12
     assert orders["forecast"][-1] == {"at": "2026-03-29T01:02:00Z", "messages": 0, "low": 0, "high": 400}
     assert orders["outlook"] == {
@@ -260,9 +238,7 @@ def test_lag_as_csv(http: httpx.Client) -> None:
     assert "link" not in http.get(following).headers
 
 
-@pytest.mark.parametrize(
-    "query", [{"limit": "0"}, {"limit": "201"}, {"next": "x"}, {"next": "\0"}, {"format": "tsv"}]
-)
+@pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "201"}, {"next": "x"}, {"next": "\0"}, {"format": "tsv"}])
 def test_bad_requests_of_lag(http: httpx.Client, query: dict[str, str]) -> None:
     answer = http.get("/v1/metrics/lag", params=query)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")

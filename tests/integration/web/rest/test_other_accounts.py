@@ -34,9 +34,7 @@ class Account(NamedTuple):
 
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         content = {} if body is None else {"json": body}
-        return self.http.request(
-            method, f"/v1{path}", headers={"authorization": f"Bearer {self.key}"}, **content
-        )
+        return self.http.request(method, f"/v1{path}", headers={"authorization": f"Bearer {self.key}"}, **content)
 
     def do(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.ask(method, path, body)
@@ -65,10 +63,7 @@ class Setup(NamedTuple):
         at = f"/queues/{self.queue}"
         states = ("visible", "in_flight", "delayed")
         described = self.owner.do("GET", at)
-        kept = {
-            name: described[name]
-            for name in ("queue_length", "in_flight", "total_messages", "attributes", "tags")
-        }
+        kept = {name: described[name] for name in ("queue_length", "in_flight", "total_messages", "attributes", "tags")}
         return (
             kept, [self.owner.do("GET", f"{at}/messages/peek?state={state}") for state in states],
             self.owner.do("GET", f"/events/{self.key}/subscriptions"), self.owner.do("GET", "/deliveries?limit=1000"),
@@ -104,9 +99,7 @@ def setup(accounts: tuple[Account, Account]) -> Setup:
     owner.do("POST", f"/events/{key}", {"message": "to the URL"})
     binding = owner.do("POST", f"/events/{key}/subscriptions", {"queue_name": queue})
     (delivery,) = [
-        delivery
-        for delivery in owner.do("GET", "/deliveries?limit=1000")
-        if delivery["endpoint"] == url["endpoint"]
+        delivery for delivery in owner.do("GET", "/deliveries?limit=1000") if delivery["endpoint"] == url["endpoint"]
     ]
     schedule: dict[str, Any] = {
         "name": f"nightly-{number}",
@@ -141,11 +134,7 @@ def at_queue(method: str, rest: str = "", body: Any = None) -> Callable[[Setup, 
 
 def in_transaction(**parts: Any) -> Callable[[Setup, str], Asked]:
     def asked(setup: Setup, name: str) -> Asked:
-        text = (
-            json.dumps(parts)
-            .replace('"NAME"', json.dumps(name))
-            .replace('"RECEIPT"', json.dumps(setup.receipt))
-        )
+        text = json.dumps(parts).replace('"NAME"', json.dumps(name)).replace('"RECEIPT"', json.dumps(setup.receipt))
         return "POST", "/transactions", json.loads(text.replace('"OTHER"', json.dumps(setup.other)))
 
     return asked
@@ -308,9 +297,7 @@ def test_lists_have_what_the_account_has(setup: Setup) -> None:
     assert setup.other in names
     assert setup.queue not in names
     assert setup.partner.do("GET", "/deliveries?limit=1000") == []
-    assert setup.schedule not in {
-        schedule["name"] for schedule in setup.partner.do("GET", "/schedules")["schedules"]
-    }
+    assert setup.schedule not in {schedule["name"] for schedule in setup.partner.do("GET", "/schedules")["schedules"]}
     assert setup.queue not in {queue["name"] for queue in setup.partner.do("GET", "/metrics/lag")["queues"]}
     assert setup.queue in {queue["name"] for queue in setup.owner.do("GET", "/queues?limit=1000")["queues"]}
     assert len(setup.owner.do("GET", "/deliveries?limit=1000")) >= 1

@@ -36,22 +36,17 @@ def test_a_paused_queue_hands_out_messages_only_when_resumed(
     sqs.delete_message(QueueUrl=url, ReceiptHandle=before["ReceiptHandle"])
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
     assert http.get(f"/v1/queues/{name}/messages").json() == []
-    taken = (
-        "select * from queue.receive_messages(%s, 10, 10, null, 120000, false, null) m where m.id is not null"
-    )
+    taken = "select * from queue.receive_messages(%s, 10, 10, null, 120000, false, null) m where m.id is not null"
     assert db.execute(taken, (arn_of(name),)).fetchall() == []
     assert (
-        sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"][
-            "ApproximateNumberOfMessages"
-        ]
+        sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]["ApproximateNumberOfMessages"]
         == "1"
     )
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         wait_until(lambda: waits(db, name))
         db.execute(
-            "select * from queue.set_queue_attributes(%s, %s, null, null)",
-            (arn_of(name), '{"paused": "false"}'),
+            "select * from queue.set_queue_attributes(%s, %s, null, null)", (arn_of(name), '{"paused": "false"}')
         )
         assert [message["Body"] for message in waiting.result()["Messages"]] == ["meanwhile"]
     assert http.post(f"/v1/queues/{name}/resume").status_code == 204

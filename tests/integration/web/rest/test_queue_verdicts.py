@@ -59,9 +59,7 @@ def fill(db: Connection, now: datetime) -> None:
     redrive = json.dumps(
         {"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead-letters", "maxReceiveCount": 3}
     )
-    statement = (
-        "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text)"
-    )
+    statement = "update queue.queues set attributes = attributes || jsonb_build_object('RedrivePolicy', %s::text)"
     db.execute(f"{statement} where name = 'behind'".encode(), (redrive,))
     db.execute(
         "insert into queue.outgoing_delivery (notice_id, account_id, endpoint, raw, state, due_at, last_error) "
@@ -182,11 +180,7 @@ def test_since_when_and_why(http: httpx.Client, queues: Queues) -> None:
     assert stopped["since"].endswith("Z")
     assert stopped["seconds_since_receive"] >= 600
     assert abs(datetime.fromisoformat(behind["since"]) - (queues.now - 20 * MINUTE)) <= MINUTE
-    assert (behind["cause"], behind["empties_at"], behind["since_or_before"]) == (
-        "arrivals_rose",
-        None,
-        False,
-    )
+    assert (behind["cause"], behind["empties_at"], behind["since_or_before"]) == ("arrivals_rose", None, False)
 
 
 def test_when_it_will_be_empty(http: httpx.Client, queues: Queues) -> None:
@@ -211,10 +205,7 @@ def test_consumers_for_a_target(http: httpx.Client) -> None:
 def test_verdicts_as_csv(http: httpx.Client) -> None:
     answer = http.get("/v1/metrics/lag", params={"format": "csv", "limit": 5, "target_lag_seconds": 60})
     rows = {row["name"]: row for row in csv.DictReader(answer.text.splitlines(), strict=True)}
-    assert (rows["behind"]["verdict_kind"], rows["behind"]["verdict_cause"]) == (
-        "falling_behind",
-        "arrivals_rose",
-    )
+    assert (rows["behind"]["verdict_kind"], rows["behind"]["verdict_cause"]) == ("falling_behind", "arrivals_rose")
     assert (rows["nothing"]["verdict_kind"], rows["nothing"]["verdict_cause"]) == ("idle", "")
     assert "target_lag_seconds=60" in answer.links["next"]["url"]
 
@@ -265,9 +256,7 @@ def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
     """In an earlier commit, the verdict on a quiet dead-letter queue began again with each minute."""
     with running_service(queues.database.api_dsn) as service, service.http() as http:
         (first,) = (
-            one
-            for one in http.get("/v1/metrics/attention").json()["concerns"]
-            if one["kind"] == "dead_letters"
+            one for one in http.get("/v1/metrics/attention").json()["concerns"] if one["kind"] == "dead_letters"
         )
         lag = verdicts(http)["dead-letters"]
     assert (first["since"], first["number"]) == (lag["since"], lag["backlog"])
@@ -334,9 +323,7 @@ def test_both_are_in_the_document(http: httpx.Client) -> None:
     paths = http.get("/v1/openapi.json").json()["paths"]
     forms = paths["/v1/queues/{name}/minutes"]["get"]["responses"]["200"]["content"]
     assert set(forms) == {"application/json", "text/csv"}
-    assert "target_lag_seconds" in {
-        parameter["name"] for parameter in paths["/v1/metrics/lag"]["get"]["parameters"]
-    }
+    assert "target_lag_seconds" in {parameter["name"] for parameter in paths["/v1/metrics/lag"]["get"]["parameters"]}
 
 
 # --- /metrics and the command line -----------------------------------------------------------------------------------
@@ -368,17 +355,7 @@ def test_the_command_shows_the_worst_first(
     assert {line["name"]: line["verdict"]["kind"] for line in lines} == KINDS
     assert main(["metrics", "lag", "--limit", "1"]) == 0
     title, stopped, rest = capsys.readouterr().out.splitlines()
-    assert title.split() == [
-        "queue",
-        "verdict",
-        "since",
-        "why",
-        "backlog",
-        "in/s",
-        "out/s",
-        "empty",
-        "consumers",
-    ]
+    assert title.split() == ["queue", "verdict", "since", "why", "backlog", "in/s", "out/s", "empty", "consumers"]
     assert stopped.split()[:2] == ["stopped", "stalled"]
     assert "Messages wait and no consumer receives them." in stopped
     assert rest == "5 more queues"

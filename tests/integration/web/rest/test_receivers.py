@@ -23,11 +23,7 @@ def test_each_client_is_listed_with_what_it_got(database: Database) -> None:
             http.post("/v1/queues", json={"name": name}).raise_for_status()
         for _ in range(3):
             http.post("/v1/queues/orders/messages", json={"message": 1}).raise_for_status()
-        got = len(
-            http.get(
-                "/v1/queues/orders/messages", params={"max": 2}, headers={"user-agent": "worker/2"}
-            ).json()
-        )
+        got = len(http.get("/v1/queues/orders/messages", params={"max": 2}, headers={"user-agent": "worker/2"}).json())
         sqs = service.sqs()
         while got < 3:
             got += len(sqs.receive_message(QueueUrl="orders", WaitTimeSeconds=20).get("Messages", []))
@@ -114,9 +110,7 @@ def test_acts_leave_a_row(database: Database) -> None:
         http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
         http.post("/v1/queues/orders/messages", json={"message": 1}).raise_for_status()
         target = {"queue": "orders", "message": 1}
-        http.post(
-            "/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}
-        ).raise_for_status()
+        http.post("/v1/schedules", json={"name": "daily", "cron": "0 3 * * *", "target": target}).raise_for_status()
         http.patch("/v1/queues/orders", json={"attributes": {"DelaySeconds": 5}}).raise_for_status()
         http.post("/v1/queues/orders/purge").raise_for_status()
         http.post("/v1/schedules/daily/runs").raise_for_status()

@@ -98,16 +98,7 @@ def test_purge_says_how_many(http: httpx.Client) -> None:
 # --- messages --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "text",
-    [
-        '{"a": 1.10, "b": [1e400, 12345678901234567890123]}',
-        "null",
-        "true",
-        '"text"',
-        "0",
-        "[]",
-        '"\\u0000\\n"',
-        '"é"',
-    ],
+    ['{"a": 1.10, "b": [1e400, 12345678901234567890123]}', "null", "true", '"text"', "0", "[]", '"\\u0000\\n"', '"é"'],
 )
 def test_a_message_comes_back_as_it_was_sent(http: httpx.Client, text: str) -> None:
     answer = http.post("/v1/queues/orders/messages", content=f'{{"message": {text}}}', headers=JSON)
@@ -294,10 +285,7 @@ BAD: list[tuple[str, str, Any]] = [
 
 
 def test_bad_requests_are_400_in_the_one_shape(http: httpx.Client) -> None:
-    answers = {
-        (method, path, str(body)): error_of(http.request(method, path, json=body))
-        for method, path, body in BAD
-    }
+    answers = {(method, path, str(body)): error_of(http.request(method, path, json=body)) for method, path, body in BAD}
     assert {request: answer for request, answer in answers.items() if answer != (400, "bad_request")} == {}
 
 
@@ -415,9 +403,7 @@ def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, 
     assert (answer.status_code, "error" in answer.json()) == (400, True)
 
 
-@pytest.mark.parametrize(
-    "tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}]
-)
+@pytest.mark.parametrize("tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}])
 def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None:
     """A queue may have 50 tags with keys of 1-128 and values of at most 256 characters."""
     assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
@@ -438,9 +424,7 @@ MANY = b",".join([b'{"message":0}'] * 300_000)
         ("DELETE", "/v1/queues/orders/messages", b'{"ids":[' + b"1," * 200_000 + b"1]}", 413),
     ],
 )
-def test_megabytes_are_refused_unread(
-    http: httpx.Client, method: str, path: str, body: bytes, status: int
-) -> None:
+def test_megabytes_are_refused_unread(http: httpx.Client, method: str, path: str, body: bytes, status: int) -> None:
     """This limit is Penstock's choice, because a million small members would block all other requests for a second."""
     assert http.request(method, path, content=body, headers=JSON).status_code == status
     assert http.get("/v1/queues/orders").json()["queue_length"] == 0

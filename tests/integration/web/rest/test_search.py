@@ -15,11 +15,7 @@ SEARCH = "/v1/queues/orders/messages/search"
 @pytest.fixture(scope="module")
 def http(postgres: TestServer) -> Iterator[httpx.Client]:
     """Provides a service whose queue `orders` holds three messages."""
-    with (
-        postgres.database() as database,
-        running_service(database.api_dsn) as service,
-        service.http() as http,
-    ):
+    with postgres.database() as database, running_service(database.api_dsn) as service, service.http() as http:
         http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
         for number in range(3):
             message = {"message": {"order": {"id": number}}, "headers": {"tenant": "a"}, "group_id": "g"}

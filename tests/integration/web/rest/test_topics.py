@@ -17,31 +17,21 @@ pytestmark = pytest.mark.shared
 
 def sns_of(service: Service) -> Any:
     return boto3.client(
-        "sns",
-        endpoint_url=service.url,
-        region_name="us-east-1",
-        aws_access_key_id="a",
-        aws_secret_access_key="a",
+        "sns", endpoint_url=service.url, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="a"
     )
 
 
 def test_a_message_reaches_the_queues_whose_filter_it_passes(service: Service, http: httpx.Client) -> None:
     for queue in ("all", "eu", "lost"):
         http.post("/v1/queues", json={"name": queue}).raise_for_status()
-    made = http.post(
-        "/v1/topics", json={"name": "news", "tags": {"team": "a"}, "attributes": {"DisplayName": "N"}}
-    )
+    made = http.post("/v1/topics", json={"name": "news", "tags": {"team": "a"}, "attributes": {"DisplayName": "N"}})
     assert (made.status_code, made.headers["location"]) == (201, "/v1/topics/news")
     arn = made.json()["arn"]
     everything = {"queue": "all", "raw": True, "dead_letters": "lost"}
     some = {"queue": "eu", "raw": True, "filter": {"region": ["eu"]}, "filter_on": "body"}
-    arns = [
-        http.post("/v1/topics/news/subscriptions", json=body).json()["arn"] for body in (everything, some)
-    ]
+    arns = [http.post("/v1/topics/news/subscriptions", json=body).json()["arn"] for body in (everything, some)]
     for message in ({"region": "eu", "n": 1.10}, "plain"):
-        published = http.post(
-            "/v1/topics/news/messages", json={"message": message, "headers": {"k": "v", "n": 3}}
-        )
+        published = http.post("/v1/topics/news/messages", json={"message": message, "headers": {"k": "v", "n": 3}})
         assert (published.status_code, len(published.json()["message_id"])) == (201, 36)
     sqs, sns = service.sqs(), sns_of(service)
     found = {
@@ -67,11 +57,7 @@ def test_a_message_reaches_the_queues_whose_filter_it_passes(service: Service, h
     attributes = sns.get_subscription_attributes(SubscriptionArn=arns[0])["Attributes"]
     assert json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"].endswith(":lost")
     described = http.get("/v1/topics/news").json()
-    assert (described["arn"], described["tags"], described["attributes"]["DisplayName"]) == (
-        arn,
-        {"team": "a"},
-        "N",
-    )
+    assert (described["arn"], described["tags"], described["attributes"]["DisplayName"]) == (arn, {"team": "a"}, "N")
     for subscription in arns:
         path = f"/v1/topics/news/subscriptions/{subscription.rpartition(':')[2]}"
         assert http.delete(path).status_code == 204
@@ -86,10 +72,7 @@ def test_a_fifo_topic(http: httpx.Client) -> None:
     message = {"message": "1", "group_id": "g", "dedup_id": "d"}
     answer = http.post("/v1/topics/steps.fifo/messages", json=message).json()
     assert answer["sequence_number"].isdigit()
-    assert error_code(http.post("/v1/topics/steps.fifo/messages", json={"message": "1"})) == (
-        400,
-        "bad_request",
-    )
+    assert error_code(http.post("/v1/topics/steps.fifo/messages", json={"message": "1"})) == (400, "bad_request")
 
 
 @pytest.mark.parametrize(

@@ -189,9 +189,7 @@ def sent(body: Any) -> Iterator[bytes]:
         yield json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"), REQUESTS, ids=[f"{method} {path}" for method, path, _ in REQUESTS]
-)
+@pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=[f"{method} {path}" for method, path, _ in REQUESTS])
 def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body: Any) -> None:
     plain = path.replace("{", "").replace("}", "")
     tried = [(where, body) for where in paths(path)]

@@ -19,15 +19,8 @@ _numbers = count(1)
 
 @contextmanager
 def traced_service(postgres: TestServer, collector: Collector, **settings: str) -> Iterator[Service]:
-    variables = {
-        "OTLP_ENABLED": "true",
-        "OTLP_ENDPOINT": collector.endpoint,
-        "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
-    }
-    with (
-        postgres.database() as database,
-        running_service(database.api_dsn, **variables, **settings) as service,
-    ):
+    variables = {"OTLP_ENABLED": "true", "OTLP_ENDPOINT": collector.endpoint, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}
+    with postgres.database() as database, running_service(database.api_dsn, **variables, **settings) as service:
         yield service
 
 
@@ -39,9 +32,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def service(postgres: TestServer, collector: Collector) -> Iterator[Service]:
-    with traced_service(
-        postgres, collector, OTLP_SAMPLE_RATE="0", OTLP_SERVICE_NAME="orders-queue"
-    ) as service:
+    with traced_service(postgres, collector, OTLP_SAMPLE_RATE="0", OTLP_SERVICE_NAME="orders-queue") as service:
         yield service
 
 

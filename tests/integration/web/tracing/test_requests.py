@@ -42,11 +42,7 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
     headers = {"traceparent": traceparent(trace), "tracestate": "rojo=1,congo=t61"}
     answer = http.post(url, headers=headers, data={"Action": "SendMessage", "MessageBody": "secret"})
     span = collector.request(trace)
-    assert (span.name, span.parent_span_id.hex(), span.trace_state) == (
-        "send sent",
-        PARENT,
-        "rojo=1,congo=t61",
-    )
+    assert (span.name, span.parent_span_id.hex(), span.trace_state) == ("send sent", PARENT, "rojo=1,congo=t61")
     assert span.status.code == Status.STATUS_CODE_UNSET
     (message,) = call(http, "ReceiveMessage", QueueUrl=url)["Messages"]
     host = httpx.URL(url)
@@ -233,10 +229,7 @@ def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -
     assert span.name == "send own"
     # "The "Send" span SHOULD always link to the creation context that was injected into a message".
     (link,) = span.links
-    assert (link.trace_id.hex(), link.span_id.hex()) == (
-        "5759e988bd862e3fe1be46a994272793",
-        "53995c3f42cd8ad8",
-    )
+    assert (link.trace_id.hex(), link.span_id.hex()) == ("5759e988bd862e3fe1be46a994272793", "53995c3f42cd8ad8")
 
 
 def test_an_unsampled_request_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
@@ -285,9 +278,7 @@ def test_other_actions_go_by_their_names(http: httpx.Client, collector: Collecto
     assert collector.request(trace).name == "ListQueues"
 
 
-def test_a_publish_reaches_queues_with_its_trace(
-    service: Service, http: httpx.Client, collector: Collector
-) -> None:
+def test_a_publish_reaches_queues_with_its_trace(service: Service, http: httpx.Client, collector: Collector) -> None:
     """The trace continues in subscribed queues (SNS Developer Guide, "Active tracing")."""
     url, trace = make_queue(http, "subscribed"), new_trace()
     sns = service.client("sns")

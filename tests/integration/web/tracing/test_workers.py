@@ -121,9 +121,7 @@ def test_over_a_real_connection() -> None:
         tracing.close(LONGEST_SECONDS)
         assert [found.name for found in collector.spans] == ["fire"]
         assert tracing.dropped == 0
-    away = open_tracing(
-        Settings.read({"OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"})
-    )
+    away = open_tracing(Settings.read({"OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"}))
     span = away.root("fire", {})
     assert span is not None
     span.end()
@@ -143,11 +141,7 @@ def test_the_rate_is_kept() -> None:
 # --- the whole service -----------------------------------------------------------------------------------------------
 def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
     """The service ends within 10 s of SIGTERM if no collector takes its spans, and no request has waited for them."""
-    settings = {
-        "OTLP_ENABLED": "true",
-        "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",
-        "OTLP_SAMPLE_RATE": "1",
-    }
+    settings = {"OTLP_ENABLED": "true", "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         for _ in range(20):
             http.get("/v1/queues").raise_for_status()
@@ -202,9 +196,7 @@ def arrived(receiver: Receiver, path: str) -> dict[str, str]:
     return next(request.headers for request in receiver.requests if request.path == path)
 
 
-def test_a_webhook_goes_on_with_the_trace(
-    http: httpx.Client, collector: Collector, receiver: Receiver
-) -> None:
+def test_a_webhook_goes_on_with_the_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
     """A delivery's span is a child of the publish's span and links to it. The endpoint's spans are children of the
     delivery's span.
     """
@@ -239,9 +231,7 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
     assert attributes(post.attributes)["error.type"] == "404"
 
 
-def test_a_webhook_of_an_unrecorded_trace(
-    http: httpx.Client, collector: Collector, receiver: Receiver
-) -> None:
+def test_a_webhook_of_an_unrecorded_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
     """The endpoint gets the caller's header without a new span. Without a trace, it gets no header."""
     receiver.answers |= {"/unrecorded": receiver.answers["/200"], "/untraced": receiver.answers["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
@@ -274,8 +264,7 @@ def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
 def headers_in(db: Connection, queue: str) -> set[str | None]:
     """Returns the trace headers of a queue's messages."""
     rows = db.execute(
-        "select m.system ->> 'AWSTraceHeader' from queue.log m join queue.queues q using (queue_id) "
-        "where q.name = %s",
+        "select m.system ->> 'AWSTraceHeader' from queue.log m join queue.queues q using (queue_id) where q.name = %s",
         (queue,),
     )
     return {row[0] for row in rows.fetchall()}

@@ -95,9 +95,7 @@ def cases() -> Iterator[Case]:
         for member in members_of("scheduler", action, without=WITHOUT):
             for case, change, answer, source in _of_member(member):
                 parameter = member.path.replace("/0/", ".N.").replace("/", ".")
-                yield Case(
-                    "scheduler", action, parameter, case, _placed(action, usual, change), answer, source
-                )
+                yield Case("scheduler", action, parameter, case, _placed(action, usual, change), answer, source)
 
 
 def _body_of(action: str) -> list[str]:
@@ -127,12 +125,7 @@ def _of_member(member: Member) -> Iterator[Found]:
             text, source = None, MALFORMED
             if member.kind == "string" and not isinstance(value, list | dict):
                 text, source = f"{TOKENS[type(value)]} can not be converted to a String", CONVERSION
-            yield (
-                f"of a wrong type: {value!r}",
-                {member.path: value},
-                Answer("SerializationException", text),
-                source,
-            )
+            yield (f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException", text), source)
     if member.where == "querystring":
         if member.required:
             yield "absent", {member.path: ABSENT}, missing, MODEL
@@ -164,9 +157,7 @@ def _values(member: Member) -> Iterator[Found]:
     elif member.kind == "structure":
         inner = list(member.shape.required_members)
         text = (
-            violations(*(problem("null", f"{member.shown}.{_small(name)}", NULL) for name in inner))
-            if inner
-            else None
+            violations(*(problem("null", f"{member.shown}.{_small(name)}", NULL) for name in inner)) if inner else None
         )
         answer = Answer("ValidationException", text) if inner else OK
         yield "empty", {member.path: {}}, answer, MODEL

@@ -79,18 +79,8 @@ ROWS: list[Row] = [
         ("CreateSchedule", "ScheduleExpression", text, {"ScheduleExpression": text}, VALIDATION, TYPES)
         for text in EXPRESSIONS
     ),
-    *(
-        ("CreateSchedule", "ScheduleExpression", text, {"ScheduleExpression": text}, OK, TYPES)
-        for text in VALID
-    ),
-    (
-        "CreateSchedule",
-        "ScheduleExpression",
-        "RATE(1 day)",
-        {"ScheduleExpression": "RATE(1 day)"},
-        VALIDATION,
-        OURS,
-    ),
+    *(("CreateSchedule", "ScheduleExpression", text, {"ScheduleExpression": text}, OK, TYPES) for text in VALID),
+    ("CreateSchedule", "ScheduleExpression", "RATE(1 day)", {"ScheduleExpression": "RATE(1 day)"}, VALIDATION, OURS),
     (
         "CreateSchedule",
         "ScheduleExpressionTimezone",
@@ -213,14 +203,7 @@ ROWS: list[Row] = [
         reference("scheduler", "CreateSchedule"),
     ),
     # --- existence ---------------------------------------------------------------------------------------------------
-    (
-        "CreateSchedule",
-        "Name",
-        "taken",
-        {"Name": "<schedule>"},
-        NAME_TAKEN,
-        reference("scheduler", "CreateSchedule"),
-    ),
+    ("CreateSchedule", "Name", "taken", {"Name": "<schedule>"}, NAME_TAKEN, reference("scheduler", "CreateSchedule")),
     (
         "CreateSchedule",
         "GroupName",
@@ -245,14 +228,7 @@ ROWS: list[Row] = [
         _missing("Schedule none"),
         reference("scheduler", "UpdateSchedule"),
     ),
-    (
-        "UpdateSchedule",
-        "Name",
-        "in another letter case",
-        {"Name": "CASE-1"},
-        _missing("Schedule CASE-1"),
-        MODEL,
-    ),
+    ("UpdateSchedule", "Name", "in another letter case", {"Name": "CASE-1"}, _missing("Schedule CASE-1"), MODEL),
     (
         "GetSchedule",
         "Name",
@@ -316,14 +292,7 @@ ROWS: list[Row] = [
     ),
     ("CreateScheduleGroup", "Name", "default", {"Name": "default"}, Answer("ConflictException"), GROUPS),
     ("CreateScheduleGroup", "Tags", "a key twice", {"Tags": [TAG, TAG]}, VALIDATION, OURS),
-    (
-        "CreateScheduleGroup",
-        "Tags",
-        "a key of AWS",
-        {"Tags": [{"Key": "aws:a", "Value": "b"}]},
-        VALIDATION,
-        OURS,
-    ),
+    ("CreateScheduleGroup", "Tags", "a key of AWS", {"Tags": [{"Key": "aws:a", "Value": "b"}]}, VALIDATION, OURS),
     (
         "GetScheduleGroup",
         "Name",

@@ -41,11 +41,7 @@ USUAL: dict[str, Members] = {
     },
     "CheckIfPhoneNumberIsOptedOut": {"phoneNumber": NUMBER},
     "ConfirmSubscription": {"TopicArn": "<topic>", "Token": "0" * 160},
-    "CreatePlatformApplication": {
-        "Name": "<name>",
-        "Platform": "GCM",
-        "Attributes": {"PlatformCredential": "key"},
-    },
+    "CreatePlatformApplication": {"Name": "<name>", "Platform": "GCM", "Attributes": {"PlatformCredential": "key"}},
     "CreatePlatformEndpoint": {"PlatformApplicationArn": "<application>", "Token": "<name>"},
     "CreateSMSSandboxPhoneNumber": {"PhoneNumber": NUMBER},
     "CreateTopic": {"Name": "<name>"},
@@ -137,10 +133,7 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
         Answer("InvalidBatchEntryId"),
         reference("sns", "PublishBatchRequestEntry"),
     ),
-    ("PublishBatch", "PublishBatchRequestEntries"): (
-        Answer("EmptyBatchRequest"),
-        reference("sns", "PublishBatch"),
-    ),
+    ("PublishBatch", "PublishBatchRequestEntries"): (Answer("EmptyBatchRequest"), reference("sns", "PublishBatch")),
     ("ConfirmSubscription", "AuthenticateOnUnsubscribe"): (INVALID, OURS),
     ("SetSMSAttributes", "attributes"): (OK, OURS),
     ("SetEndpointAttributes", "Attributes"): (OK, OURS),
@@ -177,9 +170,7 @@ def cases() -> Iterator[Case]:
             for case in _of_member(action, usual, member):
                 first = member.path.split("/")[0]
                 placed = (
-                    {first: ITEMS[first], **case.given}
-                    if "/0/" in member.path and first not in usual
-                    else case.given
+                    {first: ITEMS[first], **case.given} if "/0/" in member.path and first not in usual else case.given
                 )
                 yield case._replace(given=placed)
 
@@ -210,13 +201,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         lowered = f"{head}/{other}" if head else other
         yield case(f"written {other}", {lowered: "x", **absent}, _without(action, member, missing), OURS)
     for value in _wrong_types(member):
-        yield case(
-            f"of a wrong type: {value!r}",
-            {member.path: value},
-            Answer("SerializationException"),
-            OURS,
-            "json",
-        )
+        yield case(f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException"), OURS, "json")
     if member.kind == "integer":
         yield case("no number", {member.path: "x"}, INVALID_NUMBER, OURS, "query")
     yield from (case(*arguments) for arguments in _values(action, member, normally))

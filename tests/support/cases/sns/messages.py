@@ -34,14 +34,7 @@ def _publish() -> Iterator[Row]:
         refused("TopicArn or TargetArn Reason: no value for required parameter"),
         report("sul-dlss/dlme", 432),
     )
-    yield (
-        "Publish",
-        "PhoneNumber",
-        "with TopicArn",
-        {"PhoneNumber": NUMBER},
-        INVALID,
-        report("aws/aws-sdk-js", 1217),
-    )
+    yield ("Publish", "PhoneNumber", "with TopicArn", {"PhoneNumber": NUMBER}, INVALID, report("aws/aws-sdk-js", 1217))
     yield "Publish", "TargetArn", "with TopicArn", {"TargetArn": "<endpoint>"}, INVALID, OURS
     yield (
         "Publish",
@@ -72,14 +65,7 @@ def _publish() -> Iterator[Row]:
     )
     yield "Publish", "Message", "empty", {"Message": ""}, refused("Empty message"), of("Publish")
     yield "Publish", "Message", "262144 bytes", {"Message": "x" * 262_144}, OK, of("Publish")
-    yield (
-        "Publish",
-        "Message",
-        "262145 bytes",
-        {"Message": "x" * 262_145},
-        refused("Message too long"),
-        TOO_LONG,
-    )
+    yield ("Publish", "Message", "262145 bytes", {"Message": "x" * 262_145}, refused("Message too long"), TOO_LONG)
     yield (
         "Publish",
         "Message",
@@ -161,14 +147,7 @@ def _publish() -> Iterator[Row]:
         ENDPOINT,
     )
     for value in ("string", "String"):
-        yield (
-            "Publish",
-            "MessageStructure",
-            value,
-            {"MessageStructure": value},
-            OK,
-            report("aws/aws-sdk-js", 1368),
-        )
+        yield ("Publish", "MessageStructure", value, {"MessageStructure": value}, OK, report("aws/aws-sdk-js", 1368))
     for value in ("JSON", "x"):
         yield "Publish", "MessageStructure", value, {"MessageStructure": value, "Message": "x"}, INVALID, OURS
     fifo = {"TopicArn": "<fifo-topic>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
@@ -252,11 +231,7 @@ def _message_attributes() -> Iterator[Row]:
         "hyphens and periods, must not start with AWS. or Amazon., must not start or end with a period and must not "
         "have periods in succession."
     )
-    for name, words in (
-        ("é", letter),
-        ("AWS.a", reserved.format("AWS.a")),
-        ("Amazon.a", reserved.format("Amazon.a")),
-    ):
+    for name, words in (("é", letter), ("AWS.a", reserved.format("AWS.a")), ("Amazon.a", reserved.format("Amazon.a"))):
         given = {"MessageAttributes": {name: {"DataType": "String", "StringValue": "x"}}}
         refusal = Answer("ParameterValueInvalid", words)
         yield "Publish", "MessageAttributes", f"the name {name}: the text", given, refusal, OURS
@@ -316,12 +291,7 @@ def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
     yield "a name of 257", "a" * 257, text, "Length of message attribute name must be less than 256 bytes."
     yield "a foreign character", "a^*?", text, foreign
     for name, how in ((".abc", "starting"), ("abc.", "ending")):
-        yield (
-            f"the name {name}",
-            name,
-            text,
-            f"Invalid message attribute name {how} with character '.' was found.",
-        )
+        yield (f"the name {name}", name, text, f"Invalid message attribute name {how} with character '.' was found.")
     yield "the name a..bc", "a..bc", text, "Message attribute name can not have successive '.' character."
 
 
@@ -338,22 +308,8 @@ def _batches() -> Iterator[Row]:
         Answer("TooManyEntriesInBatchRequest"),
         batch,
     )
-    yield (
-        "PublishBatch",
-        name,
-        "two of one id",
-        entries(ENTRY, ENTRY),
-        Answer("BatchEntryIdsNotDistinct"),
-        batch,
-    )
-    yield (
-        "PublishBatch",
-        name,
-        "ids that differ in letter case",
-        entries(ENTRY, {**ENTRY, "Id": "A"}),
-        OK,
-        batch,
-    )
+    yield ("PublishBatch", name, "two of one id", entries(ENTRY, ENTRY), Answer("BatchEntryIdsNotDistinct"), batch)
+    yield ("PublishBatch", name, "ids that differ in letter case", entries(ENTRY, {**ENTRY, "Id": "A"}), OK, batch)
     start = "The Id of a batch entry in the batch request"
     for bad in ("a b", "message.id", "ä", "x" * 81):
         problem_of_id = "is too long" if len(bad) > 80 else "contains an impermissible character"
@@ -374,9 +330,7 @@ def _batches() -> Iterator[Row]:
         of("PublishBatchRequestEntry"),
     )
     long = ({**ENTRY, "Id": letter, "Message": "x" * 131_073} for letter in "ab")
-    too_long = Answer(
-        "BatchRequestTooLong", "The length of all the messages put together is more than the limit."
-    )
+    too_long = Answer("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
     yield "PublishBatch", name, "262146 bytes", entries(*long), too_long, RECORDED
     attribute = {"a": {"DataType": "Number", "StringValue": "x"}}
     yield (

@@ -223,14 +223,7 @@ def _mobile() -> Iterator[Row]:
         refused(too_long),
         RECORDED,
     )
-    yield (
-        "CreatePlatformEndpoint",
-        "CustomUserData",
-        "2048 bytes",
-        {"CustomUserData": "x" * 2_048},
-        OK,
-        endpoint,
-    )
+    yield ("CreatePlatformEndpoint", "CustomUserData", "2048 bytes", {"CustomUserData": "x" * 2_048}, OK, endpoint)
     application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
     no_application = Answer("NotFound", "PlatformApplication does not exist")
     for action in (
@@ -273,22 +266,8 @@ def _mobile() -> Iterator[Row]:
     )
     gone = {"EndpointArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}"}
     for action in ("GetEndpointAttributes", "SetEndpointAttributes"):
-        yield (
-            action,
-            "EndpointArn",
-            "of no endpoint",
-            gone,
-            Answer("NotFound", "Endpoint does not exist"),
-            of(action),
-        )
-        yield (
-            action,
-            "EndpointArn",
-            "of an application",
-            {"EndpointArn": "<application>"},
-            INVALID,
-            of(action),
-        )
+        yield (action, "EndpointArn", "of no endpoint", gone, Answer("NotFound", "Endpoint does not exist"), of(action))
+        yield (action, "EndpointArn", "of an application", {"EndpointArn": "<application>"}, INVALID, of(action))
     yield "DeleteEndpoint", "EndpointArn", "of no endpoint", gone, OK, of("DeleteEndpoint")
 
 
@@ -343,14 +322,7 @@ def _orders() -> Iterator[Row]:
     yield "Subscribe", "Endpoint", "bad, to no topic", {**none, "Endpoint": "x"}, NO_TOPIC, RECORDED
     yield "Subscribe", "Protocol", "bad, to no topic", {**none, "Protocol": "x"}, NO_TOPIC, OURS
     yield "Subscribe", "Attributes", "bad, to no topic", {**none, "Attributes": {"x": "y"}}, NO_TOPIC, OURS
-    yield (
-        "SetTopicAttributes",
-        "AttributeName",
-        "bad, of no topic",
-        {**none, "AttributeName": "x"},
-        INVALID,
-        OURS,
-    )
+    yield ("SetTopicAttributes", "AttributeName", "bad, of no topic", {**none, "AttributeName": "x"}, INVALID, OURS)
     yield "Publish", "Message", "empty, to no topic", {**none, "Message": ""}, INVALID, OURS
     yield "Publish", "Subject", "empty, to no topic", {**none, "Subject": ""}, INVALID, OURS
     yield "Publish", "Message", "empty, of a bad ARN", {"TopicArn": "x", "Message": ""}, INVALID, OURS
@@ -387,11 +359,4 @@ def _orders() -> Iterator[Row]:
         NO_SUBSCRIPTION,
         OURS,
     )
-    yield (
-        "CreateTopic",
-        "Name",
-        "bad, with a bad attribute",
-        {"Name": "a b", "Attributes": {"x": "y"}},
-        INVALID,
-        OURS,
-    )
+    yield ("CreateTopic", "Name", "bad, with a bad attribute", {"Name": "a b", "Attributes": {"x": "y"}}, INVALID, OURS)

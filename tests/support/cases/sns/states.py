@@ -22,14 +22,7 @@ def _deleted() -> Iterator[Row]:
         ("RemovePermission", {}, NO_TOPIC), ("DeleteTopic", {}, OK),
         ("PublishBatch", {"PublishBatchRequestEntries": [ENTRY]}, NO_TOPIC),
     ):  # fmt: skip
-        yield (
-            action,
-            "TopicArn",
-            "of a deleted topic",
-            {"TopicArn": "<deleted-topic>", **more},
-            answer,
-            of(action),
-        )
+        yield (action, "TopicArn", "of a deleted topic", {"TopicArn": "<deleted-topic>", **more}, answer, of(action))
     for action in ("TagResource", "UntagResource", "ListTagsForResource"):
         given = {"ResourceArn": "<deleted-topic>"}
         yield action, "ResourceArn", "of a deleted topic", given, NO_RESOURCE, of(action)

@@ -86,16 +86,10 @@ def _subscriptions() -> Iterator[Row]:
         "Endpoint",
         "a FIFO queue",
         {"Endpoint": "<fifo-queue-arn>"},
-        refused(
-            "Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"
-        ),
+        refused("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
         RECORDED,
     )
-    for protocol, endpoint in (
-        ("sms", NUMBER),
-        ("email", "a@example.com"),
-        ("https", "https://example.com/"),
-    ):
+    for protocol, endpoint in (("sms", NUMBER), ("email", "a@example.com"), ("https", "https://example.com/")):
         yield (
             "Subscribe",
             "Protocol",
@@ -208,15 +202,7 @@ def _subscription_attributes() -> Iterator[Row]:
                 refused("AttributeName"),
                 of("SetSubscriptionAttributes"),
             )
-    for name in (
-        "PendingConfirmation",
-        "Owner",
-        "Endpoint",
-        "Protocol",
-        "EffectiveDeliveryPolicy",
-        "TopicArn",
-        "x",
-    ):
+    for name in ("PendingConfirmation", "Owner", "Endpoint", "Protocol", "EffectiveDeliveryPolicy", "TopicArn", "x"):
         yield "Subscribe", "Attributes", name, {"Attributes": {name: "x"}}, INVALID, of("Subscribe")
         yield (
             "SetSubscriptionAttributes",
@@ -227,9 +213,7 @@ def _subscription_attributes() -> Iterator[Row]:
             of("SetSubscriptionAttributes"),
         )
     for name, values in BAD_SUBSCRIPTION_VALUES.items():
-        source = {"FilterPolicy": FILTERS, "FilterPolicyScope": SCOPE}.get(
-            name, of("SetSubscriptionAttributes")
-        )
+        source = {"FilterPolicy": FILTERS, "FilterPolicyScope": SCOPE}.get(name, of("SetSubscriptionAttributes"))
         for value in values:
             yield "Subscribe", f"Attributes.{name}", value, {"Attributes": {name: value}}, INVALID, source
             yield (
@@ -253,14 +237,7 @@ def _subscription_attributes() -> Iterator[Row]:
     alone = {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicyScope": "MessageBody"}}
     yield "Subscribe", "Attributes.FilterPolicyScope", "without a policy", alone, OK, RECORDED
     for written in ("True", "FALSE", "TrUe"):
-        yield (
-            "SetSubscriptionAttributes",
-            "RawMessageDelivery",
-            written,
-            {"AttributeValue": written},
-            OK,
-            RECORDED,
-        )
+        yield ("SetSubscriptionAttributes", "RawMessageDelivery", written, {"AttributeValue": written}, OK, RECORDED)
     counted = '{"deadLetterTargetArn":"<queue-arn>","maxReceiveCount":5}'
     text = "RedrivePolicy: invalid JSON. Attribute maxReceiveCount is unknown."
     yield (

@@ -5,17 +5,7 @@ from collections.abc import Iterator
 
 from tests.support.cases.case import OK, OURS, RECORDED, Answer, Source, guide, report
 from tests.support.cases.sns.members import ACCOUNT, INVALID, NO_ARN, TOPIC_NAME
-from tests.support.cases.sns.rows import (
-    ARN,
-    ID,
-    NO_RESOURCE,
-    NO_SUBSCRIPTION,
-    NO_TOPIC,
-    Row,
-    of,
-    refused,
-    spellings,
-)
+from tests.support.cases.sns.rows import ARN, ID, NO_RESOURCE, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused, spellings
 
 
 def rows() -> Iterator[Row]:
@@ -74,14 +64,7 @@ def _arns() -> Iterator[Row]:
         ("Unsubscribe", OK),
     ):
         source = OURS if action == "Unsubscribe" else of(action)
-        yield (
-            action,
-            "SubscriptionArn",
-            "of no subscription",
-            {"SubscriptionArn": f"{ARN}none:{ID}"},
-            missing,
-            source,
-        )
+        yield (action, "SubscriptionArn", "of no subscription", {"SubscriptionArn": f"{ARN}none:{ID}"}, missing, source)
         for word in ("PendingConfirmation", "pending confirmation", "Deleted"):
             yield (
                 action,
@@ -172,8 +155,7 @@ def _topics() -> Iterator[Row]:
 
 
 DIFFERENT = Source(
-    "module-ballerinax-aws.sns, tests against AWS",
-    "https://github.com/ballerina-platform/module-ballerinax-aws.sns",
+    "module-ballerinax-aws.sns, tests against AWS", "https://github.com/ballerina-platform/module-ballerinax-aws.sns"
 )
 TOPIC_ATTRIBUTES = {
     "DeliveryPolicy": "",
@@ -226,14 +208,7 @@ GOOD_VALUES = {
 def _topic_attributes() -> Iterator[Row]:
     name_refused = refused("AttributeName")
     for name, value in TOPIC_ATTRIBUTES.items():
-        yield (
-            "CreateTopic",
-            f"Attributes.{name}",
-            "as usual",
-            {"Attributes": {name: value}},
-            OK,
-            of("CreateTopic"),
-        )
+        yield ("CreateTopic", f"Attributes.{name}", "as usual", {"Attributes": {name: value}}, OK, of("CreateTopic"))
         yield (
             "SetTopicAttributes",
             name,
@@ -333,14 +308,7 @@ def _topic_attributes() -> Iterator[Row]:
     for name, values in BAD_VALUES.items():
         for value in values:
             case = value if len(value) < 20 else f"{len(value)} characters"
-            yield (
-                "CreateTopic",
-                f"Attributes.{name}",
-                case,
-                {"Attributes": {name: value}},
-                INVALID,
-                of("CreateTopic"),
-            )
+            yield ("CreateTopic", f"Attributes.{name}", case, {"Attributes": {name: value}}, INVALID, of("CreateTopic"))
             yield (
                 "SetTopicAttributes",
                 name,
@@ -352,14 +320,7 @@ def _topic_attributes() -> Iterator[Row]:
     for name, good in GOOD_VALUES.items():
         for value in good:
             case = value if len(value) < 20 else f"{len(value)} characters"
-            yield (
-                "CreateTopic",
-                f"Attributes.{name}",
-                case,
-                {"Attributes": {name: value}},
-                OK,
-                of("CreateTopic"),
-            )
+            yield ("CreateTopic", f"Attributes.{name}", case, {"Attributes": {name: value}}, OK, of("CreateTopic"))
     for value in ("topic", "messagegroup", "x"):
         yield (
             "CreateTopic",
@@ -386,11 +347,7 @@ def _topic_attributes() -> Iterator[Row]:
         INVALID,
         of("CreateTopic"),
     )
-    for case, text in (
-        ("no JSON", "x"),
-        ("no object", "[]"),
-        ("Principle for Principal", json.dumps(MISSPELT)),
-    ):
+    for case, text in (("no JSON", "x"), ("no object", "[]"), ("Principle for Principal", json.dumps(MISSPELT))):
         yield (
             "SetTopicAttributes",
             "Policy",
@@ -410,9 +367,7 @@ def _topic_attributes() -> Iterator[Row]:
         )
 
 
-MISSPELT = {
-    "Statement": [{"Effect": "Allow", "Action": ["sns:Publish"], "Resource": "*", "Principle": {"AWS": "*"}}]
-}
+MISSPELT = {"Statement": [{"Effect": "Allow", "Action": ["sns:Publish"], "Resource": "*", "Principle": {"AWS": "*"}}]}
 DELIVERY = guide("sns", "creating-delivery-policy", "Creating an HTTP/S delivery policy")
 POLICIES = {
     "no JSON": "x",

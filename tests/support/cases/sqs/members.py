@@ -31,12 +31,7 @@ TIMED = {**HANDLED, "VisibilityTimeout": 30}
 QUEUE = {"QueueUrl": "<queue>"}
 
 USUAL: dict[str, Members] = {
-    "AddPermission": {
-        **QUEUE,
-        "Label": "<name>",
-        "AWSAccountIds": ["111122223333"],
-        "Actions": ["SendMessage"],
-    },
+    "AddPermission": {**QUEUE, "Label": "<name>", "AWSAccountIds": ["111122223333"], "Actions": ["SendMessage"]},
     "CancelMessageMoveTask": {"TaskHandle": "x"},
     "ChangeMessageVisibility": {**QUEUE, "ReceiptHandle": "<new-handle>", "VisibilityTimeout": 30},
     "ChangeMessageVisibilityBatch": {**QUEUE, "Entries": [TIMED]},
@@ -142,19 +137,11 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
     if (member.path in usual or not member.required) and member.kind not in ("list", "map"):
         other = member.path[:1].lower() + member.path[1:] if "/" not in member.path else member.path.lower()
         yield case(
-            f"written {other}",
-            {other: "x", **absent} if "/" not in other else absent,
-            missing,
-            AWS_JSON,
-            "json",
+            f"written {other}", {other: "x", **absent} if "/" not in other else absent, missing, AWS_JSON, "json"
         )
     for value in _wrong_types(member):
         yield case(
-            f"of a wrong type: {value!r}",
-            {member.path: value},
-            Answer("SerializationException"),
-            WRONG_TYPE,
-            "json",
+            f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException"), WRONG_TYPE, "json"
         )
     if member.kind == "integer":
         yield from _numbers(action, member, case)
@@ -167,9 +154,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
     if member.kind in ("list", "map") and (action, member.path) in EMPTY:
         empty: Any = [] if member.kind == "list" else {}
         sources = {"Entries": reference("sqs", action), "Attributes": ATTRIBUTE_NAME}
-        yield case(
-            "empty", {member.path: empty}, EMPTY[action, member.path], sources.get(member.path, OURS), "json"
-        )
+        yield case("empty", {member.path: empty}, EMPTY[action, member.path], sources.get(member.path, OURS), "json")
 
 
 def _missing(action: str, member: Member) -> Answer:
@@ -179,9 +164,7 @@ def _missing(action: str, member: Member) -> Answer:
             "DeleteMessageBatch": "DeleteMessageBatchRequestEntry",
             "ChangeMessageVisibilityBatch": "ChangeMessageVisibilityBatchRequestEntry",
         }[action]
-        return Answer(
-            "MissingParameter", f"The request must contain the parameter {name}.1.{member.path[10:]}."
-        )
+        return Answer("MissingParameter", f"The request must contain the parameter {name}.1.{member.path[10:]}.")
     if member.kind in ("list", "map"):
         return Answer("MissingParameter")
     return Answer("MissingParameter", f"The request must contain the parameter {member.path}.")
@@ -215,11 +198,7 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
     for number in (least - 1, most + 1, 2**40):
         only = "json" if number > 10**10 else ""
         yield case(
-            str(number),
-            {member.path: number},
-            INVALID,
-            reference("sqs", action) if number < 2**40 else OURS,
-            only,
+            str(number), {member.path: number}, INVALID, reference("sqs", action) if number < 2**40 else OURS, only
         )
     for number in (least, most):
         if (

@@ -25,14 +25,7 @@ def _messages() -> Iterator[Row]:
         ("a space", " "),
     ):
         yield "SendMessage", "MessageBody", case, {"MessageBody": body}, OK, of("SendMessage")
-    yield (
-        "SendMessage",
-        "MessageBody",
-        "1048577 bytes",
-        {"MessageBody": "x" * 1_048_577},
-        INVALID,
-        of("SendMessage"),
-    )
+    yield ("SendMessage", "MessageBody", "1048577 bytes", {"MessageBody": "x" * 1_048_577}, INVALID, of("SendMessage"))
     text = "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
     yield (
         "SendMessage",
@@ -92,34 +85,16 @@ def _message_attributes() -> Iterator[Row]:
         ("a name that ends with a dot", {"a.": {"DataType": "String", "StringValue": "x"}}, INVALID),
         ("a name with two dots", {"a..b": {"DataType": "String", "StringValue": "x"}}, INVALID),
         *(
-            (
-                f"a name that begins with {name}",
-                {f"{name}a": {"DataType": "String", "StringValue": "x"}},
-                INVALID,
-            )
+            (f"a name that begins with {name}", {f"{name}a": {"DataType": "String", "StringValue": "x"}}, INVALID)
             for name in ("AWS.", "aws.", "Aws.", "Amazon.", "AMAZON.")
         ),
     ):
         source = guide("sqs", "sqs-message-metadata", "Amazon SQS message metadata")
         yield "SendMessage", "MessageAttributes", case, {"MessageAttributes": attributes}, answer, source
     value = {"a": {"DataType": "String", "StringValue": "a\x01"}}
-    yield (
-        "SendMessage",
-        "MessageAttributes",
-        "a control character",
-        {"MessageAttributes": value},
-        INVALID,
-        RECORDED,
-    )
+    yield ("SendMessage", "MessageAttributes", "a control character", {"MessageAttributes": value}, INVALID, RECORDED)
     value = {"ä": {"DataType": "String", "StringValue": "x"}}
-    yield (
-        "SendMessage",
-        "MessageAttributes",
-        "a name outside ASCII",
-        {"MessageAttributes": value},
-        OK,
-        RECORDED,
-    )
+    yield ("SendMessage", "MessageAttributes", "a name outside ASCII", {"MessageAttributes": value}, OK, RECORDED)
 
 
 def _fifo() -> Iterator[Row]:
@@ -156,12 +131,7 @@ def _fifo() -> Iterator[Row]:
     yield "SendMessage", "DelaySeconds", "1, FIFO", {**fifo, "DelaySeconds": 1}, INVALID, of("SendMessage")
     yield "SendMessage", "DelaySeconds", "0, FIFO", {**fifo, "DelaySeconds": 0}, OK, of("SendMessage")
     for member in ("MessageGroupId", "MessageDeduplicationId"):
-        for case, value in (
-            ("129 characters", "x" * 129),
-            ("with a space", "a b"),
-            ("not ASCII", "ä"),
-            ("empty", ""),
-        ):
+        for case, value in (("129 characters", "x" * 129), ("with a space", "a b"), ("not ASCII", "ä"), ("empty", "")):
             yield (
                 "SendMessage",
                 member,
@@ -170,14 +140,7 @@ def _fifo() -> Iterator[Row]:
                 INVALID,
                 of("SendMessage") if value else OURS,
             )
-        yield (
-            "SendMessage",
-            member,
-            "128 characters, FIFO",
-            {**fifo, member: "x" * 128},
-            OK,
-            of("SendMessage"),
-        )
+        yield ("SendMessage", member, "128 characters, FIFO", {**fifo, member: "x" * 128}, OK, of("SendMessage"))
         yield (
             "SendMessage",
             member,
@@ -186,14 +149,7 @@ def _fifo() -> Iterator[Row]:
             OK,
             of("SendMessage"),
         )
-    yield (
-        "SendMessage",
-        "MessageGroupId",
-        "on a standard queue",
-        {"MessageGroupId": "g"},
-        OK,
-        of("SendMessage"),
-    )
+    yield ("SendMessage", "MessageGroupId", "on a standard queue", {"MessageGroupId": "g"}, OK, of("SendMessage"))
     yield (
         "SendMessage",
         "MessageDeduplicationId",
@@ -320,14 +276,7 @@ def _batches() -> Iterator[Row]:
                 Answer(f"{LEGACY}InvalidBatchEntryId"),
                 source,
             )
-        yield (
-            action,
-            "Entries.N.Id",
-            "80 characters",
-            {"Entries": [{**entry, "Id": "x" * 80}]},
-            OK,
-            of(action),
-        )
+        yield (action, "Entries.N.Id", "80 characters", {"Entries": [{**entry, "Id": "x" * 80}]}, OK, of(action))
     long = [{**ENTRY, "Id": letter, "MessageBody": "x" * 600_000} for letter in "ab"]
     yield (
         "SendMessageBatch",

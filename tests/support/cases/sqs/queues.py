@@ -26,11 +26,7 @@ def _queues() -> Iterator[Row]:
             ("a path", f"/{ACCOUNT}/none"),
         ):
             yield action, "QueueUrl", case, {"QueueUrl": url}, NO_QUEUE, of(action)
-        for case, url in (
-            ("no URL", "x y"),
-            ("an ARN", "<queue-arn>"),
-            ("without an account", f"{host}/none"),
-        ):
+        for case, url in (("no URL", "x y"), ("an ARN", "<queue-arn>"), ("without an account", f"{host}/none")):
             yield action, "QueueUrl", case, {"QueueUrl": url}, NO_QUEUE, RECORDED
     name = {"QueueName": "<queue-name>"}
     exists = Answer("QueueAlreadyExists")
@@ -67,8 +63,7 @@ def _queues() -> Iterator[Row]:
 
 
 STANDARD_NAME = Answer(
-    "InvalidParameterValue",
-    "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length",
+    "InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 )
 FIFO_NAME = Answer(
     "InvalidParameterValue",
@@ -152,14 +147,7 @@ def _attributes() -> Iterator[Row]:
         for value in wrong:
             source = OURS if value == "" else BAD_VALUE
             for action in ("CreateQueue", "SetQueueAttributes"):
-                yield (
-                    action,
-                    f"Attributes.{name}",
-                    value or "empty",
-                    {"Attributes": {name: value}},
-                    bad(name),
-                    source,
-                )
+                yield (action, f"Attributes.{name}", value or "empty", {"Attributes": {name: value}}, bad(name), source)
     for name, (good, wrong) in FIFO.items():
         queue = {"QueueName": "<name>.fifo"}
         for value in good:
@@ -180,9 +168,7 @@ def _attributes() -> Iterator[Row]:
                 bad(name),
                 OURS if value == "" else BAD_VALUE,
             )
-        only = Answer(
-            "InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true."
-        )
+        only = Answer("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
         yield (
             "SetQueueAttributes",
             f"Attributes.{name}",
@@ -214,14 +200,7 @@ def _attributes() -> Iterator[Row]:
         for action in ("CreateQueue", "SetQueueAttributes"):
             yield action, f"Attributes.{name}", "written", {"Attributes": {name: "1"}}, unknown(name), UNKNOWN
     for name in (*STANDARD, *FIFO, *READ_ONLY, "All", "FifoQueue"):
-        yield (
-            "GetQueueAttributes",
-            "AttributeNames.N",
-            name,
-            {"AttributeNames": [name]},
-            OK,
-            of("GetQueueAttributes"),
-        )
+        yield ("GetQueueAttributes", "AttributeNames.N", name, {"AttributeNames": [name]}, OK, of("GetQueueAttributes"))
     for name in ("x", "all", "ALL", "SenderId", ""):
         yield (
             "GetQueueAttributes",
@@ -312,9 +291,7 @@ def _policies() -> Iterator[Row]:
         "a count of 0": json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": 0}),
         "a count of 1001": json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": 1001}),
         "a target that is no ARN": json.dumps({"deadLetterTargetArn": "x", "maxReceiveCount": 3}),
-        "a target of another type": json.dumps(
-            {"deadLetterTargetArn": "<fifo-queue-arn>", "maxReceiveCount": 3}
-        ),
+        "a target of another type": json.dumps({"deadLetterTargetArn": "<fifo-queue-arn>", "maxReceiveCount": 3}),
         "a target that is not there": json.dumps({"deadLetterTargetArn": target, "maxReceiveCount": 3}),
         "a member too many": json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": 3, "x": 1}),
         "names in lower case": json.dumps({"deadlettertargetarn": "<queue-arn>", "maxreceivecount": 3}),
@@ -344,9 +321,7 @@ def _policies() -> Iterator[Row]:
         "an unknown permission": '{"redrivePermission":"x"}',
         "in lower case": '{"redrivePermission":"allowall"}',
         "byQueue without queues": '{"redrivePermission":"byQueue"}',
-        "allowAll with queues": json.dumps(
-            {"redrivePermission": "allowAll", "sourceQueueArns": ["<queue-arn>"]}
-        ),
+        "allowAll with queues": json.dumps({"redrivePermission": "allowAll", "sourceQueueArns": ["<queue-arn>"]}),
         "eleven queues": json.dumps(
             {"redrivePermission": "byQueue", "sourceQueueArns": [f"{target}{n}" for n in range(11)]}
         ),
@@ -379,14 +354,7 @@ def _permissions() -> Iterator[Row]:
     for label in ("a b", "ä", "x" * 81):
         yield "AddPermission", "Label", label[:5], {"Label": label}, INVALID, of("AddPermission")
     for action in ("x", "sendmessage", "SQS:SendMessage", "CreateQueue", ""):
-        yield (
-            "AddPermission",
-            "Actions.N",
-            action or "empty",
-            {"Actions": [action]},
-            INVALID,
-            of("AddPermission"),
-        )
+        yield ("AddPermission", "Actions.N", action or "empty", {"Actions": [action]}, INVALID, of("AddPermission"))
     for action in ("*", "ReceiveMessage", "ChangeMessageVisibility", "GetQueueUrl"):
         yield "AddPermission", "Actions.N", action, {"Actions": [action]}, OK, of("AddPermission")
     for account in ("x", "11112222333", ""):
@@ -418,10 +386,7 @@ def _tags() -> Iterator[Row]:
                 guide("sqs", "sqs-queue-tags", "Amazon SQS cost allocation tags"),
             )
         new = {"QueueUrl": "<new-queue>"} if action == "TagQueue" else {}
-        for case, tags in (
-            ("keys that differ in letter case", {"a": "1", "A": "2"}),
-            ("an empty value", {"a": ""}),
-        ):
+        for case, tags in (("keys that differ in letter case", {"a": "1", "A": "2"}), ("an empty value", {"a": ""})):
             yield (
                 action,
                 member,
@@ -458,11 +423,4 @@ def _moves() -> Iterator[Row]:
         missing,
         of("StartMessageMoveTask"),
     )
-    yield (
-        "ListMessageMoveTasks",
-        "SourceArn",
-        "of no dead-letter queue",
-        {"SourceArn": "<new-queue-arn>"},
-        OK,
-        OURS,
-    )
+    yield ("ListMessageMoveTasks", "SourceArn", "of no dead-letter queue", {"SourceArn": "<new-queue-arn>"}, OK, OURS)

@@ -16,14 +16,7 @@ def rows() -> Iterator[Row]:
 def _deleted() -> Iterator[Row]:
     for action, usual in USUAL.items():
         if "QueueUrl" in usual:
-            yield (
-                action,
-                "QueueUrl",
-                "of a deleted queue",
-                {"QueueUrl": "<deleted-queue>"},
-                NO_QUEUE,
-                of(action),
-            )
+            yield (action, "QueueUrl", "of a deleted queue", {"QueueUrl": "<deleted-queue>"}, NO_QUEUE, of(action))
     yield (
         "GetQueueUrl",
         "QueueName",
@@ -48,14 +41,7 @@ def _deleted() -> Iterator[Row]:
 
 def _there() -> Iterator[Row]:
     purged = Answer(f"{LEGACY}PurgeQueueInProgress")
-    yield (
-        "PurgeQueue",
-        "QueueUrl",
-        "purged just now",
-        {"QueueUrl": "<purged-queue>"},
-        purged,
-        of("PurgeQueue"),
-    )
+    yield ("PurgeQueue", "QueueUrl", "purged just now", {"QueueUrl": "<purged-queue>"}, purged, of("PurgeQueue"))
     yield "AddPermission", "Label", "taken", {"Label": "<label>"}, INVALID, of("AddPermission")
     yield "RemovePermission", "Label", "of a permission", {"Label": "<new-label>"}, OK, of("RemovePermission")
 
@@ -75,14 +61,7 @@ def _texts() -> Iterator[Row]:
     text = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
     answer = Answer("InvalidParameterValue", text)
     given = {"MessageBody": "x" * 1_048_577}
-    yield (
-        "SendMessage",
-        "MessageBody",
-        "1048577 bytes: the text",
-        given,
-        answer,
-        report("inferablehq/inferable", 306),
-    )
+    yield ("SendMessage", "MessageBody", "1048577 bytes: the text", given, answer, report("inferablehq/inferable", 306))
     policy = json.dumps({"MaxReceiveCount": "4", "DeadLetterTargetArn": "<queue-arn>"}, separators=(",", ":"))
     text = f"Value {policy} for parameter RedrivePolicy is invalid. Reason: Redrive policy does not contain mandatory "
     answer = Answer("InvalidParameterValue", f"{text}attribute: maxReceiveCount.")
@@ -108,14 +87,7 @@ def _orders() -> Iterator[Row]:
         Answer("MissingParameter"),
         OURS,
     )
-    yield (
-        "SendMessage",
-        "DelaySeconds",
-        "901, of a deleted queue",
-        {**gone, "DelaySeconds": 901},
-        INVALID,
-        OURS,
-    )
+    yield ("SendMessage", "DelaySeconds", "901, of a deleted queue", {**gone, "DelaySeconds": 901}, INVALID, OURS)
     yield (
         "SendMessageBatch",
         "Entries",

@@ -20,12 +20,7 @@ class NotYetError(Exception):
 
 
 # The back-off multiplies the visibility timeout of a failed message by zero.
-RECEIVE = {
-    "WaitTimeSeconds": 20,
-    "MaxNumberOfMessages": 10,
-    "VisibilityTimeout": 600,
-    "BackoffFactor": 0.0001,
-}
+RECEIVE = {"WaitTimeSeconds": 20, "MaxNumberOfMessages": 10, "VisibilityTimeout": 600, "BackoffFactor": 0.0001}
 CLIENT = {
     "endpoint_url": os.environ["ADDRESS"],
     "region_name": "us-east-1",

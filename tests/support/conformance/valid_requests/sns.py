@@ -7,10 +7,7 @@ from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.requests import Members
 from tests.support.conformance.sns import Sns, confirmation, endpoint, opt_out, outbox
 
-ATTRIBUTES = {
-    "a": {"DataType": "String", "StringValue": "v"},
-    "b": {"DataType": "Binary", "BinaryValue": "AQI="},
-}
+ATTRIBUTES = {"a": {"DataType": "String", "StringValue": "v"}, "b": {"DataType": "Binary", "BinaryValue": "AQI="}}
 GRANT: Members = {"Label": "l", "AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
 QUEUE = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
 
@@ -155,9 +152,7 @@ GOOD: dict[str, Good] = {
     "PublishBatch": Good(fifo_batch, (*SUCCESSFUL, *FAILED)),
     "PutDataProtectionPolicy": Good(topic("ResourceArn", DataProtectionPolicy="{}")),
     "RemovePermission": Good(permitted),
-    "SetSubscriptionAttributes": Good(
-        subscription(AttributeName="RawMessageDelivery", AttributeValue="false")
-    ),
+    "SetSubscriptionAttributes": Good(subscription(AttributeName="RawMessageDelivery", AttributeValue="false")),
     "SetTopicAttributes": Good(topic(AttributeName="DisplayName", AttributeValue="x")),
     "Subscribe": Good(new_subscription, ("SubscriptionArn",)),
     "TagResource": Good(topic("ResourceArn", Tags=[{"Key": "a", "Value": "b"}])),
@@ -169,11 +164,7 @@ GOOD: dict[str, Good] = {
     "SetPlatformApplicationAttributes": Good(application(Attributes={"EventEndpointCreated": "ü<&>"})),
     "ListPlatformApplications": Good(
         lambda sns: application()(sns) and {},
-        (
-            "PlatformApplications",
-            "PlatformApplications[].PlatformApplicationArn",
-            "PlatformApplications[].Attributes",
-        ),
+        ("PlatformApplications", "PlatformApplications[].PlatformApplicationArn", "PlatformApplications[].Attributes"),
     ),
     "CreatePlatformEndpoint": Good(application(Token="t", CustomUserData="ü<&>"), ("EndpointArn",)),
     "DeleteEndpoint": Good(platform_endpoint()),

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 from tests.support.conformance.requests import Members
 from tests.support.conformance.sqs import Sqs
 
-ATTRIBUTE = {
-    "a": {"DataType": "String", "StringValue": "v"},
-    "b": {"DataType": "Binary", "BinaryValue": "AQI="},
-}
+ATTRIBUTE = {"a": {"DataType": "String", "StringValue": "v"}, "b": {"DataType": "Binary", "BinaryValue": "AQI="}}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 LONG = {"MessageAttributes": ATTRIBUTE, "MessageSystemAttributes": TRACE, "MessageGroupId": "g"}
 
@@ -44,9 +41,7 @@ def tagged(sqs: Sqs) -> Members:
 
 def permitted(sqs: Sqs) -> Members:
     url = sqs.create()
-    sqs.client.add_permission(
-        QueueUrl=url, Label="l", AWSAccountIds=["111122223333"], Actions=["SendMessage"]
-    )
+    sqs.client.add_permission(QueueUrl=url, Label="l", AWSAccountIds=["111122223333"], Actions=["SendMessage"])
     return {"QueueUrl": url, "Label": "l"}
 
 
@@ -69,12 +64,7 @@ def fifo_batch(sqs: Sqs) -> Members:
 def waiting(sqs: Sqs) -> Members:
     url = sqs.create()
     sqs.send(url, MessageAttributes={**ATTRIBUTE, "b": {"DataType": "Binary", "BinaryValue": b"\1\2"}})
-    return {
-        "QueueUrl": url,
-        "AttributeNames": ["All"],
-        "MessageAttributeNames": ["All"],
-        "MaxNumberOfMessages": 10,
-    }
+    return {"QueueUrl": url, "AttributeNames": ["All"], "MessageAttributeNames": ["All"], "MaxNumberOfMessages": 10}
 
 
 def received(sqs: Sqs) -> Members:
@@ -93,10 +83,7 @@ def batch_of(needs: Callable[[Sqs], Members]) -> Callable[[Sqs], Members]:
     def entries(sqs: Sqs) -> Members:
         entry = needs(sqs)
         url = entry.pop("QueueUrl")
-        return {
-            "QueueUrl": url,
-            "Entries": [{"Id": "good", **entry}, {"Id": "bad", **entry, "ReceiptHandle": "x"}],
-        }
+        return {"QueueUrl": url, "Entries": [{"Id": "good", **entry}, {"Id": "bad", **entry, "ReceiptHandle": "x"}]}
 
     return entries
 
@@ -145,13 +132,7 @@ def cancellable(sqs: Sqs) -> Members:
 
 
 FAILED = ("Failed", "Failed[].Id", "Failed[].SenderFault", "Failed[].Code", "Failed[].Message")
-SENT = (
-    "MD5OfMessageBody",
-    "MD5OfMessageAttributes",
-    "MD5OfMessageSystemAttributes",
-    "MessageId",
-    "SequenceNumber",
-)
+SENT = ("MD5OfMessageBody", "MD5OfMessageAttributes", "MD5OfMessageSystemAttributes", "MessageId", "SequenceNumber")
 SUCCESSFUL = ("Successful", "Successful[].Id")
 RECEIVED = ("MessageId", "ReceiptHandle", "MD5OfBody", "Body", "Attributes", "MD5OfMessageAttributes",
 "MessageAttributes",

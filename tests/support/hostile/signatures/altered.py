@@ -26,13 +26,7 @@ def bits(signer: Signer) -> Forgeries:
     """
     request = signer.json()
     key_id = signer.key[0]
-    for name, start in (
-        ("authorization", 0),
-        ("host", 0),
-        ("content-type", 0),
-        ("x-amz-target", 0),
-        ("x-amz-date", 0),
-    ):
+    for name, start in (("authorization", 0), ("host", 0), ("content-type", 0), ("x-amz-target", 0), ("x-amz-date", 0)):
         value = request.header(name)
         own = range(value.find(key_id), value.find(key_id) + len(key_id)) if key_id in value else range(0)
         for place, changed in flips(value, start):
@@ -56,16 +50,12 @@ def signatures(signer: Signer) -> Forgeries:
                   "base64": b64encode(bytes.fromhex(value)).decode(),
                   "SHA-256 of nothing": sha256(b"").hexdigest(), "the secret": signer.key[1],
                   "twice": value * 2}  # fmt: skip
-        yield from in_header(
-            request, [(f"{form}, signature {name}", value, other) for name, other in others.items()]
-        )
+        yield from in_header(request, [(f"{form}, signature {name}", value, other) for name, other in others.items()])
         yield f"{form}, no Authorization", request.with_header("authorization", None)
     asked = signer.address()
     value = asked.target.rpartition("=")[2]
     others = {"cut by a digit": value[:-1], "in capitals": value.upper(), "zeros": "0" * 64, "empty": ""}
-    yield from in_target(
-        asked, [(f"address, signature {name}", value, other) for name, other in others.items()]
-    )
+    yield from in_target(asked, [(f"address, signature {name}", value, other) for name, other in others.items()])
     yield "address, no parameters", asked._replace(target=asked.target.partition("&X-Amz-")[0])
     date = RIGHT.written_timestamp()[:8]
     for name, derived in {
@@ -108,10 +98,7 @@ def dates(signer: Signer) -> Forgeries:
     yield from signer.each(Recipe(scope=_scope(signer, yesterday)), "the scope of yesterday")
     for form, request in (("json", signer.json()), ("form", signer.form())):
         old, day = request.header("x-amz-date"), request.header("x-amz-date")[:8]
-        yield (
-            f"{form}, later by some seconds",
-            request.with_header("x-amz-date", f"{old[:-2]}{9 - int(old[-2])}Z"),
-        )
+        yield (f"{form}, later by some seconds", request.with_header("x-amz-date", f"{old[:-2]}{9 - int(old[-2])}Z"))
         yield f"{form}, date of 2020", request.with_header("x-amz-date", "20200101T000000Z")
         yield f"{form}, date moved to Date", request.with_header("x-amz-date", None).adding(("Date", old))
         yield f"{form}, date taken away", request.with_header("x-amz-date", None)
@@ -195,9 +182,7 @@ def keys(signer: Signer) -> Forgeries:
             yield f"{form}, {name}", sign_header(request, key)
         yield f"address, {name}", sign_address(signer.unsigned_address(), key)
     yield from in_header(signer.json(), [("json, the id changed to another account's", key_id, partner_id)])
-    yield from in_target(
-        signer.address(), [("address, the id changed to another account's", key_id, partner_id)]
-    )
+    yield from in_target(signer.address(), [("address, the id changed to another account's", key_id, partner_id)])
 
 
 def unknown_keys(signer: Signer) -> Forgeries:

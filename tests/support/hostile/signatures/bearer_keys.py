@@ -64,13 +64,7 @@ def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
         f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature={hashed}",
     ):  # fmt: skip
         yield Attempt(f"the header {value[:12]!r}", (("Authorization", value),))
-    for header in (
-        "X-Api-Key",
-        "X-Authorization",
-        "Proxy-Authorization",
-        "X-Amz-Security-Token",
-        "X-Auth-Token",
-    ):
+    for header in ("X-Api-Key", "X-Authorization", "Proxy-Authorization", "X-Amz-Security-Token", "X-Auth-Token"):
         yield Attempt(header, ((header, f"Bearer {key}"),))
     yield Attempt("a cookie", (("Cookie", f"access_token={key}; Authorization=Bearer {key}"),))
     yield Attempt("nothing", ())

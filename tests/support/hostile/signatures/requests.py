@@ -64,11 +64,7 @@ def unsigned_headers(signer: Signer) -> Forgeries:
         ("X-Amz-User-Agent", "forger"), ("x-amz-acl", "public-read"), ("X-Amz-Region-Set", "*"),
     )  # fmt: skip
     for header in added:
-        for form, request in (
-            ("json", signer.json()),
-            ("form", signer.form()),
-            ("address", signer.address()),
-        ):
+        for form, request in (("json", signer.json()), ("form", signer.form()), ("address", signer.address())):
             yield f"{form}, with {header[0]}: {header[1][:20]}", request.adding(header)
     signed = signer.json()
     yield "json, content type changed", signed.with_header("content-type", "text/plain")
@@ -76,10 +72,7 @@ def unsigned_headers(signer: Signer) -> Forgeries:
     yield "json, target changed", signed.with_header("x-amz-target", "AmazonSQS.PurgeQueue")
     yield "json, target of SNS", signed.with_header("x-amz-target", "AmazonSNS.Publish")
     yield "json, target taken away", signed.with_header("x-amz-target", None)
-    yield (
-        "form, content type changed",
-        signer.form().with_header("content-type", "application/x-amz-json-1.0"),
-    )
+    yield ("form, content type changed", signer.form().with_header("content-type", "application/x-amz-json-1.0"))
 
 
 def duplicate_headers(signer: Signer) -> Forgeries:
@@ -90,10 +83,7 @@ def duplicate_headers(signer: Signer) -> Forgeries:
         for name, value in request.headers:
             for what, again in (("itself", value), ("another", "AmazonSQS.PurgeQueue"), ("nothing", "")):
                 yield f"{form}, {name}, then {what}", request.adding((name.swapcase(), again))
-                yield (
-                    f"{form}, {what}, then {name}",
-                    request._replace(headers=((name, again), *request.headers)),
-                )
+                yield (f"{form}, {what}, then {name}", request._replace(headers=((name, again), *request.headers)))
     asked = signer.address()
     for what, again in (("itself", signer.host), ("another", "sqs.us-east-1.amazonaws.com")):
         yield f"address, Host, then {what}", asked.adding(("host", again))
@@ -125,9 +115,7 @@ def folded_headers(signer: Signer) -> Forgeries:
             yield f"{form}, another header folded by {blank!r}", request.adding(("Accept", f"x{blank}y"))
             yield (
                 f"{form}, a header within {blank!r}",
-                request._replace(
-                    headers=(("Accept", f"x{blank}X-Amz-Target: AmazonSQS.PurgeQueue"), *request.headers)
-                ),
+                request._replace(headers=(("Accept", f"x{blank}X-Amz-Target: AmazonSQS.PurgeQueue"), *request.headers)),
             )
         yield (
             f"json, target folded by {blank!r}",
@@ -175,10 +163,7 @@ def other_schemes(signer: Signer) -> Forgeries:
     )
     yield "address, a signature of version 2", signer.unsigned_address(signature_2)
     yield "form, a signature of version 2", signer.unsigned_form()._replace(body=signature_2.encode())
-    yield (
-        "address, user information",
-        signer.unsigned_address(f"Action=SendMessage&MessageBody=signed&key={pair}"),
-    )
+    yield ("address, user information", signer.unsigned_address(f"Action=SendMessage&MessageBody=signed&key={pair}"))
 
 
 def hosts(signer: Signer) -> Forgeries:
@@ -191,11 +176,7 @@ def hosts(signer: Signer) -> Forgeries:
         "two": f"{signer.host},x",
     }  # fmt: skip
     for what, host in others.items():
-        for form, request in (
-            ("json", signer.json()),
-            ("form", signer.form()),
-            ("address", signer.address()),
-        ):
+        for form, request in (("json", signer.json()), ("form", signer.form()), ("address", signer.address())):
             yield f"{form}, Host {what}", request.with_header("host", host)
         for form, unsigned in (("json", signer.unsigned_json()), ("form", signer.unsigned_form())):
             signed = sign_header(unsigned.with_header("host", host), signer.key)
@@ -225,10 +206,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
             ("json", signer.json(Recipe(payload=value), claims)), ("form", signer.form(Recipe(payload=value), claims)),
         ):  # fmt: skip
             yield f"{form}, {name}", request
-            yield (
-                f"{form}, {name}, another body",
-                request._replace(body=request.body.replace(b"signed", b"forged")),
-            )
+            yield (f"{form}, {name}, another body", request._replace(body=request.body.replace(b"signed", b"forged")))
         yield from signer.headers(Recipe(payload=value), f"{name}, not said")
         if name != "of nothing":  # The hash of an empty body is right there.
             yield f"address, {name}", signer.address(Recipe(payload=value))
@@ -240,10 +218,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
             "twice": body * 2,
         }.items():  # fmt: skip
             yield f"{form}, body with {name}", request._replace(body=changed)
-    yield (
-        "address, with a body",
-        signer.address()._replace(method="POST", body=b"DelaySeconds=9").adding(FORM),
-    )
+    yield ("address, with a body", signer.address()._replace(method="POST", body=b"DelaySeconds=9").adding(FORM))
     yield "address, with a body by GET", signer.address()._replace(body=b"DelaySeconds=9").adding(FORM)
 
 
@@ -266,23 +241,12 @@ def queries(signer: Signer) -> Forgeries:
         if part.startswith("X-Amz-"):
             name = part.partition("=")[0]
             yield f"{name} twice", asked._replace(target=f"{asked.target}&{part}")
-            yield (
-                f"{name} twice, otherwise",
-                asked._replace(target=asked.target.replace(part, f"{name}=x&{part}", 1)),
-            )
+            yield (f"{name} twice, otherwise", asked._replace(target=asked.target.replace(part, f"{name}=x&{part}", 1)))
             yield f"without {name}", asked._replace(target=asked.target.replace(f"&{part}", "", 1))
     for form, request in (("json", signer.json()), ("form", signer.form())):
-        for added in (
-            "DelaySeconds=1",
-            "Action=PurgeQueue",
-            "X",
-            "=",
-            "Action=SendMessage&MessageBody=forged",
-        ):
+        for added in ("DelaySeconds=1", "Action=PurgeQueue", "X", "=", "Action=SendMessage&MessageBody=forged"):
             yield f"{form}, with ?{added}", request._replace(target=f"{request.target}?{added}")
-    twice = signer.unsigned_form()._replace(
-        target=f"{urlsplit(signer.queue_url).path}?DelaySeconds=1&DelaySeconds=0"
-    )
+    twice = signer.unsigned_form()._replace(target=f"{urlsplit(signer.queue_url).path}?DelaySeconds=1&DelaySeconds=0")
     yield "form, a name twice and signed", sign_header(twice, signer.key)
 
 
@@ -294,18 +258,13 @@ def paths(signer: Signer) -> Forgeries:
             signer.other_path, "/", path + "x", path.upper(), path.replace("0", "1"), path[:-1], f"{path}/x",
             f"/x{path}", path.replace("/queue", "/%71ueue%20"), f"{path};x",
         ):  # fmt: skip
-            yield (
-                f"{form}, path {other[:40]}",
-                request._replace(target=request.target.replace(path, other, 1)),
-            )
+            yield (f"{form}, path {other[:40]}", request._replace(target=request.target.replace(path, other, 1)))
         yield (
             f"{form}, signed for another queue",
             (
                 sign_header(signer.unsigned_form(), signer.key, replace(RIGHT, target=signer.other_path))
                 if form == "form"
-                else sign_address(
-                    signer.unsigned_address(), signer.key, replace(RIGHT, target=asked_of(signer))
-                )
+                else sign_address(signer.unsigned_address(), signer.key, replace(RIGHT, target=asked_of(signer)))
             ),
         )
     yield "json, to a queue's path", signer.json()._replace(target=path)
@@ -314,11 +273,7 @@ def paths(signer: Signer) -> Forgeries:
             yield f"{form}, by {method}", request._replace(method=method)
             yield (
                 f"{form}, signed for {method}",
-                (
-                    signer.json(Recipe(method=method))
-                    if form == "json"
-                    else signer.form(Recipe(method=method))
-                ),
+                (signer.json(Recipe(method=method)) if form == "json" else signer.form(Recipe(method=method))),
             )
     yield "address, by POST", signer.address()._replace(method="POST")
     yield "address, signed for POST", signer.address(Recipe(method="POST"))

@@ -96,9 +96,7 @@ def sign_header(request: Request, key: Key, recipe: Recipe = Recipe()) -> Reques
     timestamp = recipe.written_timestamp()
     present = {name.lower() for name, _ in request.headers}
     dated = request if "x-amz-date" in present or not timestamp else request.adding(("X-Amz-Date", timestamp))
-    names = (
-        ";".join(sorted(name.lower() for name, _ in dated.headers)) if recipe.names is None else recipe.names
-    )
+    names = ";".join(sorted(name.lower() for name, _ in dated.headers)) if recipe.names is None else recipe.names
     scope = "/".join(recipe.parts(timestamp)) if recipe.scope is None else recipe.scope
     signature = recipe.signature(dated, secret, timestamp, scope, names)
     value = f"{recipe.algorithm} Credential={key_id}/{scope}, SignedHeaders={names}, Signature={signature}"

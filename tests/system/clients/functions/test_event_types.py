@@ -73,9 +73,7 @@ def topic_event(harness: Harness) -> dict[str, Any]:
 
 def seen(program: list[str], kind: str, event: dict[str, Any]) -> dict[str, Any]:
     """Returns the output of the program."""
-    done = subprocess.run(
-        [*program, kind], input=json.dumps(event).encode(), capture_output=True, check=False
-    )
+    done = subprocess.run([*program, kind], input=json.dumps(event).encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -150,11 +148,7 @@ def mapping(functions: Any, function: str) -> dict[str, Any]:
 def test_created_resources_read_back_as_configured(made: Terraform, functions: Any) -> None:
     assert made.plan() == NO_CHANGES
     found = mapping(functions, "handler")
-    assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == (
-        "Disabled",
-        100,
-        20,
-    )
+    assert (found["State"], found["BatchSize"], found["MaximumBatchingWindowInSeconds"]) == ("Disabled", 100, 20)
     assert found["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert found["ScalingConfig"] == {"MaximumConcurrency": 2}
     assert found["patterns"] == [

@@ -23,9 +23,7 @@ TOPIC = "arn:aws:sns:us-east-1:111122223333:news"
 def holds(condition: Any, **keys: str) -> bool:
     conditions = read_conditions(condition)
     assert conditions is not None
-    return all(
-        condition.holds({f"aws:{name}": value for name, value in keys.items()}) for condition in conditions
-    )
+    return all(condition.holds({f"aws:{name}": value for name, value in keys.items()}) for condition in conditions)
 
 
 # Each row has an operator, a wanted value, a value that satisfies the condition, and a value that does not.
@@ -38,21 +36,9 @@ OPERATORS = [
     ("StringNotLike", "username", "a?n*", "Annabel", "annabel"),
     ("ArnEquals", "sourcearn", TOPIC, TOPIC, TOPIC + "s"),
     ("ArnEquals", "sourcearn", "arn:aws:sns:*:*:news", TOPIC, TOPIC + "s"),
-    (
-        "ArnLike",
-        "sourcearn",
-        "arn:aws:*:us-*:111122223333:n*",
-        TOPIC,
-        "arn:aws:sns:eu-west-1:111122223333:news",
-    ),
+    ("ArnLike", "sourcearn", "arn:aws:*:us-*:111122223333:n*", TOPIC, "arn:aws:sns:eu-west-1:111122223333:news"),
     ("ArnLike", "sourcearn", "arn:aws:s3:*:*:bucket", "arn:aws:s3:::bucket", "arn:aws:s3:::bucket2"),
-    (
-        "ArnLike",
-        "sourcearn",
-        "arn:*:news:x:y:z",
-        "arn:aws:news:x:y:z",
-        TOPIC,
-    ),  # A star matches only within its part.
+    ("ArnLike", "sourcearn", "arn:*:news:x:y:z", "arn:aws:news:x:y:z", TOPIC),  # A star matches only within its part.
     ("ArnNotEquals", "sourcearn", TOPIC, TOPIC + "s", TOPIC),
     ("ArnNotLike", "sourcearn", "arn:aws:sns:*:*:news", TOPIC + "s", TOPIC),
     ("IpAddress", "sourceip", ["192.0.2.0/24", "2001:db8::/32"], "192.0.2.77", "198.51.100.1"),
@@ -87,15 +73,10 @@ def test_null() -> None:
 
 
 def test_all_tests_have_to_hold() -> None:
-    both = {
-        "StringEquals": {"aws:SourceAccount": "1", "aws:username": "ann"},
-        "Bool": {"aws:SecureTransport": "true"},
-    }
+    both = {"StringEquals": {"aws:SourceAccount": "1", "aws:username": "ann"}, "Bool": {"aws:SecureTransport": "true"}}
     assert holds(both, sourceaccount="1", username="ann", securetransport="true")
     for name in ("sourceaccount", "username", "securetransport"):
-        assert not holds(
-            both, **{"sourceaccount": "1", "username": "ann", "securetransport": "true", name: "2"}
-        )
+        assert not holds(both, **{"sourceaccount": "1", "username": "ann", "securetransport": "true", name: "2"})
 
 
 @given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))

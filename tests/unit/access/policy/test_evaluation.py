@@ -161,11 +161,7 @@ ENCRYPTED_ONLY = {
         (FROM_SNS, "sns", {"aws:sourcearn": TOPIC}),
         ({**FROM_SNS, "Principal": "*"}, "sns", {"aws:sourcearn": TOPIC}),
         ({**FROM_SNS, "Principal": {"AWS": "*"}}, "sns", {"aws:sourcearn": TOPIC}),
-        (
-            FROM_S3,
-            "s3",
-            {"aws:sourcearn": "arn:aws:s3:::awsexamplebucket1", "aws:sourceaccount": "111122223333"},
-        ),
+        (FROM_S3, "s3", {"aws:sourcearn": "arn:aws:s3:::awsexamplebucket1", "aws:sourceaccount": "111122223333"}),
         (FROM_EVENTBRIDGE, "events", {"aws:sourcearn": "arn:aws:events:us-east-1:111122223333:rule/nightly"}),
     ],
 )
@@ -207,9 +203,7 @@ def test_policies_of_a_user() -> None:
     assert evaluate_user((policy(GRANT),), request(USER)) is Decision.NO_MATCH  # it has a Principal
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
-)
+@pytest.mark.parametrize("text", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}'])
 def test_a_policy_that_says_nothing(text: str | None) -> None:
     assert evaluate(text, request(make_root(PARTNER))) is Decision.NO_MATCH
 

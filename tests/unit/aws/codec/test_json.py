@@ -13,24 +13,13 @@ from hypothesis import strategies as st
 from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import json, rest_json
 from penstock.aws.codec.json import MAXIMUM_STRUCTURAL_CHARACTERS
-from penstock.errors import (
-    AwsError,
-    MissingParameter,
-    QueueDoesNotExist,
-    RequestEntityTooLarge,
-    SerializationException,
-)
+from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, RequestEntityTooLarge, SerializationException
 from penstock.scheduler.types import CreateScheduleRequest
 from penstock.sqs import types as sqs
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 SERIALIZER = botocore.serialize.create_serializer("json")
-SAMPLES: dict[str, Any] = {
-    "string": "téxt\r\n\U0001f40d",
-    "integer": 7,
-    "boolean": True,
-    "blob": b"\x00\xffbytes",
-}
+SAMPLES: dict[str, Any] = {"string": "téxt\r\n\U0001f40d", "integer": 7, "boolean": True, "blob": b"\x00\xffbytes"}
 decode_send = json.make_decoder(sqs.SendMessageRequest)
 
 
@@ -69,8 +58,7 @@ def test_a_request_of_botocore_is_read_back(action: AnyAction) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"{}", b'{"Unknown": {"x": [1]}}', b'{"QueueNamePrefix": null, "MaxResults": null, "Odd": null}'],
+    "body", [b"", b"{}", b'{"Unknown": {"x": [1]}}', b'{"QueueNamePrefix": null, "MaxResults": null, "Odd": null}']
 )
 def test_absent_null_and_unknown_members_are_nothing(body: bytes) -> None:
     assert json.make_decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
@@ -131,22 +119,10 @@ def test_a_missing_required_member_is_named(action: str, body: bytes, parameter:
         (b'{"QueueUrl":true,"MessageBody":"b"}', "TRUE_VALUE can not be converted to a String"),
         (b'{"QueueUrl":[],"MessageBody":"b"}', "Start of list found where not expected"),
         (b'{"QueueUrl":{},"MessageBody":"b"}', "Start of structure or map found where not expected."),
-        (
-            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":"5"}',
-            "STRING_VALUE can not be converted to an Integer",
-        ),
-        (
-            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":1.5}',
-            "NUMBER_VALUE can not be converted to an Integer",
-        ),
-        (
-            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":true}',
-            "TRUE_VALUE can not be converted to an Integer",
-        ),
-        (
-            b'{"QueueUrl":"u","MessageBody":"b","MessageAttributes":[]}',
-            "Start of list found where not expected",
-        ),
+        (b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":"5"}', "STRING_VALUE can not be converted to an Integer"),
+        (b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":1.5}', "NUMBER_VALUE can not be converted to an Integer"),
+        (b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":true}', "TRUE_VALUE can not be converted to an Integer"),
+        (b'{"QueueUrl":"u","MessageBody":"b","MessageAttributes":[]}', "Start of list found where not expected"),
     ],
 )
 def test_an_unreadable_body_is_a_serialization_exception(body: bytes, text: str) -> None:
@@ -161,15 +137,11 @@ def test_a_long_text_may_hold_whatever_it_likes() -> None:
         body = msgspec.json.encode({"QueueUrl": "u", "MessageBody": text})
         assert decode_send(body).message_body == text
         attribute = {"DataType": "String", "StringValue": text}
-        body = msgspec.json.encode(
-            {"QueueUrl": "u", "MessageBody": "b", "MessageAttributes": {"a": attribute}}
-        )
+        body = msgspec.json.encode({"QueueUrl": "u", "MessageBody": "b", "MessageAttributes": {"a": attribute}})
         assert decode_send(body).message_attributes["a"].string_value == text
 
 
-@pytest.mark.parametrize(
-    "text", ["\\u0041" * 1_048_576, "\\n" * 1_048_576, "A" * 1_398_104], ids=["u", "n", "base64"]
-)
+@pytest.mark.parametrize("text", ["\\u0041" * 1_048_576, "\\n" * 1_048_576, "A" * 1_398_104], ids=["u", "n", "base64"])
 def test_a_mib_may_be_written_with_escapes_or_as_base64(text: str) -> None:
     """The text is the longest body of a message in each of its forms, or the longest binary attribute."""
     assert len(decode_send(f'{{"QueueUrl":"u","MessageBody":"{text}"}}'.encode()).message_body) >= 1_048_576
@@ -189,9 +161,7 @@ def test_a_million_small_members_are_refused_unread() -> None:
         with pytest.raises(SerializationException, match="more than 5000 names and texts"):
             decode_send(msgspec.json.encode(value))
     fewer = {str(number): 0 for number in range(json.MAXIMUM_STRINGS - 10)}
-    assert (
-        decode_send(msgspec.json.encode({"QueueUrl": "u", "MessageBody": padding, **fewer})).queue_url == "u"
-    )
+    assert decode_send(msgspec.json.encode({"QueueUrl": "u", "MessageBody": padding, **fewer})).queue_url == "u"
     for item in (b"0", b"[]", b"{}", b"null", b"1.5"):
         with pytest.raises(SerializationException):
             decode_send(b'{"QueueUrl":"u","Entries":[' + b",".join([item] * 300_000) + b"]}")
@@ -208,9 +178,7 @@ def test_any_bytes_give_a_request_or_an_aws_error(body: bytes) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("Id", "DataType", "x")), inner)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("Id", "DataType", "x")), inner),
 )
 MEMBERS = st.sampled_from(("QueueUrl", "MessageBody", "DelaySeconds", "MessageAttributes", "Entries"))
 

@@ -71,9 +71,7 @@ EXAMPLES = [
                 "my_attribute_name_2": string("my_attribute_value_2"),
             },
             message_system_attributes={
-                "AWSTraceHeader": sqs.MessageSystemAttributeValue(
-                    data_type="String", string_value="Root=1-5759e988"
-                )
+                "AWSTraceHeader": sqs.MessageSystemAttributeValue(data_type="String", string_value="Root=1-5759e988")
             },
         ),
     ),
@@ -121,9 +119,7 @@ EXAMPLES = [
             queue_url=URL,
             entries=[
                 sqs.ChangeMessageVisibilityBatchRequestEntry(
-                    id="change_visibility_msg_2",
-                    receipt_handle="gfk0T0R0waama4fVFffkjKQrvzrH",
-                    visibility_timeout=45,
+                    id="change_visibility_msg_2", receipt_handle="gfk0T0R0waama4fVFffkjKQrvzrH", visibility_timeout=45
                 )
             ],
         ),
@@ -187,9 +183,7 @@ def test_binary_values_stay_base64() -> None:
 
 
 def test_an_attribute_without_a_value_is_left_to_its_own_check() -> None:
-    attributes = decode(
-        "SendMessage", "QueueUrl=u&MessageBody=b&MessageAttribute.1.Name=a"
-    ).message_attributes
+    attributes = decode("SendMessage", "QueueUrl=u&MessageBody=b&MessageAttribute.1.Name=a").message_attributes
     assert attributes == {"a": sqs.MessageAttributeValue()}
 
 
@@ -267,8 +261,7 @@ def test_a_value_of_the_wrong_form_is_invalid(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"A=1&A.1=2", b"A.1=2&A=1", b"A.1=2&A.1.b=1", b"a%FF=1", b"a=%FF", b"a=\xff", b"a.b.c.d.e.f.g.h.i=1"],
+    "text", [b"A=1&A.1=2", b"A.1=2&A=1", b"A.1=2&A.1.b=1", b"a%FF=1", b"a=%FF", b"a=\xff", b"a.b.c.d.e.f.g.h.i=1"]
 )
 def test_texts_that_are_no_parameters_are_malformed(text: bytes) -> None:
     with pytest.raises(MalformedQueryString):
@@ -293,9 +286,7 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
     assert query.unquote(text) == unquote_to_bytes(text)
 
 
-@pytest.mark.parametrize(
-    "bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"]
-)
+@pytest.mark.parametrize("bad", [b"%", b"%4", b"%zz", b"%%", b"%\n1", b"%\r\n", b"%\n", b"%=", b"%4=", b"% 1"])
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
     """A few such signs stay unchanged. The decoder refuses more than a person would write."""
     assert query.unquote(b"100" + bad) == b"100" + bad

@@ -65,17 +65,13 @@ def test_everybody_else_gets_xml(accept: bytes) -> None:
 
 def test_a_target_is_the_json_protocol_whatever_is_accepted() -> None:
     for accept in (b"text/xml", b"application/json", b"*/*"):
-        assert (
-            detect_protocol({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}, "/")
-            is Protocol.JSON
-        )
+        assert detect_protocol({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}, "/") is Protocol.JSON
 
 
 # --- what it looks like ----------------------------------------------------------------------------------------------
 def test_send_message() -> None:
     result = sqs.SendMessageResult(
-        message_id="59c52602-131d-420c-8701-7d8f275f36ac",
-        md5_of_message_body="0046701aed8ee5c7de6c01430556b13e",
+        message_id="59c52602-131d-420c-8701-7d8f275f36ac", md5_of_message_body="0046701aed8ee5c7de6c01430556b13e"
     )
     assert answer("SendMessage", result) == {
         "SendMessageResponse": {
@@ -120,10 +116,7 @@ def test_list_queues() -> None:
     shown = answer("ListQueues", sqs.ListQueuesResult())
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": None, "queueUrls": None}
     shown = answer("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))
-    assert shown["ListQueuesResponse"]["ListQueuesResult"] == {
-        "NextToken": "t",
-        "queueUrls": ["http://h/1/q"],
-    }
+    assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": "t", "queueUrls": ["http://h/1/q"]}
 
 
 def test_maps_are_lists_of_pairs() -> None:
@@ -135,9 +128,7 @@ def test_maps_are_lists_of_pairs() -> None:
         "ResponseMetadata": METADATA,
     }
     tags = answer("ListQueueTags", sqs.ListQueueTagsResult(tags={"team": "blue"}))
-    assert tags["ListQueueTagsResponse"]["ListQueueTagsResult"] == {
-        "Tags": [{"Key": "team", "Value": "blue"}]
-    }
+    assert tags["ListQueueTagsResponse"]["ListQueueTagsResult"] == {"Tags": [{"Key": "team", "Value": "blue"}]}
 
 
 def test_numbers_and_truth_stay_what_they_are() -> None:
@@ -147,9 +138,7 @@ def test_numbers_and_truth_stay_what_they_are() -> None:
         "Successful": None,
         "Failed": [{"Id": "1", "SenderFault": False, "Code": "C", "Message": None}],
     }
-    moved = answer(
-        "CancelMessageMoveTask", sqs.CancelMessageMoveTaskResult(approximate_number_of_messages_moved=0)
-    )
+    moved = answer("CancelMessageMoveTask", sqs.CancelMessageMoveTaskResult(approximate_number_of_messages_moved=0))
     assert moved["CancelMessageMoveTaskResponse"]["CancelMessageMoveTaskResult"] == {
         "ApproximateNumberOfMessagesMoved": 0
     }
@@ -173,9 +162,7 @@ def test_errors() -> None:
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
 def transcribed(*messages: sqs.Message) -> Any:
-    document = xml.encode_result(
-        "ReceiveMessage", "urn:x", sqs.ReceiveMessageResult(messages=list(messages)), ID
-    )
+    document = xml.encode_result("ReceiveMessage", "urn:x", sqs.ReceiveMessageResult(messages=list(messages)), ID)
     shown = msgspec.json.decode(query_json.convert_xml(document))
     assert shown["ReceiveMessageResponse"]["ResponseMetadata"] == METADATA
     return shown["ReceiveMessageResponse"]["ReceiveMessageResult"]

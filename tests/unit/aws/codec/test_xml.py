@@ -87,9 +87,7 @@ def test_lists_and_maps_are_flat() -> None:
         ("MessageAttribute", [("Name", "b"), ("Value", [("DataType", "Binary"), ("BinaryValue", "AP8=")])]),
     ]
     result = sqs.ReceiveMessageResult(messages=[message, message])
-    assert answer("ReceiveMessage", result) == wrapped(
-        "ReceiveMessage", [("Message", expected), ("Message", expected)]
-    )
+    assert answer("ReceiveMessage", result) == wrapped("ReceiveMessage", [("Message", expected), ("Message", expected)])
 
 
 def test_an_empty_receive_has_an_empty_result() -> None:
@@ -105,10 +103,7 @@ def test_a_batch_lists_what_succeeded_and_what_failed() -> None:
         "SendMessageBatch",
         [
             ("SendMessageBatchResultEntry", [("Id", "a"), ("MessageId", "m"), ("MD5OfMessageBody", "d")]),
-            (
-                "BatchResultErrorEntry",
-                [("Id", "b"), ("SenderFault", "true"), ("Code", "C"), ("Message", "M")],
-            ),
+            ("BatchResultErrorEntry", [("Id", "b"), ("SenderFault", "true"), ("Code", "C"), ("Message", "M")]),
         ],
     )
 
@@ -159,8 +154,7 @@ def test_a_list_inside_a_list_has_no_form() -> None:
 
 # --- characters ------------------------------------------------------------------------------------------------------
 ALLOWED = (
-    st.sampled_from("\t\n\r&<>\"'")
-    | st.characters(min_codepoint=0x20, max_codepoint=0xFFFD, exclude_categories=["Cs"])
+    st.sampled_from("\t\n\r&<>\"'") | st.characters(min_codepoint=0x20, max_codepoint=0xFFFD, exclude_categories=["Cs"])
 ) | st.characters(min_codepoint=0x10000)
 
 
@@ -180,9 +174,7 @@ def test_a_carriage_return_is_a_reference() -> None:
 
 
 def test_characters_that_xml_cannot_hold_are_replaced() -> None:
-    assert (
-        xml.write_document("\t\n\r\x00\x1f\x7f\ufffd\ufffe\uffff\ud800é") == "\t\n\r??\x7f\ufffd???é".encode()
-    )
+    assert xml.write_document("\t\n\r\x00\x1f\x7f\ufffd\ufffe\uffff\ud800é") == "\t\n\r??\x7f\ufffd???é".encode()
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -196,9 +188,7 @@ def test_an_error_as_sqs_writes_it() -> None:
 
 
 def test_our_own_failure_is_the_receivers() -> None:
-    assert b"<Type>Receiver</Type><Code>InternalFailure</Code>" in xml.encode_error(
-        NAMESPACE, InternalFailure(), ID
-    )
+    assert b"<Type>Receiver</Type><Code>InternalFailure</Code>" in xml.encode_error(NAMESPACE, InternalFailure(), ID)
 
 
 def test_the_message_of_an_error_is_escaped() -> None:

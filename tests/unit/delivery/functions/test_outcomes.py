@@ -46,9 +46,7 @@ def test_the_phases_of_aws_managed_endpoints() -> None:
     assert (compute_sns_delay(100_014), compute_sns_delay(100_015)) == (20, None)
 
 
-@pytest.mark.parametrize(
-    ("status", "again"), [(429, True), (500, True), (503, True), (400, False), (404, False)]
-)
+@pytest.mark.parametrize(("status", "again"), [(429, True), (500, True), (503, True), (400, False), (404, False)])
 def test_client_side_errors_of_subscriptions_are_final(status: int, again: bool) -> None:
     outcome = judge_answer(delivery(FUNCTION), Answer(status, b""))
     assert (outcome.status, outcome.delay_ms is not None) == (status, again)
@@ -60,12 +58,9 @@ def test_an_invocation_that_lambda_takes() -> None:
 
 def test_the_name_of_the_error() -> None:
     named = Answer(404, b"", {b"x-amzn-errortype": b"ResourceNotFoundException:http://internal/"})
+    assert judge_answer(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
     assert (
-        judge_answer(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
-    )
-    assert (
-        judge_answer(delivery(FUNCTION), Answer(429, b"")).error
-        == "TooManyRequestsException: Lambda has answered 429"
+        judge_answer(delivery(FUNCTION), Answer(429, b"")).error == "TooManyRequestsException: Lambda has answered 429"
     )
 
 

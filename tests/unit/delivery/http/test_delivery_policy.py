@@ -33,9 +33,7 @@ EXAMPLE = {
 
 def graph(curve: str) -> list[float]:
     """Returns the policy of the page's graph: 10 retries from 5 to 260 seconds."""
-    return retry_delays(
-        {"minDelayTarget": 5, "maxDelayTarget": 260, "numRetries": 10, "backoffFunction": curve}
-    )
+    return retry_delays({"minDelayTarget": 5, "maxDelayTarget": 260, "numRetries": 10, "backoffFunction": curve})
 
 
 def refusal(policy: Any, topic: bool = False) -> str:
@@ -129,11 +127,7 @@ def test_a_topic_without_a_policy_has_the_default() -> None:
                 " must be less than or equal to 100"
             ),
         ),
-        (
-            {"throttlePolicy": {}},
-            True,
-            "Invalid parameter: DeliveryPolicy: Unexpected JSON member: throttlePolicy",
-        ),
+        ({"throttlePolicy": {}}, True, "Invalid parameter: DeliveryPolicy: Unexpected JSON member: throttlePolicy"),
     ],
 )
 def test_refusals_in_the_words_of_aws(policy: Any, topic: bool, text: str) -> None:
@@ -164,9 +158,7 @@ def test_other_refusals_name_what_is_wrong(policy: Any, named: str) -> None:
     assert named in refusal(policy)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"healthyRetryPolicy":{"numRetries":5}}', '{"sicklyRetryPolicy":null}']
-)
+@pytest.mark.parametrize("text", ["", "{}", '{"healthyRetryPolicy":{"numRetries":5}}', '{"sicklyRetryPolicy":null}'])
 def test_allowed(text: str) -> None:
     check_delivery_policy(text)
 

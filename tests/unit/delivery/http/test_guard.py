@@ -16,13 +16,7 @@ import pytest
 
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.outcome import judge_failure
-from penstock.delivery.http.resolver import (
-    MOST_LOOKUPS,
-    MOST_OF_A_DOMAIN,
-    ResolverBusyError,
-    find_domain,
-    resolve,
-)
+from penstock.delivery.http.resolver import MOST_LOOKUPS, MOST_OF_A_DOMAIN, ResolverBusyError, find_domain, resolve
 from penstock.delivery.http.sender import Sender
 from penstock.delivery.outcome import NOT_ATTEMPTED
 from penstock.documents.endpoint import (
@@ -100,9 +94,7 @@ async def test_public_addresses_are_dialled(text: str, dialled: Dialled) -> None
 
 @pytest.mark.parametrize("answers", MIXED, ids=str)
 @pytest.mark.parametrize("url", ["http://mixed.example/", "https://mixed.example:8443/x"])
-async def test_one_forbidden_address_of_a_name_is_enough(
-    url: str, answers: list[str], dialled: Dialled
-) -> None:
+async def test_one_forbidden_address_of_a_name_is_enough(url: str, answers: list[str], dialled: Dialled) -> None:
     async def mixed(host: str, account: str) -> list[Address]:
         return [ip_address(answer) for answer in answers]
 
@@ -134,9 +126,7 @@ async def test_a_name_that_turns_bad_is_judged_anew(dialled: Dialled) -> None:
     assert dialled == ["8.8.4.4"]
 
 
-async def test_no_system_resolver_sees_the_name_again(
-    dialled: Dialled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_system_resolver_sees_the_name_again(dialled: Dialled, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: Any, **__: Any) -> Any:
         raise AssertionError("a second look-up")
 
@@ -283,9 +273,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
         await resolve(f"{n}.tarpit.example", ONE)
 
 
-async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = threading.Event()
 
     def look_up(host: str, *_: object, **__: object) -> list[Any]:

@@ -81,9 +81,7 @@ def test_consumers_that_never_catch_up() -> None:
     """In their best hour the consumers drain 0.5 a second, while 1 a second arrives."""
     arrivals, drained = np.full(24, 3600.0), np.linspace(900.0, 1800.0, 24)
     quiet = ages(0, 0)
-    assert find_warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(
-        None, 0.5, 1.0
-    )
+    assert find_warnings(10, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings(None, 0.5, 1.0)
     assert find_warnings(10, quiet, Hours(arrivals, drained * 2), 4 * DAY_SECONDS) == GrowthWarnings()
     assert find_warnings(10, quiet, Hours(arrivals, drained * 0), 4 * DAY_SECONDS) == GrowthWarnings()
     assert find_warnings(0, quiet, Hours(arrivals, drained), 4 * DAY_SECONDS) == GrowthWarnings()
@@ -208,16 +206,7 @@ def test_the_future_is_not_looked_at() -> None:
         name: (method(whole, origin), method(past, now))
         for name, method in {**METHODS, "unchanged": repeat_last}.items()
     }
-    fine = {
-        "unchanged",
-        "trend_6h",
-        "trend_1h",
-        "trend_15m",
-        "damped_trend",
-        "usual_level",
-        "hourly",
-        "hourly_fading",
-    }
+    fine = {"unchanged", "trend_6h", "trend_1h", "trend_15m", "damped_trend", "usual_level", "hourly", "hourly_fading"}
     for name in fine:
         np.testing.assert_allclose(*told[name])
     assert set(told) - fine == {"daily", "daily_fading", "weekly", "weekly_fading"}

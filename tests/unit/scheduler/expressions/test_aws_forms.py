@@ -19,13 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.scheduler.expressions.expression import (
-    ScheduleInvalid,
-    list_occurrences,
-    parse,
-    parse_aws,
-    read_stored,
-)
+from penstock.scheduler.expressions.expression import ScheduleInvalid, list_occurrences, parse, parse_aws, read_stored
 
 MONDAY = datetime(2022, 1, 3, 0, 0, tzinfo=UTC)
 
@@ -191,11 +185,7 @@ def test_rest(form: str, written: str, zone: str, text: str) -> None:
         ("rate(12 hours)", "Europe/Berlin", "Every 12 hours"),
         ("cron(0 12 * * ? *)", "UTC", "Every day at 12:00"),
         ("cron(0 18 ? * 2-6 *)", "UTC", "At 18:00, Monday through Friday"),
-        (
-            "cron(15 10 ? * 6L 2022-2023)",
-            "UTC",
-            "At 10:15, on the last Friday of the month, 2022 through 2023",
-        ),
+        ("cron(15 10 ? * 6L 2022-2023)", "UTC", "At 10:15, on the last Friday of the month, 2022 through 2023"),
         ("cron(0 9 ? * 3#2 *)", "UTC", "At 09:00, on the second Tuesday of the month"),
         ("cron(0 9 ? * L *)", "UTC", "At 09:00, only on Saturday"),
         ("cron(0 9 LW * ? *)", "Asia/Tokyo", "At 09:00, on the last weekday of the month, Asia/Tokyo"),

@@ -291,12 +291,7 @@ def test_the_length_of_an_expression() -> None:
 
 @pytest.mark.parametrize(
     ("form", "canonical", "zone"),
-    [
-        ("cron", "9 to 5", "UTC"),
-        ("rate", "rate()", "UTC"),
-        ("at", "at()", "UTC"),
-        ("cron", "* * * * *", "Mars/Base"),
-    ],
+    [("cron", "9 to 5", "UTC"), ("rate", "rate()", "UTC"), ("at", "at()", "UTC"), ("cron", "* * * * *", "Mars/Base")],
 )
 def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
     """All such rows raise the same error, which a worker can record before it continues."""

@@ -67,9 +67,7 @@ def test_nothing_between_a_time_and_the_next_one(cron: str, after: datetime, nam
 
 @given(fields(0, 59), fields(0, 23), days, fields(1, 12), years, instants_of_years)
 @settings(max_examples=80, deadline=None)
-def test_days_of_aws(
-    minute: str, hour: str, day: tuple[str, str], month: str, year: str, after: datetime
-) -> None:
+def test_days_of_aws(minute: str, hour: str, day: tuple[str, str], month: str, year: str, after: datetime) -> None:
     """Compares with a walk over the days of at most three years."""
     of_month, of_week = day
     expression = parse_aws(f"cron({minute} {hour} {of_month} {month} {of_week} {year})")
@@ -94,9 +92,7 @@ def test_days_of_aws(
 
 @given(crons, instants, st.sampled_from(ZONES), st.integers(2, 6))
 @settings(max_examples=100, deadline=None)
-def test_times_rise_and_do_not_depend_on_where_one_starts(
-    cron: str, after: datetime, name: str, count: int
-) -> None:
+def test_times_rise_and_do_not_depend_on_where_one_starts(cron: str, after: datetime, name: str, count: int) -> None:
     """The schedule fires at the previewed times, whenever the worker runs."""
     expression = parse(cron=cron, timezone=name)
     found = list_occurrences(expression, after, count)
@@ -104,9 +100,7 @@ def test_times_rise_and_do_not_depend_on_where_one_starts(
     assert all(instant.tzinfo is UTC and not instant.microsecond for instant in found)
     for previous, following in zip([after, *found], found, strict=False):
         assert expression.next_after(following - SECOND) == following
-        assert (
-            expression.next_after(previous + (following - previous) / 2) == following or previous == following
-        )
+        assert expression.next_after(previous + (following - previous) / 2) == following or previous == following
 
 
 @given(crons | days.map(lambda day: f"cron(0 9 {day[0]} * {day[1]} *)"), st.sampled_from(ZONES))
@@ -115,9 +109,7 @@ def test_a_stored_expression_is_the_parsed_one(text: str, zone: str) -> None:
     parsed = parse_aws(text, zone) if text.startswith("cron(") else parse(cron=text, timezone=zone)
     again = read_stored(parsed.form, parsed.written, parsed.canonical, parsed.timezone)
     assert again == parsed
-    assert again.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == parsed.next_after(
-        datetime(2026, 1, 1, tzinfo=UTC)
-    )
+    assert again.next_after(datetime(2026, 1, 1, tzinfo=UTC)) == parsed.next_after(datetime(2026, 1, 1, tzinfo=UTC))
     assert parsed.description()
 
 

@@ -31,17 +31,7 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from penstock_web.database.pool import Locked
-from tests.support.web.fakes import (
-    ORDERS,
-    FakeDatabase,
-    FakeQueue,
-    RowT,
-    bodies,
-    empty,
-    entries,
-    stored,
-    take,
-)
+from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, empty, entries, stored, take
 from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time
@@ -75,10 +65,7 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
     batcher = Batcher(database.call, limit=10_000)
     await empty(batcher, ORDERS)
     await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
-    assert [arguments[1] for _, arguments in database.calls[1:]] == [
-        LARGEST_RECEIVE,
-        300 - LARGEST_RECEIVE,
-    ]
+    assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_RECEIVE, 300 - LARGEST_RECEIVE]
 
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
@@ -116,11 +103,7 @@ async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     """The receive waits half a second, unless the queue has short messages or is unused."""
     queues = {ORDERS: FakeQueue(stored=10, body="x" * 100_000), SHORT: FakeQueue(stored=10)}
 
-    loop, write_backpressure, client = (
-        asyncio.get_running_loop(),
-        WriteBackpressure(),
-        SlowClient(20_000_000),
-    )
+    loop, write_backpressure, client = (asyncio.get_running_loop(), WriteBackpressure(), SlowClient(20_000_000))
     write_backpressure.add(client)
     database = FakeDatabase(lambda statement, arguments: queues[arguments[0]](statement, arguments))
     batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)

@@ -50,9 +50,7 @@ NOW = datetime(2030, 1, 31, 12, tzinfo=UTC)
 
 
 def test_an_unknown_value_is_no_zero() -> None:
-    assert {count(None), rate(None), seconds(None), age(None, NOW), ago(None, NOW), moment(None)} == {
-        NOT_KNOWN
-    }
+    assert {count(None), rate(None), seconds(None), age(None, NOW), ago(None, NOW), moment(None)} == {NOT_KNOWN}
     assert "not known" in NOT_KNOWN
     assert (count(0), rate(0.0), seconds(0.0), age(NOW, NOW)) == ("0", "0", "0 s", "0 s")
 
@@ -231,17 +229,7 @@ def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
 
 def test_the_navigation() -> None:
     list_screens()
-    titles = [
-        "Overview",
-        "Queues",
-        "Topics",
-        "Schedules",
-        "Mappings",
-        "Deliveries",
-        "System",
-        "Keys",
-        "Audit",
-    ]
+    titles = ["Overview", "Queues", "Topics", "Schedules", "Mappings", "Deliveries", "System", "Keys", "Audit"]
     assert [screen.title for screen in list_navigation()] == titles
 
 
@@ -267,8 +255,7 @@ def test_a_last_answer_is_shown_once(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cause", "shown"),
-    [("queue_paused", '<span class="badge warn">paused</span>'), ("in_flight_limit", "throttled")],
+    ("cause", "shown"), [("queue_paused", '<span class="badge warn">paused</span>'), ("in_flight_limit", "throttled")]
 )
 def test_a_paused_queue_has_one_state(cause: str, shown: str) -> None:
     """Its verdict is `throttled`. The page names the cause only."""

@@ -69,9 +69,7 @@ def test_good_values_and_those_that_this_version_has_not() -> None:
 )
 def test_connections(available: int, used: int, of_process: int, words: list[str]) -> None:
     found = list(judge_connections(available, used, of_process))
-    assert [finding.problem.startswith(text) for finding, text in zip(found, words, strict=True)] == [
-        True
-    ] * len(words)
+    assert [finding.problem.startswith(text) for finding, text in zip(found, words, strict=True)] == [True] * len(words)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,5 @@ def test_own_settings(variables: dict[str, str], problems: list[str]) -> None:
 def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:
     file = tmp_path / "address"
     file.write_text("postgresql://127.0.0.1/x")
-    settings = usable_settings(
-        {"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)}
-    )
+    settings = usable_settings({"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)})
     assert (settings.queue_linger_ms, settings.database_url) == (7, "postgresql://127.0.0.1/x")

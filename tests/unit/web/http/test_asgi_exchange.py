@@ -123,18 +123,10 @@ async def test_a_long_body_is_written_whole() -> None:
         pytest.param([START], id="a head alone"),
         pytest.param([part(b"")], id="no head"),
         pytest.param([START, START], id="two heads"),
-        pytest.param(
-            [{**START, "headers": [(b"a", b"b\r\nc: d")]}, part(b"", more=False)], id="response splitting"
-        ),
-        pytest.param(
-            [{**START, "headers": [(b"a: b\r\nc", b"d")]}, part(b"", more=False)], id="the same by a name"
-        ),
-        pytest.param(
-            [{**START, "headers": [(b"content-length", b"1")]}, part(b"ab", more=False)], id="too long"
-        ),
-        pytest.param(
-            [{**START, "headers": [(b"content-length", b"3")]}, part(b"ab", more=False)], id="too short"
-        ),
+        pytest.param([{**START, "headers": [(b"a", b"b\r\nc: d")]}, part(b"", more=False)], id="response splitting"),
+        pytest.param([{**START, "headers": [(b"a: b\r\nc", b"d")]}, part(b"", more=False)], id="the same by a name"),
+        pytest.param([{**START, "headers": [(b"content-length", b"1")]}, part(b"ab", more=False)], id="too long"),
+        pytest.param([{**START, "headers": [(b"content-length", b"3")]}, part(b"ab", more=False)], id="too short"),
     ],
 )
 async def test_an_application_that_fails_before_anything_was_written_is_500(

@@ -103,9 +103,7 @@ async def test_a_head_that_takes_longer_than_60_seconds_is_408(before: bytes) ->
     assert asyncio.get_running_loop().time() - begun_at == LIMITS.head_seconds
 
 
-@pytest.mark.parametrize(
-    "framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"]
-)
+@pytest.mark.parametrize("framing", [b"Content-Length: 100\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n64\r\n"])
 async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: bytes) -> None:
     """Source: RFC 9110, 15.5.9. The application has begun, and gets its client's disconnect."""
     ends = []

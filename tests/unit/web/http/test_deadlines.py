@@ -38,9 +38,7 @@ class Client:
         return {"type": "http.disconnect"}
 
 
-async def request_that_waits(
-    deadlines: Deadlines, client: Client, wait_seconds: float, seconds: float
-) -> AsgiTask:
+async def request_that_waits(deadlines: Deadlines, client: Client, wait_seconds: float, seconds: float) -> AsgiTask:
     """Sends a request that first waits (which does not count) and then works (which counts)."""
     request = deadlines.start_request(client.receive)
     try:

@@ -76,9 +76,7 @@ def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]
     return [(1, 1, None, None, None, None)]
 
 
-def request(
-    action: str, *headers: str, version: str = "HTTP/1.1", path: str = "/", **members: object
-) -> bytes:
+def request(action: str, *headers: str, version: str = "HTTP/1.1", path: str = "/", **members: object) -> bytes:
     body = json.dumps({"QueueUrl": "http://x/000000000000/orders", **members}).encode()
     head = [
         f"POST {path} {version}",
@@ -283,10 +281,7 @@ async def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() ->
 async def test_unread_bytes_of_a_slow_reader_are_counted() -> None:
     connection = Connection()
     connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
-    for end in (
-        connection.connection.resume_writing,
-        lambda: connection.connection.connection_lost(None),
-    ):
+    for end in (connection.connection.resume_writing, lambda: connection.connection.connection_lost(None)):
         connection.connection.pause_writing()
         assert connection.write_backpressure.is_high
         end()

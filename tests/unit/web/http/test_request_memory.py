@@ -221,10 +221,7 @@ async def test_a_body_of_which_hardly_anything_comes_takes_no_memory() -> None:
         tasks.append(asyncio.create_task(held.receive()))
     await settle()
     good = Sender(WHOLE_BODY, 0)
-    assert (
-        await good.be_read(LongRequest(reading, processing, WHOLE_BODY, name("198.51.100.1"), good.receive))
-        == 0
-    )
+    assert await good.be_read(LongRequest(reading, processing, WHOLE_BODY, name("198.51.100.1"), good.receive)) == 0
     for task in tasks:
         task.cancel()
 
@@ -302,9 +299,7 @@ class Client:
     """A client that calls an application without sockets."""
 
     def __init__(self, database: FakeDatabase) -> None:
-        environment = Environment(
-            Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32)
-        )
+        environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32))
         self._application = Application(environment, make_resources(database))
         self.read = 0  # parts of slow bodies
 
@@ -336,9 +331,7 @@ class Client:
         text = b"".join(message.get("body", b"") for message in sent)
         return sent[0]["status"], dict(sent[0]["headers"]), json.loads(text)
 
-    async def send_message(
-        self, length: int, address: str = "192.0.2.1"
-    ) -> tuple[int, dict[bytes, bytes], Any]:
+    async def send_message(self, length: int, address: str = "192.0.2.1") -> tuple[int, dict[bytes, bytes], Any]:
         body = json.dumps({"QueueUrl": "http://h/000000000000/orders", "MessageBody": "x" * length})
         return await self.ask("/", body.encode(), address, x_amz_target="AmazonSQS.SendMessage")
 
@@ -388,10 +381,7 @@ async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
 async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
     client = Client(FakeDatabase(stored))
     headers = {"x_amz_target": "AmazonSQS.SendMessage", "content_length": str(6 * MIB)}
-    slow = [
-        asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers))
-        for n in range(3)
-    ]
+    slow = [asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers)) for n in range(3)]
     await asyncio.sleep(2)
     (status, _, _) = await client.send_message(3 * MIB, "192.0.2.4")
     assert status == 413  # it was read

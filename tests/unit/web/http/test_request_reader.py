@@ -157,9 +157,7 @@ async def test_chunks_are_joined_and_trailers_are_no_headers(cut: bool) -> None:
         (b"*", "*", b"*", b""),
     ],
 )
-async def test_the_target_is_split_and_unescaped(
-    target: bytes, path: str, raw_path: bytes, query: bytes
-) -> None:
+async def test_the_target_is_split_and_unescaped(target: bytes, path: str, raw_path: bytes, query: bytes) -> None:
     """RFC 9112, 3.2 defines the forms of a target. In ASGI, `path` is unescaped and `raw_path` is as sent."""
     method = b"OPTIONS" if target == b"*" else b"GET"
     application, client = await answered(method + b" " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")

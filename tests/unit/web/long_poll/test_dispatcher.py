@@ -98,12 +98,9 @@ async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
     long_polls.wake(ORDERS, 1)
     assert not long_polls.wait(ResolvedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
     assert [
-        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result()
-        for _ in range(2)
+        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
     ] == [Woken.FOR_ONE] * 2
-    assert not long_polls.wait(
-        ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups
-    ).done()
+    assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
 
 
 async def test_a_guess_that_there_is_more_is_not_missed() -> None:
@@ -243,10 +240,7 @@ async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_r
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    orders, bills = (
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
-        long_polls.wait(ResolvedQueue(BILLS), 20, 1),
-    )
+    orders, bills = (long_polls.wait(ResolvedQueue(ORDERS), 20, 0), long_polls.wait(ResolvedQueue(BILLS), 20, 1))
     await asyncio.sleep(1.5)
     database.ready = {BILLS}  # the notification of this queue was lost
     database.commits += 1
@@ -361,10 +355,7 @@ async def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
 
 async def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    gone, stays = (
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 0),
-        long_polls.wait(ResolvedQueue(ORDERS), 20, 1),
-    )
+    gone, stays = (long_polls.wait(ResolvedQueue(ORDERS), 20, 0), long_polls.wait(ResolvedQueue(ORDERS), 20, 1))
     gone.cancel()
     long_polls.wake(ORDERS, 1)
     assert stays.done()
@@ -380,9 +371,7 @@ async def test_a_thousand_waiters_have_no_task_each() -> None:
 
 async def test_drain_sends_everybody_home() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    answers = [
-        long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)
-    ]
+    answers = [long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
     long_polls.drain()
     assert await asyncio.gather(*answers) == [Woken.NOT] * 3
     assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 9) == Woken.NOT

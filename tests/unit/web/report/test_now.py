@@ -60,14 +60,7 @@ def page(*queues: QueueState, **known: Any) -> str:
 def busy(*, minutes: int = 30, **counts: int) -> list[Minute]:
     """Returns `minutes` minutes with equal counts. The last of these minutes has just ended."""
     end = NOW.replace(second=0)
-    known: dict[str, Any] = {
-        "sent": 60,
-        "received": 30,
-        "deleted": 30,
-        "visible": 100,
-        "in_flight": 0,
-        **counts,
-    }
+    known: dict[str, Any] = {"sent": 60, "received": 30, "deleted": 30, "visible": 100, "in_flight": 0, **counts}
     return [Minute(end - n * MINUTE, **known) for n in range(minutes, 0, -1)]
 
 
@@ -116,9 +109,7 @@ def test_healthy_queues_are_one_line() -> None:
 
 def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
     since = NOW - 20 * MINUTE
-    letters = QueueState(
-        "orders-dlq", Verdict(Kind.DEAD_LETTERS, since, backlog=41), facts(dead_letters=True)
-    )
+    letters = QueueState("orders-dlq", Verdict(Kind.DEAD_LETTERS, since, backlog=41), facts(dead_letters=True))
     row = FailedEndpointRow("https://u:p@a.test/hook?token=x", 3, since, "503", since, stopped=False)
     endpoints = find_concerns((), [row] * 6)
     state = ReportState(NOW, NOW, Counter({Kind.DEAD_LETTERS: 1}), [letters], endpoints)
@@ -136,8 +127,7 @@ def test_more_queues_than_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured_at", "said"),
-    [(None, "never measured"), (NOW - 3 * MINUTE, "last at 17:37 UTC"), (NOW - MINUTE, "")],
+    ("measured_at", "said"), [(None, "never measured"), (NOW - 3 * MINUTE, "last at 17:37 UTC"), (NOW - MINUTE, "")]
 )
 def test_a_service_that_does_not_measure(measured_at: datetime | None, said: str) -> None:
     text = "".join(now_section(ReportState(NOW, measured_at, Counter({Kind.IDLE: 2}))))
@@ -170,11 +160,7 @@ def test_a_beginning_before_the_chart_is_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "shown"),
-    [
-        (Kind.POISONED, "Received again, each minute"),
-        (Kind.THROTTLED, "In flight"),
-        (Kind.DRAINING, "Waiting"),
-    ],
+    [(Kind.POISONED, "Received again, each minute"), (Kind.THROTTLED, "In flight"), (Kind.DRAINING, "Waiting")],
 )
 def test_the_relevant_chart_is_shown(kind: Kind, shown: str) -> None:
     text = "".join(last_hours([queue("orders", kind, busy(redelivered=7, in_flight=9))]))
@@ -210,9 +196,7 @@ def luminance(colour: str) -> float:
     digits = colour.lstrip("#")
     digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
     parts = [int(digits[n : n + 2], 16) / 255 for n in (0, 2, 4)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -312,17 +296,7 @@ def test_shares() -> None:
 
 def test_numbers_of_an_axis_are_short() -> None:
     values = (0, 5, 999, 1_000, 2_500, 30_000, 1_500_000, 2e9, 10**15)
-    assert [compact(value) for value in values] == [
-        "0",
-        "5",
-        "999",
-        "1k",
-        "2.5k",
-        "30k",
-        "1.5M",
-        "2G",
-        "1e+03T",
-    ]
+    assert [compact(value) for value in values] == ["0", "5", "999", "1k", "2.5k", "30k", "1.5M", "2G", "1e+03T"]
 
 
 def test_another_day_is_named() -> None:

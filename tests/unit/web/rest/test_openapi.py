@@ -85,9 +85,7 @@ def test_every_route_documents_these_errors(routes: dict[str, Operation], status
         ("PATCH /v1/schedules/{name}", "404", "schedule_not_found"),
     ],
 )
-def test_a_status_names_its_codes(
-    routes: dict[str, Operation], operation: str, status: str, code: str
-) -> None:
+def test_a_status_names_its_codes(routes: dict[str, Operation], operation: str, status: str, code: str) -> None:
     assert f"`{code}`" in routes[operation]["responses"][status]["description"]
 
 
@@ -256,17 +254,11 @@ def test_a_right_is_about_the_resource_of_the_path() -> None:
 def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
     """A route that answers the document of another route's GET may answer without it, or needs the right of the GET."""
     paths = document()["paths"]
-    rights = {
-        (route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)
-    }
+    rights = {(route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)}
 
     def answers(path: str, method: str, status: str) -> str | None:
         found = paths[path].get(method, {}).get("responses", {}).get(status, {}).get("content", {})
-        return (
-            json.dumps(found["application/json"]["schema"], sort_keys=True)
-            if "application/json" in found
-            else None
-        )
+        return json.dumps(found["application/json"]["schema"], sort_keys=True) if "application/json" in found else None
 
     read = {answers(path, "get", "200"): rights["get", path] for path in paths if answers(path, "get", "200")}
     checked = 0

@@ -171,9 +171,7 @@ async def test_a_window_leaves_time_for_the_invocation() -> None:
 @pytest.mark.parametrize("function", [FUNCTION, "http://127.0.0.1:1/"])
 async def test_messages_that_are_visible_at_once_are_not_asked_for_without_a_pause(function: str) -> None:
     bodies = [str(n) for n in range(1000)]
-    harness = await polled(
-        10, lambda: Harness(Queue(0, *bodies), Target(), Options(batch_size=1), function=function)
-    )
+    harness = await polled(10, lambda: Harness(Queue(0, *bodies), Target(), Options(batch_size=1), function=function))
     assert harness.target.began == []
     assert len(harness.service.received) < 20
     assert harness.results == ["PROBLEM: messages were visible again before the invocation could begin"]
@@ -303,9 +301,7 @@ async def test_otherwise_it_looks_seldom() -> None:
     assert [at - first for at in again] == [60]
 
 
-async def hold(
-    slots: InvocationSlots, account_id: str, mapping: int, held: list[str], seconds: float
-) -> None:
+async def hold(slots: InvocationSlots, account_id: str, mapping: int, held: list[str], seconds: float) -> None:
     async with slots.take(account_id, UUID(int=mapping)):
         held.append(account_id)
         await asyncio.sleep(seconds)

@@ -134,9 +134,7 @@ def has_known_operators(condition: object) -> bool:
         re.fullmatch(_OPERATOR, operator.lower())
         and isinstance(keys, dict)
         and keys
-        and all(
-            isinstance(element, str | int | float) for value in keys.values() for element in as_list(value)
-        )
+        and all(isinstance(element, str | int | float) for value in keys.values() for element in as_list(value))
         for operator, keys in condition.items()
     )
 

@@ -109,9 +109,7 @@ def _is_like_arn(wanted: str) -> Test | None:
 
     def test(value: str) -> bool:
         found = value.split(":", 5)
-        return len(found) == 6 and all(
-            pattern.matches(part) for pattern, part in zip(patterns, found, strict=True)
-        )
+        return len(found) == 6 and all(pattern.matches(part) for pattern, part in zip(patterns, found, strict=True))
 
     return test
 

@@ -31,8 +31,7 @@ def evaluate_user(policies: tuple[str, ...], request: AccessRequest) -> Decision
     """Evaluates a user's policies, which have no element Principal."""
     decisions = [_evaluate_stored(policy, request, of_user=True) for policy in policies]
     return next(
-        (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions),
-        Decision.NO_MATCH,
+        (decision for decision in (Decision.DENIED, Decision.ALLOWED) if decision in decisions), Decision.NO_MATCH
     )
 
 
@@ -48,9 +47,7 @@ def is_ever_allowed(policies: tuple[str, ...], action: str) -> bool:
 def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool) -> Decision:
     if not text:
         return Decision.NO_MATCH
-    keys = tuple(
-        (key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys
-    )
+    keys = tuple((key, request.keys[key]) for key in read_policy(text, of_user=of_user).keys if key in request.keys)
     return _find_decision(text, of_user, request.principal, request.action, request.arn, keys)
 
 
@@ -78,9 +75,7 @@ def is_denied(statement: PolicyStatement, principal: Principal) -> bool:
     return named is not statement.excludes_principals
 
 
-def apply_allow(
-    before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool
-) -> Decision:
+def apply_allow(before: Decision, statement: PolicyStatement, principal: Principal, *, of_user: bool) -> Decision:
     """Returns the decision after an Allow that applies. `before` is the decision of the earlier statements."""
     if of_user or before is Decision.ALLOWED:
         return Decision.ALLOWED

@@ -19,9 +19,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self._exact = None if "*" in text or "?" in text else text
         self._loops = self._any = 0
-        self._positions: dict[
-            str, int
-        ] = {}  # by character; the lowest bit is the position before the first character
+        self._positions: dict[str, int] = {}  # by character; the lowest bit is the position before the first character
         at = 1
         for character in text:
             if character == "*":
@@ -39,9 +37,7 @@ class Pattern:
             return text == self._exact
         reached = 1
         for character in text:
-            reached = (reached << 1) & (self._positions.get(character, 0) | self._any) | (
-                reached & self._loops
-            )
+            reached = (reached << 1) & (self._positions.get(character, 0) | self._any) | (reached & self._loops)
             if not reached:
                 return False
         return bool(reached & self._accepted)

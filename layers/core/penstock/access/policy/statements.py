@@ -79,9 +79,7 @@ class PolicyStatement(NamedTuple):
             (self.denies or self.is_complete)
             and self.names(request.action)
             and (self.resources is None or self.resources.match(request.arn))
-            and (
-                self.conditions is None or all(condition.holds(request.keys) for condition in self.conditions)
-            )
+            and (self.conditions is None or all(condition.holds(request.keys) for condition in self.conditions))
         )
 
     def names(self, action: str) -> bool:
@@ -206,9 +204,7 @@ def _parse_principals(element: object) -> Principals | None:
             accounts.add(root[1] if root else text)
         else:
             arns.add(text)
-    return Principals(
-        "*" in arns, frozenset(accounts), frozenset(arns), frozenset(_list_texts(kinds.get("Service")))
-    )
+    return Principals("*" in arns, frozenset(accounts), frozenset(arns), frozenset(_list_texts(kinds.get("Service"))))
 
 
 def _list_texts(value: object) -> list[str]:

@@ -75,9 +75,7 @@ def has_too_many_values(body: bytes) -> bool:
 def encode_error(error: AwsError) -> bytes:
     """Returns `{"__type": …, "message": …}` and the error's other members. The header `x-amzn-query-error` has the
     Query code."""
-    return encode(
-        {"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members}
-    )
+    return encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members})
 
 
 def _find_type_error(body: bytes, shape: Structure) -> Any:
@@ -110,9 +108,7 @@ def _decode_members(shape: Structure, value: dict[str, Any], prefix: str) -> lis
     for member in shape.members:
         member_value = value.get(member.name)
         if member_value is not None:
-            pairs.append(
-                (member.attribute, _decode_value(member.shape, member_value, prefix + query_name(member)))
-            )
+            pairs.append((member.attribute, _decode_value(member.shape, member_value, prefix + query_name(member))))
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
     return pairs

@@ -29,9 +29,7 @@ def describe_violations(problems: Sequence[str]) -> str:
 
 
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
-    reasons = (
-        _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
-    )
+    reasons = _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
     return [describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
 
 
@@ -82,9 +80,7 @@ def _has_limits(shape: Shape) -> bool:
 
 def _find_in_structure(shape: Structure, value: object, prefix: str) -> Iterator[str]:
     for member in shape.members:
-        yield from _find_in_value(
-            member.shape, getattr(value, member.attribute), prefix + build_display_name(member)
-        )
+        yield from _find_in_value(member.shape, getattr(value, member.attribute), prefix + build_display_name(member))
 
 
 def _find_in_value(shape: Shape, value: object, path: str) -> Iterator[str]:

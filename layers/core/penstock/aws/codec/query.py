@@ -17,12 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from penstock.errors import (
-    InvalidParameterValue,
-    MalformedQueryString,
-    MissingParameter,
-    RequestEntityTooLarge,
-)
+from penstock.errors import InvalidParameterValue, MalformedQueryString, MissingParameter, RequestEntityTooLarge
 
 from .names import Naming
 from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, read_structure
@@ -153,9 +148,7 @@ def _decode_value(shape: Shape, node: str | Tree, path: str) -> Any:
         case List(item):
             return [_decode_value(item, entry, f"{path}.{index}") for index, entry in _list_entries(node)]
         case Map(item, naming):
-            return dict(
-                _decode_pair(item, naming, entry, f"{path}.{index}") for index, entry in _list_entries(node)
-            )
+            return dict(_decode_pair(item, naming, entry, f"{path}.{index}") for index, entry in _list_entries(node))
         case Structure():
             return _decode_structure(shape, node, f"{path}.")
 

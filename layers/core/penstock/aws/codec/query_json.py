@@ -41,12 +41,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
 
 def encode_error(error: AwsError, request_id: str) -> bytes:
     """Returns the error's type, code, message and other members, as in XML."""
-    body = {
-        "Type": error.fault,
-        "Code": error.query_code,
-        "Message": error.query_message,
-        **error.more_members,
-    }
+    body = {"Type": error.fault, "Code": error.query_code, "Message": error.query_message, **error.more_members}
     return _encode({"Error": body, "RequestId": request_id})
 
 
@@ -57,10 +52,7 @@ def make_converter(message: type[msgspec.Struct]) -> Converter:
 
 
 def _convert_structure(shape: Structure) -> Converter:
-    members = [
-        (_name(member), attrgetter(member.attribute), _convert_value(member.shape))
-        for member in shape.members
-    ]
+    members = [(_name(member), attrgetter(member.attribute), _convert_value(member.shape)) for member in shape.members]
 
     def write(value: Any) -> dict[str, Any]:
         member_values = ((name, read(value), write_member) for name, read, write_member in members)

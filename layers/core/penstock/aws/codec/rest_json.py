@@ -18,14 +18,7 @@ from penstock.aws.json_text import decode_json
 from penstock.errors import AwsError, SerializationException
 
 from . import json
-from .limits import (
-    MOST_QUOTED,
-    Problems,
-    build_display_name,
-    describe_problem,
-    find_scalar_problems,
-    size_reasons,
-)
+from .limits import MOST_QUOTED, Problems, build_display_name, describe_problem, find_scalar_problems, size_reasons
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, read_structure
 
 CONTENT_TYPE = b"application/json"
@@ -103,9 +96,7 @@ def _decode_text(data: bytes) -> str:
         raise SerializationException("The query string is not UTF-8.") from None
 
 
-def _decode_parameter(
-    member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]
-) -> Any:
+def _decode_parameter(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
     """Returns the member's value in the request. Texts in the query string are converted."""
     if member.location is None:
         return document.get(member.name)
@@ -148,9 +139,7 @@ def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> An
             return [_decode_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
         case Map(item):
             _expect(dict, value)
-            return {
-                key: _decode_value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()
-            }
+            return {key: _decode_value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()}
         case Structure():
             _expect(dict, value)
             return _decode_structure(shape, value, f"{path}.", problems)
@@ -159,14 +148,11 @@ def _decode_value(shape: Shape, value: Any, path: str, problems: Problems) -> An
 def _decode_structure(shape: Structure, value: dict[str, Any], prefix: str, problems: Problems) -> Any:
     before = len(problems)
     members = {
-        member.attribute: _decode_member(member, value.get(member.name), prefix, problems)
-        for member in shape.members
+        member.attribute: _decode_member(member, value.get(member.name), prefix, problems) for member in shape.members
     }
     if len(problems) > before:
         return None
-    return build(
-        shape, {name: member_value for name, member_value in members.items() if member_value is not None}
-    )
+    return build(shape, {name: member_value for name, member_value in members.items() if member_value is not None})
 
 
 def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:
@@ -187,9 +173,7 @@ def _time(value: Any, path: str, problems: Problems) -> float:
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
-        problems.append(
-            describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}")
-        )
+        problems.append(describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
         return 0.0
     return float(value)
 

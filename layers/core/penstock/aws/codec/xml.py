@@ -101,9 +101,7 @@ def _write_member(member: Member) -> Write:
         case List(item, naming):
             return _wrap_in_element(member.name, naming.flat, _list(naming.tag, item))
         case Map(value, naming):
-            return _wrap_in_element(
-                member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value)
-            )
+            return _wrap_in_element(member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value))
         case shape:
             return _write_element(member.name, shape)
 

@@ -40,9 +40,7 @@ class FunctionCarrier:
             _log.warning("QUEUE_LAMBDA_ENDPOINT cannot be reached", extra=extra)
             return judge_failure(delivery, "Lambda cannot be reached")
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            _log.exception(
-                "function was not invoked", exc_info=error, extra={"delivery": delivery.delivery_id}
-            )
+            _log.exception("function was not invoked", exc_info=error, extra={"delivery": delivery.delivery_id})
             return judge_failure(delivery, "the function was not invoked")
         return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
 

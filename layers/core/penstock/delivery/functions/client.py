@@ -41,9 +41,7 @@ class FunctionClient:
     async def close(self) -> None:
         await self._sender.close()
 
-    async def invoke(
-        self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType
-    ) -> Answer:
+    async def invoke(self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType) -> Answer:
         """Returns the response. Raises EndpointRefused, TimeoutError and OSError."""
         url = build_url(self._address, function, "invocations")
         endpoint = parse_endpoint(url)

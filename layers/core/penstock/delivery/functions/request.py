@@ -29,9 +29,7 @@ def _find_credentials() -> object:
     return get_session().get_credentials() or _NoCredentials()
 
 
-def sign_request(
-    method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]
-) -> Mapping[str, str]:
+def sign_request(method: str, url: str, region: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, str]:
     """Returns the headers, with Signature Version 4 if this process has credentials. Raises NotSigned."""
     try:
         credentials = _find_credentials()
@@ -43,9 +41,7 @@ def sign_request(
         request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "lambda", region).add_auth(request)
         return dict(request.headers.items())
-    except (
-        Exception
-    ) as error:  # botocore's errors have no common base class, and the library requests raises some
+    except Exception as error:  # botocore's errors have no common base class, and the library requests raises some
         raise NotSigned(f"no AWS credentials: {error}") from error
 
 

@@ -25,9 +25,7 @@ class HttpCarrier:
     delivery goes to its own URL.
     """
 
-    def __init__(
-        self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None
-    ) -> None:
+    def __init__(self, sender: Sender, secrets: Sequence[bytes], signed_seconds: float, url: str | None = None) -> None:
         self._sender = sender
         self._secrets = secrets
         self._signed_seconds = signed_seconds
@@ -50,9 +48,7 @@ class HttpCarrier:
 
     async def _post(self, delivery: Delivery, seconds: float) -> tuple[Outcome, int | None, bytes | None]:
         request = None
-        if delivery.endpoint.startswith(
-            "arn:"
-        ):  # a queue that could not take a topic's message (queue.fan_out)
+        if delivery.endpoint.startswith("arn:"):  # a queue that could not take a topic's message (queue.fan_out)
             error = EndpointInvalid("the queue does not exist, or cannot take the message")
             return judge_failure(delivery, error), None, None
         try:
@@ -81,9 +77,7 @@ class HttpCarrier:
         if self._url is None or isinstance(error, ResolverBusyError):
             return judge_failure(delivery, error)
         # The account reads the outcome, which must not reveal names inside the network.
-        _log.warning(
-            "the SNS gateway cannot be reached", extra={"delivery": delivery.delivery_id, "cause": str(error)}
-        )
+        _log.warning("the SNS gateway cannot be reached", extra={"delivery": delivery.delivery_id, "cause": str(error)})
         return judge_failure(delivery, ConnectionError("the gateway cannot be reached"))
 
 

@@ -28,11 +28,7 @@ _AGENT: Final = f"Penstock/{__version__}"
 
 
 def request_bytes(
-    delivery: Delivery,
-    endpoint: Endpoint,
-    secrets: Sequence[bytes],
-    now_seconds: int,
-    authorization: str | None = None,
+    delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int, authorization: str | None = None
 ) -> bytes:
     """Returns the whole HTTP/1.1 request. `secrets` sign events; without secrets events are unsigned.
 
@@ -88,9 +84,7 @@ def build_webhook_id(delivery: Delivery) -> str:
     return f"{message_id}:{subscription_arn.rpartition(':')[2]}"
 
 
-def build_event_headers(
-    webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int
-) -> dict[str, str]:
+def build_event_headers(webhook_id: str, body: bytes, secrets: Sequence[bytes], now_seconds: int) -> dict[str, str]:
     """Returns headers for JSON and a signature with each secret. All attempts have the same id and different times."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if not secrets:

@@ -36,10 +36,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
     """
     domain = find_domain(host)
     with _lock:
-        if (
-            _of_domain[domain] >= MOST_OF_A_DOMAIN
-            or _of_account[account_id] >= MOST_LOOKUPS - _of_account.total()
-        ):
+        if _of_domain[domain] >= MOST_OF_A_DOMAIN or _of_account[account_id] >= MOST_LOOKUPS - _of_account.total():
             raise ResolverBusyError("too many names are being looked up")
         _of_domain[domain] += 1
         _of_account[account_id] += 1
@@ -65,15 +62,10 @@ def _resolve_in_thread(
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         _set_result(
-            loop,
-            answer,
-            answer.set_result,
-            list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found)),
+            loop, answer, answer.set_result, list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found))
         )
     except (OSError, ValueError) as error:  # the name cannot be encoded (ValueError)
-        _set_result(
-            loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error))
-        )
+        _set_result(loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error)))
     finally:
         with _lock:
             _end(_of_domain, find_domain(host))
@@ -87,10 +79,7 @@ def _end(running: Counter[str], key: str) -> None:
 
 
 def _set_result(
-    loop: asyncio.AbstractEventLoop,
-    answer: "asyncio.Future[Any]",
-    method: Callable[[Any], None],
-    value: object,
+    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[Any]", method: Callable[[Any], None], value: object
 ) -> None:
     def deliver() -> None:
         if not answer.done():

@@ -187,9 +187,7 @@ class Sender:
             return
         idle = self._idle.setdefault(origin, [])
         idle.append(connection)
-        self._timers[connection] = asyncio.get_running_loop().call_later(
-            IDLE_SECONDS, self._forget, origin, connection
-        )
+        self._timers[connection] = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._forget, origin, connection)
 
     def _forget(self, origin: Origin, connection: Connection) -> None:
         idle = self._idle.get(origin, [])

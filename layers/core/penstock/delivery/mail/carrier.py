@@ -39,11 +39,7 @@ class MailCarrier:
     def find_server(self, _delivery: Delivery) -> None: ...
 
     def __init__(
-        self,
-        server: MailServer,
-        sender: MailSender,
-        resolver: Resolver = resolve,
-        tls: ssl.SSLContext | None = None,
+        self, server: MailServer, sender: MailSender, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
     ) -> None:
         self._server = server
         self._sender = sender

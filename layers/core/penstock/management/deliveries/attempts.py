@@ -73,9 +73,7 @@ def list_attempts(
     )
     answers = is_user_allowed("penstock", "ReadAnswers", ANY, context)
     return AttemptPage(
-        attempts=[_show(row, answers=answers) for row in rows],
-        looked_at=header.looked_at or 0,
-        next=header.attempt_id,
+        attempts=[_show(row, answers=answers) for row in rows], looked_at=header.looked_at or 0, next=header.attempt_id
     )
 
 

@@ -78,9 +78,7 @@ def retry_given_up(wanted: GivenUp, context: Context) -> Operation[RetriedDelive
     """Makes the account's selected deliveries due again. Returns the number of deliveries."""
     since: datetime | None = wanted.since
     endpoint = None if wanted.endpoint is None else mask_password(wanted.endpoint)
-    (row,) = yield from Call(
-        RETRY_DELIVERIES, (context.account_id, endpoint, since, wanted.after, wanted.limit)
-    )
+    (row,) = yield from Call(RETRY_DELIVERIES, (context.account_id, endpoint, since, wanted.after, wanted.limit))
     if row.retried:
         yield Wake(DELIVERIES, row.retried)
     return row

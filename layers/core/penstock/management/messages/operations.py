@@ -27,21 +27,12 @@ from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 from penstock.sqs.types import SendMessageRequest
 
-from .conversion import (
-    convert_to_json,
-    count_bytes,
-    count_earlier_receives,
-    read_group,
-    to_headers,
-    to_send_request,
-)
+from .conversion import convert_to_json, count_bytes, count_earlier_receives, read_group, to_headers, to_send_request
 from .types import Hidden, NewMessage, StoredMessage
 
 
 @needs("queue", "sqs:SendMessage")
-def send(
-    name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
-) -> Operation[list[int]]:
+def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context) -> Operation[list[int]]:
     """Stores all messages or none. Returns the messages' ids in order. If `async_commit` is set, the call does not
     wait for the disk.
 
@@ -51,10 +42,7 @@ def send(
     queue = find_queue(name, context)
     trace = context.trace_header
     outgoing = yield from compute(
-        lambda: [
-            sending.check_message(to_send_request(message, queue.arn), queue.arn, trace)
-            for message in messages
-        ],
+        lambda: [sending.check_message(to_send_request(message, queue.arn), queue.arn, trace) for message in messages],
         sum(map(count_bytes, messages)),
     )
     if len(outgoing) > 1:
@@ -133,11 +121,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 
 
 @needs("queue", "sqs:DeleteMessage")
-@audited(
-    lambda name, ids, context: Act(
-        "sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"
-    )
-)
+@audited(lambda name, ids, context: Act("sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"))
 def delete_chosen(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
     """Deletes messages that a person has chosen. The audit log records it."""
     return (yield from _delete_ids(name, ids, context))
@@ -190,9 +174,7 @@ def change_visibility(name: str, message_id: int, seconds: int, context: Context
 
 
 @needs("queue", "sqs:ReceiveMessage")
-def peek(
-    name: str, state: str, after: int | None, limit: int, context: Context
-) -> Operation[list[StoredMessage]]:
+def peek(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[StoredMessage]]:
     """Lists messages in this state in the order of their ids, without receiving them."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit, limit_page_bytes(context)))
@@ -218,9 +200,7 @@ def peek(
 
 
 @needs("queue", "penstock:ReadArchive", "sqs:ReceiveMessage")
-def read_archive(
-    name: str, after: int | None, limit: int, context: Context
-) -> Operation[list[StoredMessage]]:
+def read_archive(name: str, after: int | None, limit: int, context: Context) -> Operation[list[StoredMessage]]:
     """Lists the queue's archived messages in the order of deletion. `after` is an `archive_id`."""
     arn = build_queue_arn(name, context)
     rows = yield from Call(READ_ARCHIVE, (arn, after, limit, limit_page_bytes(context)))

@@ -16,16 +16,7 @@ from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS, READ_MI
 from penstock.sqs import queues, validation
 
 from .types import LagPage, QueueMetrics, QueueMinutes
-from .views import (
-    HINT,
-    read_hot_groups,
-    show_lag_page,
-    show_minute,
-    show_total,
-    show_verdict,
-    show_window,
-    to_utc,
-)
+from .views import HINT, read_hot_groups, show_lag_page, show_minute, show_total, show_verdict, show_window, to_utc
 
 # A day of minutes, two months of hours, or four years of days.
 MAX_WINDOWS = 1_440
@@ -72,9 +63,7 @@ def _parse_time(name: str, text: str) -> datetime:
 
 
 @needs("queue", "penstock:GetQueueMetrics")
-def read_queue_metrics(
-    name: str, span: WindowSpan, group: str | None, context: Context
-) -> Operation[QueueMetrics]:
+def read_queue_metrics(name: str, span: WindowSpan, group: str | None, context: Context) -> Operation[QueueMetrics]:
     """Returns the metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue for an unknown
     group."""
     if group is not None:
@@ -83,9 +72,7 @@ def read_queue_metrics(
     return (yield from read_windows(build_queue_arn(name, context), name, span, group, zone))
 
 
-def read_windows(
-    arn: str, name: str, span: WindowSpan, group: str | None, zone: str
-) -> Operation[QueueMetrics]:
+def read_windows(arn: str, name: str, span: WindowSpan, group: str | None, zone: str) -> Operation[QueueMetrics]:
     """Returns the metrics of a queue. `zone` is the time zone of the days. Raises QueueDoesNotExist."""
     rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end, zone))
     if not rows:
@@ -127,9 +114,7 @@ def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Co
         page.next = queues.make_token(page.queues[-1].name)
     settings = context.environment.settings
     arns = {queue.name: build_queue_arn(queue.name, context) for queue in page.queues}
-    verdicts = yield from read_verdicts(
-        list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds
-    )
+    verdicts = yield from read_verdicts(list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds)
     for queue in page.queues:
         if verdict := verdicts.get(arns[queue.name]):
             queue.verdict = show_verdict(verdict)

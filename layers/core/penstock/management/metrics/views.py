@@ -162,11 +162,7 @@ def show_minute(row: MinuteRow) -> QueueMinute:
 def read_forecast(row: LagRow) -> list[ForecastPoint]:
     """Returns the forecast of a queue, or an empty list if the job made no forecast."""
     points = zip(
-        row.forecast_at or (),
-        row.forecast or (),
-        row.forecast_low or (),
-        row.forecast_high or (),
-        strict=True,
+        row.forecast_at or (), row.forecast or (), row.forecast_low or (), row.forecast_high or (), strict=True
     )
     return [ForecastPoint(to_utc(at), messages, low, high) for at, messages, low, high in points]
 

@@ -46,9 +46,9 @@ def may_be_schedule_name(name: str) -> bool:
 def build_new_fields(new: NewSchedule) -> tuple[Expression, Fields]:
     """Returns the expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
-    fields = {
-        COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
-    } | list_expression_columns(expression)
+    fields = {COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS} | list_expression_columns(
+        expression
+    )
     fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
     fields |= {"api": "rest", "target": check_target(new.target)}
     check_period(build_period(fields))
@@ -110,11 +110,7 @@ def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezon
 
 def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
     """Returns the API's error with all details of the parser's error."""
-    details = {
-        "position": invalid.position,
-        "suggestion": invalid.suggestion,
-        "examples": list(invalid.examples),
-    }
+    details = {"position": invalid.position, "suggestion": invalid.suggestion, "examples": list(invalid.examples)}
     return ScheduleUnusable(invalid.message, details)
 
 
@@ -151,9 +147,7 @@ def check_target(target: NewTarget) -> Fields:
     if isinstance(target.message, msgspec.UnsetType):
         raise ScheduleUnusable("target: message is required, and can be null")
     if len(target.headers) > MAX_HEADERS:
-        raise errors.InvalidParameterValue(
-            f"target: at most {MAX_HEADERS} headers, because each firing adds one"
-        )
+        raise errors.InvalidParameterValue(f"target: at most {MAX_HEADERS} headers, because each firing adds one")
     body = format_body(target.message)
     validation.check_message_body(body)
     attributes = to_attributes(target.headers)

@@ -105,17 +105,13 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
         when_changed=mode != "create",
     )
 )
-def put_schedule(
-    name: str, mode: str, new: NewSchedule, context: Context
-) -> Operation[tuple[ShownSchedule, bool]]:
+def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[tuple[ShownSchedule, bool]]:
     expression, fields = yield from compute(lambda: build_new_fields(new), measure_size(new))
     yield from authorize_targets([new.target], context)
     yield from check_quota("schedules", name, context, errors.OverLimit, DEFAULT_GROUP)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.find_first_fire(mode, expression, now, build_period(fields), context)
-    (written,) = yield from Call(
-        PUT_SCHEDULE, (*group_key(context), name, mode, encode_jsonb(fields), next_fire_at)
-    )
+    (written,) = yield from Call(PUT_SCHEDULE, (*group_key(context), name, mode, encode_jsonb(fields), next_fire_at))
     if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
     row = read_row(written.schedule)
@@ -126,11 +122,7 @@ def put_schedule(
 
 
 @needs("schedule", "scheduler:UpdateSchedule")
-@audited(
-    lambda name, _, context: Act(
-        "scheduler:UpdateSchedule", build_schedule_arn(name, context), when_changed=True
-    )
-)
+@audited(lambda name, _, context: Act("scheduler:UpdateSchedule", build_schedule_arn(name, context), when_changed=True))
 def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule | None]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
@@ -139,9 +131,7 @@ def change_schedule(name: str, changes: SchedulePatch, context: Context) -> Oper
         yield from authorize_targets([changes.target], context)
     period = build_period(list_period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(apply_expression(row, fields), now, period)
-    (written,) = yield from Call(
-        PUT_SCHEDULE, (*group_key(context), name, "patch", encode_jsonb(fields), next_fire_at)
-    )
+    (written,) = yield from Call(PUT_SCHEDULE, (*group_key(context), name, "patch", encode_jsonb(fields), next_fire_at))
     if written.error is not None:
         raise ScheduleNotFound.named(name)
     row = read_row(written.schedule)
@@ -191,9 +181,7 @@ def sync_schedules(new_schedules: Sequence[NewSchedule], prune: bool, context: C
         fields.append(prepared.fields)
         next_fire_at.append(prepared.next_fire_at)
         yield from yield_to_others(number)
-    rows = yield from Call(
-        SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune)
-    )
+    rows = yield from Call(SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune))
     given = [row for row in rows if row.n is not None]
     warnings = yield from find_warnings(
         {name: new.target for name, new in zip(names, new_schedules, strict=True)}, context
@@ -221,9 +209,7 @@ def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller can delete all other schedules. Keys of the account itself always can."""
     if context.caller.principal.is_root:
         return
-    rows = yield from Call(
-        LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MOST_SCHEDULES)
-    )
+    rows = yield from Call(LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MOST_SCHEDULES))
     found = (read_row(row.schedule) for row in rows)
     others = {schedule.name for schedule in found if schedule.api == "rest"} - set(kept)
     check_schedules(sorted(others), context, "DeleteSchedule")
@@ -235,15 +221,9 @@ def find_warnings(targets: Mapping[str, NewTarget], context: Context) -> Operati
     The keys of `targets` are the schedules' names.
     """
     arns = {
-        name: build_queue_arn(target.queue, context)
-        for name, target in targets.items()
-        if target.queue is not None
+        name: build_queue_arn(target.queue, context) for name, target in targets.items() if target.queue is not None
     }
-    missing = (
-        {row.arn for row in (yield from Call(DELETED_QUEUES, (sorted(set(arns.values())),)))}
-        if arns
-        else set()
-    )
+    missing = {row.arn for row in (yield from Call(DELETED_QUEUES, (sorted(set(arns.values())),)))} if arns else set()
     return [
         f"The queue '{targets[name].queue}' does not exist: the schedule '{name}' fails until it is created, and is "
         "paused after `failure_threshold` failures in a row."
@@ -271,9 +251,7 @@ def _prepare(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
-    return PreparedSchedule(
-        encode_jsonb(fields), schedule_rows.next_fire(expression, now, build_period(fields))
-    )
+    return PreparedSchedule(encode_jsonb(fields), schedule_rows.next_fire(expression, now, build_period(fields)))
 
 
 def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, StoredSchedule]]:
@@ -305,8 +283,7 @@ def list_schedules(
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
     rows = yield from Call(
-        LIST_SCHEDULES,
-        (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
+        LIST_SCHEDULES, (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit)
     )
     schedules, unreadable = [], []
     for number, row in enumerate(rows):

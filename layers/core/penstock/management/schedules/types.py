@@ -28,15 +28,10 @@ NAME = "[a-z0-9_-]{1,64}"
 
 
 # These schemas are documentation: `checks` examines the values and raises better errors.
-def _build_exactly_one_of(
-    *names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()
-) -> dict[str, Any]:
+def _build_exactly_one_of(*names: str, besides: tuple[str, ...] = (), never: tuple[str, ...] = ()) -> dict[str, Any]:
     others = {**{name: {"not": {"type": "null"}} for name in besides}, **dict.fromkeys(never, False)}
     return {
-        "oneOf": [
-            {"required": [name, *besides], "properties": {name: {"type": "string"}, **others}}
-            for name in names
-        ]
+        "oneOf": [{"required": [name, *besides], "properties": {name: {"type": "string"}, **others}} for name in names]
     }
 
 
@@ -44,8 +39,7 @@ _FORMS = ("cron", "every", "when", "fire_at")
 ONE_EXPRESSION = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS))
 NAMED = Meta(extra_json_schema=_build_exactly_one_of(*_FORMS, besides=("name",)))
 ONE_DESTINATION = Meta(
-    extra_json_schema={"required": ["message"]}
-    | _build_exactly_one_of("queue", "topic", never=("workflow", "input"))
+    extra_json_schema={"required": ["message"]} | _build_exactly_one_of("queue", "topic", never=("workflow", "input"))
 )
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 Name = Annotated[str, Meta(extra_json_schema={"pattern": f"^{NAME}$"})]
@@ -280,10 +274,7 @@ def show_target(target: dict[str, Any]) -> ShownTarget:
     if "Arn" in target:
         return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
     body = target["body"] if "body" in target else _encode_text(target.get("message"))
-    headers = {
-        name: msgspec.Raw(_encode_text(value).encode())
-        for name, value in (target.get("headers") or {}).items()
-    }
+    headers = {name: msgspec.Raw(_encode_text(value).encode()) for name, value in (target.get("headers") or {}).items()}
     if "attributes" in target:
         attributes = msgspec.convert(target["attributes"], dict[str, MessageAttributeValue])
         headers = {name: to_header(value) for name, value in attributes.items()}

@@ -152,9 +152,7 @@ class DeliveryAttemptRow(NamedTuple):
 
 
 LIST_DELIVERY_ATTEMPTS = Statement(
-    "queue.list_delivery_attempts",
-    ("text", "text", "bool", "timestamptz", "int8", "int4", "int4"),
-    DeliveryAttemptRow,
+    "queue.list_delivery_attempts", ("text", "text", "bool", "timestamptz", "int8", "int4", "int4"), DeliveryAttemptRow
 )
 
 

@@ -39,9 +39,7 @@ class BoundRow(NamedTuple):
     created: bool
 
 
-BIND = Statement(
-    "queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb", "text"), BoundRow
-)
+BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb", "text"), BoundRow)
 
 
 class UnboundRow(NamedTuple):

@@ -23,13 +23,9 @@ CREATE_MAPPING = Statement(
     MappingResultRow,
 )
 UPDATE_MAPPING = Statement(
-    "queue.update_mapping",
-    ("text", "text", "uuid", "text", "text", "jsonb", "jsonb", "bool"),
-    MappingResultRow,
+    "queue.update_mapping", ("text", "text", "uuid", "text", "text", "jsonb", "jsonb", "bool"), MappingResultRow
 )
-LIST_MAPPINGS = Statement(
-    "queue.list_mappings", ("text", "text", "uuid", "text", "text", "uuid", "int4"), MappingRow
-)
+LIST_MAPPINGS = Statement("queue.list_mappings", ("text", "text", "uuid", "text", "text", "uuid", "int4"), MappingRow)
 DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), MappingRow)
 
 

@@ -62,9 +62,7 @@ class QueueHistoryRow(NamedTuple):
     lag_p99_us: int | None
 
 
-READ_QUEUE_HISTORY = Statement(
-    "queue.read_queue_history", ("text", "timestamptz", "timestamptz"), QueueHistoryRow
-)
+READ_QUEUE_HISTORY = Statement("queue.read_queue_history", ("text", "timestamptz", "timestamptz"), QueueHistoryRow)
 
 
 class LagRow(NamedTuple):
@@ -109,9 +107,7 @@ class LagHeatRow(NamedTuple):
 
 
 READ_LAG_HEAT = Statement(
-    "queue.read_lag_heat",
-    ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4", "text"),
-    LagHeatRow,
+    "queue.read_lag_heat", ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4", "text"), LagHeatRow
 )
 
 
@@ -128,9 +124,7 @@ class HotGroupRow(NamedTuple):
 
 
 READ_HOT_GROUPS = Statement(
-    "queue.read_hot_groups",
-    ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"),
-    HotGroupRow,
+    "queue.read_hot_groups", ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"), HotGroupRow
 )
 
 
@@ -141,9 +135,7 @@ class BusiestQueueRow(NamedTuple):
 
 
 READ_BUSIEST_QUEUES = Statement(
-    "queue.read_busiest_queues",
-    ("text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"),
-    BusiestQueueRow,
+    "queue.read_busiest_queues", ("text", "text", "int4", "timestamptz", "timestamptz", "int4", "text"), BusiestQueueRow
 )
 
 

@@ -59,9 +59,7 @@ class QueueErrorRow(NamedTuple):
     error: str | None
 
 
-SET_QUEUE_ATTRIBUTES = Statement(
-    "queue.set_queue_attributes", ("text", "jsonb", "uuid[]", "uuid[]"), QueueErrorRow
-)
+SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb", "uuid[]", "uuid[]"), QueueErrorRow)
 DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
@@ -94,9 +92,7 @@ class ReplacedPolicyRow(NamedTuple):
     error: str | None
 
 
-REPLACE_POLICY = Statement(
-    "queue.replace_policy", ("text", "text", "text", "uuid[]", "uuid[]"), ReplacedPolicyRow
-)
+REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text", "uuid[]", "uuid[]"), ReplacedPolicyRow)
 
 
 class DeadLetterSourceRow(NamedTuple):
@@ -105,9 +101,7 @@ class DeadLetterSourceRow(NamedTuple):
     name: str
 
 
-LIST_DEAD_LETTER_SOURCES = Statement(
-    "queue.list_dead_letter_sources", ("text", "text", "int4"), DeadLetterSourceRow
-)
+LIST_DEAD_LETTER_SOURCES = Statement("queue.list_dead_letter_sources", ("text", "text", "int4"), DeadLetterSourceRow)
 
 
 # --- pages of the console ---------------------------------------------------------------------------------------------

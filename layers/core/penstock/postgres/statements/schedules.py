@@ -105,9 +105,7 @@ class ScheduleRunRow(NamedTuple):
 LIST_SCHEDULE_RUNS = Statement(
     "queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"), ScheduleRunRow
 )
-DROP_SCHEDULE_ONCE = Statement(
-    "queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow
-)
+DROP_SCHEDULE_ONCE = Statement("queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow)
 
 
 class CalendarRow(NamedTuple):
@@ -157,9 +155,7 @@ class PutGroupRow(NamedTuple):
     error: str | None
 
 
-PUT_SCHEDULE_GROUP = Statement(
-    "queue.put_schedule_group", ("text", "text", "text", "jsonb", "text"), PutGroupRow
-)
+PUT_SCHEDULE_GROUP = Statement("queue.put_schedule_group", ("text", "text", "text", "jsonb", "text"), PutGroupRow)
 
 
 class GroupRow(NamedTuple):
@@ -167,18 +163,12 @@ class GroupRow(NamedTuple):
 
 
 READ_SCHEDULE_GROUP = Statement("queue.read_schedule_group", ("text", "text", "text"), GroupRow)
-LIST_SCHEDULE_GROUPS = Statement(
-    "queue.list_schedule_group_page", ("text", "text", "text", "text", "int4"), GroupRow
-)
+LIST_SCHEDULE_GROUPS = Statement("queue.list_schedule_group_page", ("text", "text", "text", "text", "int4"), GroupRow)
 
 
 class GroupErrorRow(NamedTuple):
     error: str | None
 
 
-TAG_SCHEDULE_GROUP = Statement(
-    "queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"), GroupErrorRow
-)
-UNTAG_SCHEDULE_GROUP = Statement(
-    "queue.untag_schedule_group", ("text", "text", "text", "text[]"), GroupErrorRow
-)
+TAG_SCHEDULE_GROUP = Statement("queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"), GroupErrorRow)
+UNTAG_SCHEDULE_GROUP = Statement("queue.untag_schedule_group", ("text", "text", "text", "text[]"), GroupErrorRow)

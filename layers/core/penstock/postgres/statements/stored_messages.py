@@ -40,9 +40,7 @@ class NewVisibilityRow(NamedTuple):
     visible_at_ms: int
 
 
-CHANGE_VISIBILITY_BY_ID = Statement(
-    "queue.change_visibility_by_id", ("text", "int8", "int4"), NewVisibilityRow
-)
+CHANGE_VISIBILITY_BY_ID = Statement("queue.change_visibility_by_id", ("text", "int8", "int4"), NewVisibilityRow)
 
 
 class ArchivedRow(NamedTuple):
@@ -59,9 +57,7 @@ class ArchivedRow(NamedTuple):
     system: str | None
 
 
-READ_ARCHIVE = Statement(
-    "queue.read_archive", ("text", "int8", "int4", "int8"), ArchivedRow, named=("p_bytes",)
-)
+READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4", "int8"), ArchivedRow, named=("p_bytes",))
 
 
 class FoundRow(NamedTuple):
@@ -91,9 +87,7 @@ class FoundRow(NamedTuple):
     messages: int | None
 
 
-SEARCH_MESSAGES = Statement(
-    "queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow
-)
+SEARCH_MESSAGES = Statement("queue.search_messages", ("text", "jsonb", "text", "int4", "int4", "int8"), FoundRow)
 
 
 class FailureRow(NamedTuple):

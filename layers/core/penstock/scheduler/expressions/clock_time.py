@@ -8,9 +8,7 @@ EXAMPLES = ("9am", "9:30pm", "21:00", "noon")
 
 _NAMED = {"noon": (12, 0), "midnight": (0, 0)}
 _TIME = re.compile(r"(\d{1,2})(?::(\d\d))?(am|pm)?", re.ASCII).fullmatch
-_LOOSE = re.compile(
-    r"(\d{1,2})(?:[:.h](\d{1,2})?)?\s*(?:([ap])\.?(?:m\.?)?)?(?:\s*o'?clock)?", re.ASCII
-).fullmatch
+_LOOSE = re.compile(r"(\d{1,2})(?:[:.h](\d{1,2})?)?\s*(?:([ap])\.?(?:m\.?)?)?(?:\s*o'?clock)?", re.ASCII).fullmatch
 
 
 def read_time(part: Part) -> tuple[int, int]:
@@ -19,9 +17,7 @@ def read_time(part: Part) -> tuple[int, int]:
         return _NAMED[part.text]
     match = _TIME(part.text)
     if match is None:
-        raise part.flaw(
-            f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _suggest_time(part.text)
-        )
+        raise part.flaw(f'"{part.text}" is not a time of day such as {", ".join(EXAMPLES)}', _suggest_time(part.text))
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
     if minute > 59:
         raise part.flaw(f"the minute is 00 to 59, not {match[2]}")

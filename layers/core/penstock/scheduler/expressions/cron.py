@@ -85,9 +85,7 @@ def format_aws_cron(text: str) -> str:
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
-def _parse_days(
-    month_field: Field, of_month: Part, week_field: Field, of_week: Part, months: frozenset[int]
-) -> Days:
+def _parse_days(month_field: Field, of_month: Part, week_field: Field, of_week: Part, months: frozenset[int]) -> Days:
     days_of_month: MonthDays | None = read_month_days(month_field, of_month)
     days_of_week: WeekDays | None = read_week_days(week_field, of_week)
     return Days(days_of_month and days_of_month.possible_in(months), days_of_week)
@@ -103,9 +101,7 @@ def _split_crontab(text: str) -> list[Part]:
         message = f"a cron expression has at most 6 fields (second {_NAMES}); this one has {len(parts)}"
         raise _find_surplus(message, parts[5], len(text))
     if len(parts) < 5:
-        message = (
-            f"a cron expression has 5 fields ({_NAMES}), or 6 with seconds first; this one has {len(parts)}"
-        )
+        message = f"a cron expression has 5 fields ({_NAMES}), or 6 with seconds first; this one has {len(parts)}"
         raise Flaw(message, len(text.rstrip()), 0, " *" * (5 - len(parts)))
     return parts
 
@@ -121,9 +117,7 @@ def _refuse_other_forms(first: Part) -> None:
     if word.startswith("@"):
         raise first.flaw(f'"{first.text}" is not cron; write the fields', _ALIASES.get(word))
     if word.startswith(("cron(", "rate(", "at(")):
-        raise first.flaw(
-            "cron takes only the fields here; cron(), rate() and at() are for EventBridge Scheduler"
-        )
+        raise first.flaw("cron takes only the fields here; cron(), rate() and at() are for EventBridge Scheduler")
     if word in ("every", "daily", "hourly"):
         raise first.flaw(f'"{first.text}" belongs into `when`; cron has 5 fields ({_NAMES})')
 
@@ -131,12 +125,7 @@ def _refuse_other_forms(first: Part) -> None:
 def _split_aws(text: str) -> list[Part]:
     if not text.startswith("cron("):
         instead = f"cron({text})" if len(text.split()) in (5, 6) else None
-        raise Flaw(
-            "an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)",
-            0,
-            len(text),
-            instead,
-        )
+        raise Flaw("an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)", 0, len(text), instead)
     if not text.endswith(")"):
         raise Flaw("cron( has no closing bracket", len(text), 0, ")")
     refuse_surplus_space(text)

@@ -30,9 +30,7 @@ def convert_every(text: str) -> str:
     match = _PARTS(text)
     if match is None:
         raise Flaw(
-            "every is a whole number and s, m, h or d, such as 5m",
-            *_find_wrong_place(text),
-            _suggest_every(text),
+            "every is a whole number and s, m, h or d, such as 5m", *_find_wrong_place(text), _suggest_every(text)
         )
     number, unit = int(match[1]), match[2]
     if not is_divisor(number, unit):

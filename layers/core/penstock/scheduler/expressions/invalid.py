@@ -26,11 +26,7 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
     """
 
     def __init__(
-        self,
-        message: str,
-        position: int | None = None,
-        suggestion: str | None = None,
-        examples: tuple[str, ...] = (),
+        self, message: str, position: int | None = None, suggestion: str | None = None, examples: tuple[str, ...] = ()
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -101,9 +97,7 @@ def raise_flaw(text: str, read: Callable[[str], Result], examples: tuple[str, ..
     try:
         return _read(text, read)
     except Flaw as flaw:
-        raise ScheduleInvalid(
-            flaw.message, flaw.position, _find_suggestion(flaw.mend(text), read), examples
-        ) from None
+        raise ScheduleInvalid(flaw.message, flaw.position, _find_suggestion(flaw.mend(text), read), examples) from None
 
 
 def _read(text: str, read: Callable[[str], Result]) -> Result:

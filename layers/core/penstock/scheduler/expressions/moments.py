@@ -37,9 +37,7 @@ def read_at(text: str, zone: tzinfo) -> datetime:
     """Returns the instant in UTC. Raises Flaw."""
     match = _AT(text)
     if match is None:
-        raise _describe_malformed(
-            text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")"))
-        )
+        raise _describe_malformed(text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")")))
     return _find_existing(_parse_local(match, 3), zone, 3, len(text) - 4)
 
 

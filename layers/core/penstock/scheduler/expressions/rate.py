@@ -27,14 +27,10 @@ def read_rate(text: str) -> tuple[int, str]:
         raise Flaw("rate() takes a number and a unit: rate(value unit)", 0, len(text))
     number, unit = match[1], match[2]
     if not (number.isascii() and number.isdigit()) or int(number) == 0:
-        raise Flaw(
-            f'the value of rate() is a whole number above 0, not "{number}"', match.start(1), len(number)
-        )
+        raise Flaw(f'the value of rate() is a whole number above 0, not "{number}"', match.start(1), len(number))
     if unit not in _UNITS:
         near = find_nearest(unit, _UNITS)
-        raise Flaw(
-            f'the unit of rate() is {", ".join(_UNITS)}, not "{unit}"', match.start(2), len(unit), near
-        )
+        raise Flaw(f'the unit of rate() is {", ".join(_UNITS)}, not "{unit}"', match.start(2), len(unit), near)
     name = unit.removesuffix("s")
     if int(number) * _SECONDS[name] > _LONGEST_SECONDS:
         raise Flaw("the value of rate() is too large", match.start(1), len(number))

@@ -28,9 +28,7 @@ _DAYS = {
     "sunday": "0",
 }
 _ALONE = {"minute": "* * * * *", "hour": "0 * * * *", "day": "0 0 * * *"}
-_NUMBERS = dict(
-    zip(("one", "two", "three", "four", "five", "six", "ten"), (1, 2, 3, 4, 5, 6, 10), strict=True)
-)
+_NUMBERS = dict(zip(("one", "two", "three", "four", "five", "six", "ten"), (1, 2, 3, 4, 5, 6, 10), strict=True))
 _FIRST = ("every", "daily", "hourly")
 
 
@@ -47,9 +45,7 @@ def convert_when(text: str) -> str:
         return _convert_daily(rest, end)
     if first.text == "hourly":
         return _convert_hourly(rest, end)
-    raise first.flaw(
-        f'when starts with every, daily or hourly, not "{first.text}"', _find_first_meant(first.text)
-    )
+    raise first.flaw(f'when starts with every, daily or hourly, not "{first.text}"', _find_first_meant(first.text))
 
 
 def _convert_every(words: list[Part], end: Part) -> str:
@@ -146,11 +142,7 @@ def _find_subject_meant(word: str) -> str | None:
 
 
 def _add_at(word: str) -> str | None:
-    return (
-        f"at {word}"
-        if word[0] in "0123456789:" or word in ("noon", "midnight")
-        else find_nearest(word, ("at",))
-    )
+    return f"at {word}" if word[0] in "0123456789:" or word in ("noon", "midnight") else find_nearest(word, ("at",))
 
 
 def _explain_indivisible(unit: str) -> str:

@@ -88,9 +88,7 @@ def _find_offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 def _explain_unknown(name: str) -> ScheduleInvalid:
-    return ScheduleInvalid(
-        f'"{name}" is not a time zone of the IANA database', None, _find_meant(name), EXAMPLES
-    )
+    return ScheduleInvalid(f'"{name}" is not a time zone of the IANA database', None, _find_meant(name), EXAMPLES)
 
 
 def _find_meant(name: str) -> str | None:

@@ -92,16 +92,11 @@ def describe_skipped(skipped: Sized) -> str:
     return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
 
 
-def take_recent(
-    due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime
-) -> Plan:
+def take_recent(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime) -> Plan:
     """Plans a schedule that does not catch up. Occurrences from `oldest` on fire, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
-        skipped = [
-            due.next_fire_at,
-            *islice(list_missed(due.next_fire_at, following, until), MOST_COUNTED - 1),
-        ]
+        skipped = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, until), MOST_COUNTED - 1)]
         seconds = int((due_until - oldest).total_seconds())
         note = f"missed: {describe_skipped(skipped)} fires skipped, which were more than {seconds} s late"
         return Plan([], following(until), note, due.next_fire_at)

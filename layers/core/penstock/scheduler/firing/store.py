@@ -109,9 +109,7 @@ class FiringStore:
             [work.plan.skipped_at for work in planned],
             [len(work.plan.times) for work in planned],
             [at for _, at in firings],
-            self._traces.begin(
-                "schedule", [(due.schedule_id, at, due.name) for due, at in firings], topic_messages
-            ),
+            self._traces.begin("schedule", [(due.schedule_id, at, due.name) for due, at in firings], topic_messages),
         ]
         unsigned = set()
         for row in self._calls.call(FIRE_SCHEDULES, columns):

@@ -32,9 +32,7 @@ def make_environment(settings: Settings) -> Environment:
     return Environment(settings, ReceiptHandles(b""))
 
 
-def sign_drafts(
-    drafts: Sequence[TopicDraft | None], environment: Environment
-) -> Operation[list[bytes | None]]:
+def sign_drafts(drafts: Sequence[TopicDraft | None], environment: Environment) -> Operation[list[bytes | None]]:
     """Returns the topic messages that `queue.fire_schedules` takes, as JSON, or None for other targets and wrong
     ARNs."""
     topic_messages: list[bytes | None] = []

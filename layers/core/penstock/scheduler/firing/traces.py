@@ -36,9 +36,7 @@ class Traces:
             self._spans.clear()
             self._failed_ids.clear()
 
-    def begin(
-        self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
-    ) -> list[bytes | None]:
+    def begin(self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]) -> list[bytes | None]:
         """Starts spans. Returns the messages, with a trace header if the span is recorded.
 
         `kind` is schedule or retry.
@@ -49,8 +47,7 @@ class Traces:
             if key not in self._spans:
                 self._spans[key] = self._tracer.root(f"fire {kind}", build_span_attributes(kind, key))
         return [
-            add_trace(topic_message, self._spans[key])
-            for key, topic_message in zip(keys, topic_messages, strict=True)
+            add_trace(topic_message, self._spans[key]) for key, topic_message in zip(keys, topic_messages, strict=True)
         ]
 
     def failed(self, row_id: int) -> None:

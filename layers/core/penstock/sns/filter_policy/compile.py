@@ -146,9 +146,7 @@ def make_complexity_error() -> InvalidParameter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def list_parts(
-    members: dict[str, object], path: str, depth: int, *, nested: bool
-) -> Iterator[PolicyKey | Or]:
+def list_parts(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[PolicyKey | Or]:
     """Reads the rules of a policy's object and its nested objects. Raises InvalidParameter."""
     if not members:
         raise make_operator_error("Empty objects are not allowed")
@@ -178,10 +176,7 @@ def check_limits(policy: Object) -> None:
     keys = list(list_keys(policy))
     if len({key.path for key in keys}) > MOST_KEYS:
         raise make_operator_error(TOO_MANY_KEYS)
-    if (
-        count_combinations(policy) > MOST_COMBINATIONS
-        or sum(key.points() for key in keys) > MOST_WILDCARD_POINTS
-    ):
+    if count_combinations(policy) > MOST_COMBINATIONS or sum(key.points() for key in keys) > MOST_WILDCARD_POINTS:
         raise make_complexity_error()
 
 

@@ -20,9 +20,7 @@ from .values import SEPARATOR, build_path, convert_value
 Facts = dict[str, list[object]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message; deep objects with long names have long paths
-MOST_ARRAY_LEVELS = (
-    32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
-)
+MOST_ARRAY_LEVELS = 32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
 # The limit of objects and arrays, counted by brackets. A message of 256 KiB can contain this many and takes 10 to 25
 # ms.
 MOST_CONTAINERS = 131_072

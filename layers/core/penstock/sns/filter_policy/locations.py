@@ -69,9 +69,7 @@ def describe_location(text: str) -> str:
     if at is None:
         return ""
     quoted = re.sub(
-        r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]",
-        lambda control: f"\\u{ord(control[0]):04X}",
-        text[:MOST_QUOTED],
+        r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04X}", text[:MOST_QUOTED]
     )
     cut = f"[truncated {len(text) - MOST_QUOTED} chars]" if len(text) > MOST_QUOTED else ""
     return f'\n at [Source: (String)"{quoted}"{cut}; {_format_place(text, at)}]'
@@ -158,9 +156,7 @@ def _find_fault_of_member(name: str, member: Node) -> int | None:
         return member.at
     if not member.items:
         return member.end
-    return next(
-        (at for item in member.items if _is_refused(item) and (at := _find_in_value(item)) is not None), None
-    )
+    return next((at for item in member.items if _is_refused(item) and (at := _find_in_value(item)) is not None), None)
 
 
 def _is_refused(node: Node) -> bool:

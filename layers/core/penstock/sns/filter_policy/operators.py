@@ -91,8 +91,7 @@ def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
 def has_reserved(members: dict[str, object]) -> bool:
     """Returns whether a member has the name of an operator, at any depth of objects."""
     return any(
-        name in RESERVED or (isinstance(member, dict) and has_reserved(member))
-        for name, member in members.items()
+        name in RESERVED or (isinstance(member, dict) and has_reserved(member)) for name, member in members.items()
     )
 
 
@@ -228,8 +227,7 @@ def _compile_anything_but(argument: object) -> Operator:
             "Inside anything but list, either all values are number or string, mixed type is not supported"
         )
     return Operator(
-        ["not", [convert_value(value) if isinstance(value, str) else round_value(value) for value in values]],
-        points=1,
+        ["not", [convert_value(value) if isinstance(value, str) else round_value(value) for value in values]], points=1
     )
 
 
@@ -251,9 +249,7 @@ def _compile_anything_but_like(name: str, argument: object) -> Operator:
 
 
 _NOT_STRINGS = {
-    "equals-ignore-case": (
-        "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."
-    ),
+    "equals-ignore-case": ("Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."),
     "wildcard": "wildcard match pattern must be a string",
 }
 _OPERATOR_READERS: dict[str, Callable[[object], Operator]] = {

@@ -21,6 +21,5 @@ def report_unjudged(by: Literal["publish", "event", "mapping"], name: str, count
 def log_unjudged(by: Literal["publish", "event", "mapping"], name: str) -> None:
     """Logs one warning a minute."""
     _log.warning(
-        "messages were too complicated for filters, and passed the filters unchecked",
-        extra={"by": by, "source": name},
+        "messages were too complicated for filters, and passed the filters unchecked", extra={"by": by, "source": name}
     )

@@ -10,9 +10,7 @@ from typing import TypeGuard, TypeVar
 
 T = TypeVar("T")
 
-SEPARATOR = (
-    "\x1f"  # separates the names of a path; alone, it is the name of the message's document in the facts
-)
+SEPARATOR = "\x1f"  # separates the names of a path; alone, it is the name of the message's document in the facts
 SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
 
 _DIGITS = Decimal("0.00001")

@@ -77,9 +77,7 @@ def create_platform_application(
 
 
 @audited(lambda request, _context: Act("sns:DeletePlatformApplication", request.platform_application_arn))
-def delete_platform_application(
-    request: sns.DeletePlatformApplicationRequest, context: Context
-) -> Operation[None]:
+def delete_platform_application(request: sns.DeletePlatformApplicationRequest, context: Context) -> Operation[None]:
     """Deletes an application with its endpoints. A missing application is ignored."""
     read_application_arn(request.platform_application_arn, context)
     yield from Call(DROP_PLATFORM_APPLICATION, (request.platform_application_arn,))
@@ -127,9 +125,7 @@ def list_platform_applications(
     rows = yield from Call(LIST_PLATFORM_APPLICATIONS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListPlatformApplicationsResult(
         platform_applications=[
-            sns.PlatformApplication(
-                platform_application_arn=row.arn, attributes=show_attributes(row.attributes)
-            )
+            sns.PlatformApplication(platform_application_arn=row.arn, attributes=show_attributes(row.attributes))
             for row in rows[:PAGE]
         ],
         next_token=paging.make_token(rows[PAGE - 1].arn) if len(rows) > PAGE else None,
@@ -183,11 +179,7 @@ def is_percentage(value: str) -> bool:
 
 def keep_attributes(given: Mapping[str, str]) -> dict[str, str]:
     """Returns the attributes to store, without the credentials."""
-    return {
-        name: value.lower() if name == "Enabled" else value
-        for name, value in given.items()
-        if name not in SECRETS
-    }
+    return {name: value.lower() if name == "Enabled" else value for name, value in given.items() if name not in SECRETS}
 
 
 def digest(given: Mapping[str, str]) -> str:

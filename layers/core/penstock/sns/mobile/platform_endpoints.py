@@ -45,9 +45,7 @@ def create_platform_endpoint(
     arn = read_application_arn(request.platform_application_arn, context)
     given = dict(request.attributes or {})
     if request.custom_user_data is not None:
-        given.setdefault(
-            "CustomUserData", request.custom_user_data
-        )  # Attributes take precedence (recorded at AWS)
+        given.setdefault("CustomUserData", request.custom_user_data)  # Attributes take precedence (recorded at AWS)
     check_attributes(given)
     token = check_token(request.token, arn.platform)
     given.pop("Token", None)
@@ -100,9 +98,7 @@ def set_endpoint_attributes(request: sns.SetEndpointAttributesRequest, context: 
     token = given.pop("Token", None)
     if token is not None:
         token = check_token(token, arn.platform)
-    (row,) = yield from Call(
-        SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, encode_jsonb(keep_attributes(given)))
-    )
+    (row,) = yield from Call(SET_PLATFORM_ENDPOINT, (request.endpoint_arn, token, encode_jsonb(keep_attributes(given))))
     if row.error == "TokenTaken":
         raise errors.InvalidParameter.named("This endpoint is already registered with a different token.")
     if row.error is not None:
@@ -138,9 +134,7 @@ def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
     if do_policies_decide(context) and parsed is not None and parsed.account_id != context.account_id:
         raise errors.AuthorizationError(f"Access to the resource {arn} is denied.")
     if not (yield from Call(DESCRIBE_PLATFORM_ENDPOINT, (arn,))):
-        raise errors.InvalidParameter.named(
-            "Endpoint", f"Endpoint does not exist for endpoint arn{arn}"
-        )  # AWS's
+        raise errors.InvalidParameter.named("Endpoint", f"Endpoint does not exist for endpoint arn{arn}")  # AWS's
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------
@@ -156,9 +150,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
             limit = f"must be at most {MOST_USER_DATA_BYTES} bytes long in UTF-8 encoding"
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}: {limit}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
-            raise errors.InvalidParameter.named(
-                "Attributes", f"Invalid value for attribute: {name}: {value[:64]}"
-            )
+            raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}: {value[:64]}")
 
 
 def check_token(token: str, platform: str) -> str:

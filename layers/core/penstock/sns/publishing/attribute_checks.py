@@ -55,9 +55,7 @@ def find_name_problem(name: str) -> str | None:
     message attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html)."""
     if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
         return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
-    foreign = next(
-        (sign for sign in name if not (sign.isascii() and (sign.isalnum() or sign in "-_."))), None
-    )
+    foreign = next((sign for sign in name if not (sign.isascii() and (sign.isalnum() or sign in "-_."))), None)
     if foreign is not None:
         return (
             f"Invalid non-alphanumeric character '#x{ord(foreign):X}' was found in the message attribute name. "
@@ -92,9 +90,7 @@ def find_value_problem(name: str, value: MessageAttributeValue) -> str | None:
     return None
 
 
-def apply_sqs_rule(
-    check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]
-) -> None:
+def apply_sqs_rule(check: Callable[[T], object], value: T, make_error: Callable[[str], sqs_errors.AwsError]) -> None:
     """Applies a rule of SQS to a value. Raises SNS's error with SQS's text if the rule fails."""
     try:
         check(value)

@@ -21,18 +21,7 @@ from .targets import Recipient
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
 MOST_ID = 80
-PROTOCOLS = (
-    "sqs",
-    "http",
-    "https",
-    "email",
-    "email-json",
-    "sms",
-    "lambda",
-    "firehose",
-    "application",
-    *PLATFORMS,
-)
+PROTOCOLS = ("sqs", "http", "https", "email", "email-json", "sms", "lambda", "firehose", "application", *PLATFORMS)
 """The members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -59,9 +48,7 @@ def check_entries(
     """
     characters = sum(map(count_characters, entries))
     return (
-        yield from compute(
-            lambda: [(entry.id, make_message_or_error(entry, topic)) for entry in entries], characters
-        )
+        yield from compute(lambda: [(entry.id, make_message_or_error(entry, topic)) for entry in entries], characters)
     )
 
 
@@ -119,12 +106,8 @@ def make_texts(entry: Entry, platform: str | None) -> dict[str, str]:
     try:
         members = decode_typed(_members, entry.message)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise errors.InvalidParameter.named(
-            "Message Structure - JSON message body failed to parse"
-        ) from error
-    texts = {
-        name: text for name in ("default", *PROTOCOLS) if (text := decode_text(members.get(name))) is not None
-    }
+        raise errors.InvalidParameter.named("Message Structure - JSON message body failed to parse") from error
+    texts = {name: text for name in ("default", *PROTOCOLS) if (text := decode_text(members.get(name))) is not None}
     if platform in texts:
         texts.setdefault("default", texts[platform])
     if "default" not in texts:
@@ -211,6 +194,5 @@ def make_deduplication_error() -> errors.InvalidParameter:
     """Returns the error for a missing deduplication id on a FIFO topic that does not derive the id from the
     content."""
     return errors.InvalidParameter.named(
-        "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "
-        "provided explicitly"
+        "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
     )

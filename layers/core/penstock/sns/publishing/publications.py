@@ -112,9 +112,7 @@ def encode_publications(
     return entries
 
 
-def make_contents(
-    topic: TopicArn, message: OutgoingMessage, version: str, context: Context
-) -> Operation[Contents]:
+def make_contents(topic: TopicArn, message: OutgoingMessage, version: str, context: Context) -> Operation[Contents]:
     """Returns, by protocol, the text and the parts of its envelope, if the protocol has envelopes."""
     if version == NO_ENVELOPE:
         return {protocol: {"raw": text} for protocol, text in message.texts.items()}
@@ -122,9 +120,7 @@ def make_contents(
     if topic.fifo:
         envelope = partial(notification.build_fifo_notification, context.link_base_url)
     else:
-        envelope = partial(
-            notification.build_notification, (yield from build_signing_context(version, context))
-        )
+        envelope = partial(notification.build_notification, (yield from build_signing_context(version, context)))
     contents: Contents = {}
     at = notification.format_timestamp()
     for protocol, text in message.texts.items():

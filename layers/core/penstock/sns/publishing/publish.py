@@ -86,19 +86,13 @@ def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operati
         raise errors.TopicBatchRequestTooLong
     result = sns.PublishBatchResult(
         successful=[],
-        failed=[
-            build_failed_entry(name, error)
-            for name, error in checked
-            if isinstance(error, sqs_errors.AwsError)
-        ],
+        failed=[build_failed_entry(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)],
     )
     if not accepted:
         yield from describe_topic(topic)
         return result
     rows = yield from store(topic, [message for _, message in accepted], size, context)
-    if any(
-        row.error == TOO_LONG for row in rows
-    ):  # the whole request is too long, so all rows have this error
+    if any(row.error == TOO_LONG for row in rows):  # the whole request is too long, so all rows have this error
         raise errors.TopicBatchRequestTooLong
     for (name, _), row in zip(accepted, rows, strict=True):
         report_entry(result, name, row)
@@ -155,9 +149,7 @@ def report_entry(result: sns.PublishBatchResult, name: str, row: PublishedRow) -
         result.failed.append(build_failed_entry(name, ERRORS[row.error]()))
         return
     number = format_sequence_number(row.sequence_number)
-    result.successful.append(
-        sns.PublishBatchResultEntry(id=name, message_id=row.message_id, sequence_number=number)
-    )
+    result.successful.append(sns.PublishBatchResultEntry(id=name, message_id=row.message_id, sequence_number=number))
 
 
 def build_failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResultErrorEntry:

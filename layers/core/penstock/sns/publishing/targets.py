@@ -3,13 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from penstock.aws.sns_arn import (
-    PlatformArn,
-    TopicArn,
-    parse_application_arn,
-    parse_endpoint_arn,
-    parse_topic_arn,
-)
+from penstock.aws.sns_arn import PlatformArn, TopicArn, parse_application_arn, parse_endpoint_arn, parse_topic_arn
 from penstock.context import Context
 from penstock.sns import errors
 from penstock.sns import types as sns

@@ -48,8 +48,7 @@ def create_sms_sandbox_phone_number(
     number = check_number(request.phone_number)
     password = f"{secrets.randbelow(1_000_000):06d}"
     (row,) = yield from Call(
-        ADD_SANDBOX_NUMBER,
-        (context.account_id, context.region, number, password, TEXT.format(password), MOST_NUMBERS),
+        ADD_SANDBOX_NUMBER, (context.account_id, context.region, number, password, TEXT.format(password), MOST_NUMBERS)
     )
     if row.error == "OptedOut":
         raise errors.OptedOut
@@ -97,9 +96,7 @@ def list_sms_sandbox_phone_numbers(
     rows = yield from Call(LIST_SANDBOX_NUMBERS, (context.account_id, context.region, after, size + 1))
     return sns.ListSMSSandboxPhoneNumbersResult(
         phone_numbers=[
-            sns.SMSSandboxPhoneNumber(
-                phone_number=row.phone_number, status="Verified" if row.verified else "Pending"
-            )
+            sns.SMSSandboxPhoneNumber(phone_number=row.phone_number, status="Verified" if row.verified else "Pending")
             for row in rows[:size]
         ],
         next_token=paging.make_token(rows[size - 1].phone_number) if len(rows) > size else None,

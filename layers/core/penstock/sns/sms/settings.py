@@ -15,12 +15,7 @@ from penstock.access.audit.acts import Act, audited
 from penstock.calls import encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.sns.phone_numbers import (
-    IS_OPTED_OUT,
-    LIST_OPTED_OUT,
-    OPT_IN,
-    SMS_ATTRIBUTES,
-)
+from penstock.postgres.statements.sns.phone_numbers import IS_OPTED_OUT, LIST_OPTED_OUT, OPT_IN, SMS_ATTRIBUTES
 from penstock.sns import errors, paging
 from penstock.sns import types as sns
 from penstock.sns.mobile.platform_applications import is_percentage
@@ -45,14 +40,8 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
-@audited(
-    lambda request, context: Act(
-        "sns:SetSMSAttributes", context.account_id, {"attributes": request.attributes}
-    )
-)
-def set_sms_attributes(
-    request: sns.SetSMSAttributesRequest, context: Context
-) -> Operation[sns.SetSMSAttributesResult]:
+@audited(lambda request, context: Act("sns:SetSMSAttributes", context.account_id, {"attributes": request.attributes}))
+def set_sms_attributes(request: sns.SetSMSAttributesRequest, context: Context) -> Operation[sns.SetSMSAttributesResult]:
     """Changes settings of the account in this region. They have no effect, because Penstock sends no text messages
     itself."""
     for name, value in request.attributes.items():
@@ -64,9 +53,7 @@ def set_sms_attributes(
     return sns.SetSMSAttributesResult()
 
 
-def get_sms_attributes(
-    request: sns.GetSMSAttributesRequest, context: Context
-) -> Operation[sns.GetSMSAttributesResult]:
+def get_sms_attributes(request: sns.GetSMSAttributesRequest, context: Context) -> Operation[sns.GetSMSAttributesResult]:
     """Returns the spending limit and the settings that were set, limited to the names in the request."""
     (row,) = yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, None))
     found = DEFAULTS | _text(row.attributes)
@@ -116,9 +103,7 @@ def opt_in_phone_number(
     number = check_number(request.phone_number)
     (row,) = yield from Call(OPT_IN, (context.account_id, context.region, number))
     if row.error is not None:
-        raise errors.InvalidParameter.named(
-            "phoneNumber", "A phone number can be opted in only once every 30 days"
-        )
+        raise errors.InvalidParameter.named("phoneNumber", "A phone number can be opted in only once every 30 days")
     return sns.OptInPhoneNumberResult()
 
 

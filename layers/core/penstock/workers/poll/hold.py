@@ -30,9 +30,7 @@ is slow."""
 class Hold:
     """A block during which the messages stay invisible. `seconds` is the queue's visibility timeout."""
 
-    def __init__(
-        self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService
-    ) -> None:
+    def __init__(self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService) -> None:
         self._queue = queue
         self._rows = list(rows)
         self._seconds = seconds

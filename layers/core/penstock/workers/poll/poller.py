@@ -17,12 +17,7 @@ from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.event_sources.batches import StoredMapping, read_mapping
 from penstock.event_sources.invocation import Invoker
-from penstock.postgres.statements.mappings import (
-    CLAIM_MAPPINGS,
-    COUNT_MAPPINGS,
-    READ_MAPPINGS,
-    REPORT_MAPPING,
-)
+from penstock.postgres.statements.mappings import CLAIM_MAPPINGS, COUNT_MAPPINGS, READ_MAPPINGS, REPORT_MAPPING
 
 from .invocation_slots import InvocationSlots
 from .mapping_poller import MappingPoller

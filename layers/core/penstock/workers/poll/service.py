@@ -18,9 +18,7 @@ class Counts(Protocol):
     def count_polled(self, arn: str, messages: int, filtered: int, /) -> None:
         """Counts received messages, and those that did not match a filter."""
 
-    def count_invocation(
-        self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /
-    ) -> None:
+    def count_invocation(self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float, /) -> None:
         """Counts an invocation, its messages and the failed messages. `oldest_seconds` is the oldest message's age."""
 
     def count_handled(self, arn: str, messages: int, /) -> None:

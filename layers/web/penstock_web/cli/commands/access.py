@@ -20,9 +20,7 @@ _KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revo
 
 def list_users(endpoint: str) -> None:
     """Prints a line for each user."""
-    print_table(
-        RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at")
-    )
+    print_table(RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at"))
 
 
 def show_user(endpoint: str, name: str) -> None:

@@ -47,9 +47,7 @@ class RefusedError(LocalError):
 class RestClient:
     """Calls a service. Each method raises LocalError with one line for an error or a missing response."""
 
-    def __init__(
-        self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS
-    ) -> None:
+    def __init__(self, endpoint: str | None = None, *, region: str | None = None, seconds: float = _SECONDS) -> None:
         """`endpoint` defaults to PENSTOCK_ENDPOINT, then to the `penstock up` of this machine, then to the usual
         address.
 
@@ -208,9 +206,7 @@ def _only_running() -> str:
     found = running_services()
     if len(found) > 1:
         addresses = ", ".join(service.address for service in found)
-        raise LocalError(
-            f"several services run: {addresses}; choose one with --endpoint or PENSTOCK_ENDPOINT"
-        )
+        raise LocalError(f"several services run: {addresses}; choose one with --endpoint or PENSTOCK_ENDPOINT")
     if not found:
         return USUAL_ENDPOINT
     refuse_another_database(found[0])

@@ -37,9 +37,7 @@ Filter = Annotated[
 ]
 Rate = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", parser=whole_number(1, 500), help="maximum number of messages moved per second"
-    ),
+    typer.Option(metavar="N", parser=whole_number(1, 500), help="maximum number of messages moved per second"),
 ]
 
 
@@ -48,8 +46,7 @@ def search(
     name: Name,
     filter_: Filter = None,
     limit: Annotated[
-        int,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show"),
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show")
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -86,9 +83,7 @@ def failures(
     json: Json = False,
 ) -> None:
     """Shows the largest group first. With --json the command shows samples and the filter of each group."""
-    answer = RestClient(endpoint).call(
-        "GET", queue_path(name, "/failures"), by=by or None, attribute=attribute
-    )
+    answer = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
     groups = answer["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
@@ -105,9 +100,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="move the messages to this queue")] = None,
     ids: Annotated[
         list[int] | None,
-        typer.Option(
-            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"
-        ),
+        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
     ] = None,
     filter_: Filter = None,
     rate: Rate = None,
@@ -119,9 +112,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
             help="move this many messages, then wait for `moves continue`",
         ),
     ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="show the progress until the move ends or waits")
-    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or waits")] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -145,9 +136,7 @@ def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> Non
 
 
 @moves.command("continue", help="continue a move that waits after its canary")
-def continue_move(
-    name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False
-) -> None:
+def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False) -> None:
     """With --rate, continues the move at another rate."""
     body = {} if rate is None else {"per_second": rate}
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
@@ -180,11 +169,7 @@ def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Do
 
 
 def _progress(move: Document) -> str:
-    skipped = (
-        f", {move['skipped']} skipped (in flight, delayed, or without a source queue)"
-        if move["skipped"]
-        else ""
-    )
+    skipped = f", {move['skipped']} skipped (in flight, delayed, or without a source queue)" if move["skipped"] else ""
     return f"{move['state']}, {move['moved']} of {move['of']} moved{skipped}"
 
 

@@ -17,13 +17,10 @@ from .values import json_object, whole_number
 app = typer.Typer(name="mappings", help="manage mappings, which let queues trigger functions")
 
 MappingId = Annotated[str, typer.Argument(metavar="ID", help="id from `mappings list`")]
-Queue = Annotated[
-    str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)
-]
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)]
 Function = Annotated[str, typer.Argument(metavar="FUNCTION", help="name or ARN of the function, or a URL")]
 BatchSize = Annotated[
-    int,
-    typer.Option(metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch"),
+    int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch")
 ]
 Window = Annotated[
     int, typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to gather a batch")
@@ -31,9 +28,7 @@ Window = Annotated[
 MaxConcurrency = Annotated[
     int | None,
     typer.Option(
-        metavar="N",
-        parser=whole_number(2, 1_000),
-        help="maximum number of concurrent invocations (default: 5)",
+        metavar="N", parser=whole_number(2, 1_000), help="maximum number of concurrent invocations (default: 5)"
     ),
 ]
 Filters = Annotated[
@@ -49,12 +44,8 @@ COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 @app.command("list", help="list the mappings and the result of the last batch of each")
 def list_(
-    queue: Annotated[
-        str | None, typer.Option(metavar="NAME", help="show only the mappings of a queue")
-    ] = None,
-    function: Annotated[
-        str | None, typer.Option(metavar="NAME", help="show only the mappings to a function")
-    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="show only the mappings of a queue")] = None,
+    function: Annotated[str | None, typer.Option(metavar="NAME", help="show only the mappings to a function")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:

@@ -29,15 +29,12 @@ def complete_queue(beginning: str) -> list[str]:
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the queue", autocompletion=complete_queue)]
 Endpoint = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="address of the service (default: the service that runs here)"),
+    str | None, typer.Option(metavar="URL", help="address of the service (default: the service that runs here)")
 ]
 Remote = Annotated[
     str | None,
     typer.Option(
-        "--endpoint",
-        metavar="URL",
-        help="use a service instead of the database; PENSTOCK_TOKEN contains the key",
+        "--endpoint", metavar="URL", help="use a service instead of the database; PENSTOCK_TOKEN contains the key"
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]

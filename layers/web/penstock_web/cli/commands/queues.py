@@ -61,9 +61,7 @@ def create(
     ] = None,
     dead_letters: Annotated[
         str | None,
-        typer.Option(
-            metavar="QUEUE", help="queue of this account that gets messages after too many receives"
-        ),
+        typer.Option(metavar="QUEUE", help="queue of this account that gets messages after too many receives"),
     ] = None,
     max_receives: Annotated[
         int | None,
@@ -97,21 +95,15 @@ def create(
     say(made, json, f"created {made['name']}")
 
 
-@app.command(
-    "send", help="send a text or a JSON document, or with - a message for each line of standard input"
-)
+@app.command("send", help="send a text or a JSON document, or with - a message for each line of standard input")
 def send(
     name: Name,
     message: Annotated[str, typer.Argument(metavar="MESSAGE")],
     delay: Annotated[
         int | None,
-        typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 31_536_000), help="hide the message for this time"
-        ),
+        typer.Option(metavar="SECONDS", parser=whole_number(0, 31_536_000), help="hide the message for this time"),
     ] = None,
-    group: Annotated[
-        str | None, typer.Option(metavar="ID", help="group of a message in a FIFO queue")
-    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="ID", help="group of a message in a FIFO queue")] = None,
     dedup: Annotated[str | None, typer.Option(metavar="ID", help="deduplication id of the message")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -123,9 +115,7 @@ def send(
     texts = (line.rstrip("\n") for line in sys.stdin) if message == "-" else iter([message])
     for together in _chunks(texts):
         answer = client.call(
-            "POST",
-            queue_path(name, "/messages"),
-            [{"message": json_or_text(text), **given} for text in together],
+            "POST", queue_path(name, "/messages"), [{"message": json_or_text(text), **given} for text in together]
         )
         sent += len(together)
         if isinstance(made := answer.get("schedules"), list):
@@ -149,22 +139,15 @@ def receive(
     name: Name,
     max_: Annotated[
         int,
-        typer.Option(
-            "--max", metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to receive"
-        ),
+        typer.Option("--max", metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to receive"),
     ] = 1,
     wait: Annotated[
-        int,
-        typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 20), help="longest wait for the first message"
-        ),
+        int, typer.Option(metavar="SECONDS", parser=whole_number(0, 20), help="longest wait for the first message")
     ] = 0,
     hide: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS",
-            parser=whole_number(0, 43_200),
-            help="visibility timeout, in place of the queue's",
+            metavar="SECONDS", parser=whole_number(0, 43_200), help="visibility timeout, in place of the queue's"
         ),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="delete the messages after printing them")] = False,
@@ -192,8 +175,7 @@ def peek(
         ),
     ] = "visible",
     limit: Annotated[
-        int,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show"),
+        int, typer.Option(metavar="N", parser=whole_number(1, 1_000), help="maximum number of messages to show")
     ] = 10,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -215,8 +197,7 @@ def peek(
 def tail(
     name: Name,
     count: Annotated[
-        int | None,
-        typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after this many messages"),
+        int | None, typer.Option(metavar="N", parser=whole_number(1, 1_000_000), help="end after this many messages")
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -260,9 +241,7 @@ def delete(
     name: Name,
     ids: Annotated[
         list[int] | None,
-        typer.Option(
-            "--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"
-        ),
+        typer.Option("--id", metavar="ID", parser=whole_number(0, 2**63 - 1), help="only this message; repeatable"),
     ] = None,
     receipts: Annotated[
         list[str] | None,
@@ -343,9 +322,7 @@ def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
         if value not in ("", present.get(key))
     ]
     if other:
-        raise LocalError(
-            f"QueueNameExists: the queue {name} exists with other attributes: {'; '.join(other)}"
-        )
+        raise LocalError(f"QueueNameExists: the queue {name} exists with other attributes: {'; '.join(other)}")
     return there
 
 

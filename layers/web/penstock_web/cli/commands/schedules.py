@@ -23,9 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="name of the schedule"
 Cron = Annotated[str | None, typer.Option(metavar="FIELDS", help="such as '0 9 * * 1-5'")]
 Every = Annotated[str | None, typer.Option(metavar="TIME", help="such as 5m or 1h")]
 When = Annotated[str | None, typer.Option(metavar="WORDS", help="such as 'every weekday at 9am'")]
-At = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="fire once, such as at 2030-01-31T09:00:00Z")
-]
+At = Annotated[str | None, typer.Option("--at", metavar="TIME", help="fire once, such as at 2030-01-31T09:00:00Z")]
 Timezone = Annotated[str, typer.Option(metavar="NAME", help="such as Europe/Berlin")]
 
 
@@ -34,9 +32,7 @@ def list_(
     status: Annotated[
         str | None, typer.Option(metavar="STATUS", help="show only active or only paused schedules")
     ] = None,
-    prefix: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="show only names with this beginning")
-    ] = None,
+    prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="show only names with this beginning")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
@@ -129,9 +125,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     when: When = None,
     at: At = None,
     timezone: Timezone = "UTC",
-    count: Annotated[
-        int, typer.Option(metavar="N", parser=whole_number(1, 20), help="number of times to show")
-    ] = 5,
+    count: Annotated[int, typer.Option(metavar="N", parser=whole_number(1, 20), help="number of times to show")] = 5,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:

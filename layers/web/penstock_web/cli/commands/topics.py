@@ -16,9 +16,7 @@ from .values import json_object, json_or_text
 
 app = typer.Typer()
 topics = typer.Typer(name="topics", help="manage the topics of a running service")
-subscriptions = typer.Typer(
-    name="subscriptions", help="manage the subscriptions of a running service's topics"
-)
+subscriptions = typer.Typer(name="subscriptions", help="manage the subscriptions of a running service's topics")
 app.add_typer(topics)
 app.add_typer(subscriptions)
 
@@ -61,9 +59,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     header: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="a message attribute; repeatable")
     ] = None,
-    group: Annotated[
-        str | None, typer.Option(metavar="ID", help="group of a message in a FIFO topic")
-    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="ID", help="group of a message in a FIFO topic")] = None,
     dedup: Annotated[str | None, typer.Option(metavar="ID", help="deduplication id of the message")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
@@ -88,17 +84,13 @@ def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = Fal
 @subscriptions.command("create", help="subscribe a queue or a URL to a topic")
 def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Topic,
-    queue: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="a queue of this account, or an ARN")
-    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="a queue of this account, or an ARN")] = None,
     url: Annotated[str | None, typer.Option(metavar="URL", help="a URL, which has to confirm")] = None,
     filter_: Annotated[
-        str | None,
-        typer.Option("--filter", metavar="JSON", help='filter policy, such as \'{"region": ["eu"]}\''),
+        str | None, typer.Option("--filter", metavar="JSON", help='filter policy, such as \'{"region": ["eu"]}\'')
     ] = None,
     filter_on: Annotated[
-        str,
-        typer.Option(metavar="WHAT", help="attributes (default) or body: the part that the filter examines"),
+        str, typer.Option(metavar="WHAT", help="attributes (default) or body: the part that the filter examines")
     ] = "attributes",
     raw: Annotated[bool, typer.Option("--raw", help="deliver the message without an envelope")] = False,
     dead_letters: Annotated[
@@ -121,11 +113,7 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
         # Without this request, the topic would accept a missing queue, as on AWS.
         client.call("GET", queue_path(queue))
     answer = client.call("POST", _path(topic, "/subscriptions"), body)
-    text = (
-        f"subscribed {queue or url} to {topic}"
-        if answer["arn"]
-        else f"{url} gets a message with which it confirms"
-    )
+    text = f"subscribed {queue or url} to {topic}" if answer["arn"] else f"{url} gets a message with which it confirms"
     say(answer, json, text)
 
 

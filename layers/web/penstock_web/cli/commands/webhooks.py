@@ -30,22 +30,11 @@ app = typer.Typer(name="webhooks", help="manage endpoints, and show the outcome 
 Url = Annotated[str, typer.Argument(metavar="URL", help="URL as it was subscribed")]
 
 
-@app.command(
-    "list", help="list endpoints with their successful attempts, the last answer, and whether they are paused"
-)
+@app.command("list", help="list endpoints with their successful attempts, the last answer, and whether they are paused")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
     """Counts the newest 10,000 attempts. The endpoints with most failures come first."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
-    columns = (
-        "endpoint",
-        "attempts",
-        "delivered",
-        "p95_ms",
-        "last_status",
-        "paused",
-        "paused_until",
-        "waiting",
-    )
+    columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)
 
 
@@ -97,9 +86,7 @@ def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME", help="only deliveries whose last attempt was at this time (RFC 3339) or later"
-        ),
+        typer.Option(metavar="TIME", help="only deliveries whose last attempt was at this time (RFC 3339) or later"),
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,

@@ -39,10 +39,7 @@ class Difference(NamedTuple):
     after: str
 
 
-@screen(
-    "/console/queues/{name}/attributes",
-    right=EDIT,
-)
+@screen("/console/queues/{name}/attributes", right=EDIT)
 async def attributes_form(name: str, page: CurrentPage) -> Response:
     """Shows the form."""
     return show(page, name, await present(name, page), [])
@@ -68,9 +65,7 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         page.form.get(f"before.{difference.name}").replace("\r\n", "\n") != difference.before
         for difference in differences
     ):
-        raise InvalidParameterValue(
-            "Nothing was changed: another user has changed the attributes in between."
-        )
+        raise InvalidParameterValue("Nothing was changed: another user has changed the attributes in between.")
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     await page.act(operation)

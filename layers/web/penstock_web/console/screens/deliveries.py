@@ -11,12 +11,7 @@ from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
 from penstock.management.deliveries.attempts import URL, list_attempts
 from penstock.management.deliveries.endpoint_test import send_test
-from penstock.management.deliveries.operations import (
-    GivenUp,
-    find_deliveries,
-    retry_delivery,
-    retry_given_up,
-)
+from penstock.management.deliveries.operations import GivenUp, find_deliveries, retry_delivery, retry_given_up
 from penstock.management.errors import DeliveryNotFound
 from penstock.management.rights import right_of
 from penstock_web.console.page import CurrentPage, Page
@@ -97,9 +92,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
     if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
         raise InvalidParameterValue("The form needs an endpoint and a status (paused or active).")
-    operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(
-        endpoint, page.context
-    )
+    operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(endpoint, page.context)
     await page.act(operation)
     return redirect(f"/console/deliveries?done={'paused' if wanted == 'paused' else 'resumed'}")
 

@@ -63,9 +63,7 @@ async def sign_in(page: CurrentPage) -> Response:
     except (InvalidClientTokenId, RequestThrottled) as error:
         throttled = isinstance(error, RequestThrottled)
         problem = "Too many attempts. Wait a minute." if throttled else "No key has this id and secret."
-        return show_page(
-            page, "sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem
-        )
+        return show_page(page, "sign_in.html", 429 if throttled else 403, title="Sign in", to=to, problem=problem)
     return redirect(to, set_cookie(value, page.context))
 
 
@@ -85,8 +83,6 @@ async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
 def own_path(path: str) -> str:
     """Returns a path of the console, or the overview for anything else."""
     parts = urlsplit(path)
-    is_own = (
-        not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))
-    )
+    is_own = not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))
     safe = is_own and "\\" not in path and path.isprintable() and not path.startswith("//")
     return path if safe and parts.path != SIGN_IN else HOME

@@ -88,9 +88,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
         read_place(page.query.get("after", "")), SCANNED, MOST_GROUPS,
     )  # fmt: skip
-    found = await page.read(
-        ("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context)
-    )
+    found = await page.read(("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context))
     await page.run(note_reading(wanted.arn, page.context))  # also a reading from the cache
     return show_page(
         page, "failures.html", title=f"Dead letters of {name}", name=name, found=found, by=wanted.by, kinds=KINDS,
@@ -135,6 +133,4 @@ def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
     everywhere = Counter(
         line.rstrip(",") for lines in split for line in {line_of_text.rstrip(",") for line_of_text in lines}
     )
-    return [
-        [ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split
-    ]
+    return [[ComparedLine(line, everywhere[line.rstrip(",")] < len(split)) for line in lines] for lines in split]

@@ -27,8 +27,7 @@ async def mappings(page: CurrentPage) -> Response:
     """Shows mappings by id. Shows only mappings of one queue if the address names a queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
-        ("mappings", queue, after),
-        lambda: management.list_mappings(queue or None, None, after or None, page.context),
+        ("mappings", queue, after), lambda: management.list_mappings(queue or None, None, after or None, page.context)
     )
     return show_page(
         page, "mappings.html", mappings=found.mappings, following=found.next, queue=queue, after=after,
@@ -42,9 +41,7 @@ async def mapping(mapping: str, page: CurrentPage) -> Response:
     """Shows a mapping with its settings and the results of its batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     arn = build_mapping_arn(mapping, page.context)
-    patterns = [
-        msgspec.json.format(msgspec.json.encode(pattern), indent=2).decode() for pattern in shown.filters
-    ]
+    patterns = [msgspec.json.format(msgspec.json.encode(pattern), indent=2).decode() for pattern in shown.filters]
     return show_page(
         page, "mapping.html", title=f"Mapping of {shown.queue}", mapping=shown, patterns=patterns,
         moment=parse_timestamp, done=page.query.get("done", ""),
@@ -88,9 +85,7 @@ def _read_form(page: Page) -> NewMapping:
         "batch_size": _number(page, "batch_size"),
         "window_secs": _number(page, "window_secs"),
         "max_concurrency": _number(page, "max_concurrency"),
-        "filters": [
-            msgspec.Raw(line.encode()) for line in page.form.get("filters").splitlines() if line.strip()
-        ],
+        "filters": [msgspec.Raw(line.encode()) for line in page.form.get("filters").splitlines() if line.strip()],
         "report_failures": bool(page.form.get("report_failures")),
     }
     given = {name: value for name, value in document.items() if value is not None}

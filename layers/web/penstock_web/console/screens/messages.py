@@ -75,9 +75,7 @@ async def message(name: str, message_id: str, page: CurrentPage) -> Response:
     states = (first, *(state for state in STATES if state != first))
     seen = await page.run(look_for(name, parse_id(message_id), states, page.context))
     if seen is None:
-        raise MessageNotFound(
-            "This message is no longer in the queue: it was deleted or moved, or it has expired."
-        )
+        raise MessageNotFound("This message is no longer in the queue: it was deleted or moved, or it has expired.")
     arn = build_queue_arn(name, page.context)
     return show_page(
         page, "message.html", title=f"Message {message_id}", name=name, seen=seen,
@@ -135,9 +133,7 @@ async def send(name: str, page: CurrentPage) -> Response:
 
 def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
     """Returns the attributes of the form by name. Attributes without a name are left out."""
-    rows = zip(
-        page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False
-    )
+    rows = zip(page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False)
     return {
         name.strip(): MessageAttributeValue(
             data_type=kind.strip() or "String",

@@ -32,9 +32,7 @@ def read_people(context: Context) -> Operation[People]:
     users = yield from Call(LIST_USERS, ())
     every = yield from Call(LIST_KEYS, ())
     own = context.account_id
-    return People(
-        [user for user in users if user.account_id == own], [key for key in every if key.account_id == own]
-    )
+    return People([user for user in users if user.account_id == own], [key for key in every if key.account_id == own])
 
 
 @screen("/console/keys", right=right_of(read_people), title="Keys", position=80)

@@ -71,9 +71,7 @@ def read_queue(name: str, context: Context) -> Operation[QueueNow]:
 def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[Chart]]:
     """Returns charts of the minutes of the last `span`. The hour before gives the depth at the beginning."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
-    rows = yield from Call(
-        READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end)
-    )
+    rows = yield from Call(READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end))
     return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
 
 

@@ -61,10 +61,7 @@ async def queues(page: CurrentPage) -> Response:
     order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"
     wanted = Wanted(
-        page.query.get("q", "").strip()[:LONGEST_SEARCH],
-        sort,
-        descending,
-        page.query.read_number("page", 1, 1_000_000),
+        page.query.get("q", "").strip()[:LONGEST_SEARCH], sort, descending, page.query.read_number("page", 1, 1_000_000)
     )
     await page.refresh()
     listed = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))

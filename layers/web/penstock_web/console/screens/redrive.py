@@ -82,10 +82,7 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
         document = {"ids": wanted.ids}
-    numbers = {
-        "per_second": page.form.get("rate"),
-        "canary": page.form.get("first") or page.form.get("canary"),
-    }
+    numbers = {"per_second": page.form.get("rate"), "canary": page.form.get("first") or page.form.get("canary")}
     for member, given in numbers.items():
         if text := given.strip():
             document[member] = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text

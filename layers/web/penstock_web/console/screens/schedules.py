@@ -64,8 +64,7 @@ async def schedules(page: CurrentPage) -> Response:
     status, prefix = page.query.read_choice("status", STATES), page.query.get("q", "").strip()[:64]
     after = page.query.get("after", "")[:64]
     found = await page.read(
-        ("schedules", caller, status, prefix, after),
-        lambda: list_schedules(status, prefix, after, page.context),
+        ("schedules", caller, status, prefix, after), lambda: list_schedules(status, prefix, after, page.context)
     )
     return show_page(
         page, "schedules.html", schedules=found[:PAGE], more=len(found) > PAGE, status=status,

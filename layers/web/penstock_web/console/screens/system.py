@@ -10,12 +10,7 @@ from penstock import __version__
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import needs, right_of
-from penstock.postgres.statements.installation import (
-    READ_INSTALLATION,
-    READ_SERVER,
-    InstallationRow,
-    ServerRow,
-)
+from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, InstallationRow, ServerRow
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
 from penstock_web.console.responses import show_page
@@ -109,9 +104,7 @@ def read_expected() -> dict[int, str]:
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
-    return {
-        script.number: script.name.removesuffix(".sql") for script in read_migrations(find_sql_directory())
-    }
+    return {script.number: script.name.removesuffix(".sql") for script in read_migrations(find_sql_directory())}
 
 
 def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
@@ -138,9 +131,7 @@ def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
     """Returns the facts of this process's pool, or nothing without a pool."""
     if stats is None:
         return []
-    open_, idle, waiting = (
-        stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting")
-    )
+    open_, idle, waiting = (stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting"))
     return [
         Fact("open", count(open_)),
         Fact("in use", count(max(0, open_ - idle))),

@@ -54,9 +54,7 @@ class Test(NamedTuple):
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
         of_body = facts.encode_body_facts(self.body)
-        return _json.encode(
-            facts.attribute_facts(given)
-        ).decode(), None if of_body is None else of_body.decode()
+        return _json.encode(facts.attribute_facts(given)).decode(), None if of_body is None else of_body.decode()
 
 
 class ExpandedTopic(NamedTuple):
@@ -76,10 +74,7 @@ def read_topics(search: str, number: int, context: Context) -> Operation[list[To
 @screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
-    search, number = (
-        page.query.get("q", "").strip()[:LONGEST_SEARCH],
-        page.query.read_number("page", 1, 1_000_000),
-    )
+    search, number = (page.query.get("q", "").strip()[:LONGEST_SEARCH], page.query.read_number("page", 1, 1_000_000))
     rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
     total = rows[0].total if rows else 0
     return show_page(
@@ -104,9 +99,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     """Shows a topic and its subscriptions. If the address has a message, the page shows which subscriptions would get
     that message.
     """
-    wanted = Test(
-        *(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value"))
-    )
+    wanted = Test(*(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value")))
     number = page.query.read_number("page", 1, 1_000_000)
     shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
     attributes = _texts.decode(shown.topic.attributes)

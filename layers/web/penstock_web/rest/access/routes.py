@@ -45,13 +45,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
     return await runner.run(access.list_users(runner.context))
 
 
-@routes.put(
-    "/users/{user}",
-    right=right_of(access.set_user),
-    status=204,
-    body=UserPolicies,
-    raises=(AccessIsOff,),
-)
+@routes.put("/users/{user}", right=right_of(access.set_user), status=204, body=UserPolicies, raises=(AccessIsOff,))
 async def set_user(user: User, runner: Runner) -> None:
     """Create a user, or replace the policies of a user. Processes apply the change within
     QUEUE_ACCESS_CACHE_SECONDS.
@@ -60,12 +54,7 @@ async def set_user(user: User, runner: Runner) -> None:
     await runner.run(access.set_user(user, wanted.policies, runner.context))
 
 
-@routes.delete(
-    "/users/{user}",
-    right=right_of(access.end_user),
-    status=204,
-    raises=(AccessIsOff, UserNotFound),
-)
+@routes.delete("/users/{user}", right=right_of(access.end_user), status=204, raises=(AccessIsOff, UserNotFound))
 async def end_user(user: User, runner: Runner) -> None:
     """Revoke the keys of a user and delete the user."""
     await runner.run(access.end_user(user, runner.context))
@@ -92,11 +81,7 @@ async def create_key(runner: Runner) -> MadeKey:
 
 
 @routes.patch(
-    "/keys/{key}",
-    right=right_of(access.limit_key),
-    status=204,
-    body=KeyExpiry,
-    raises=(AccessIsOff, KeyNotFound),
+    "/keys/{key}", right=right_of(access.limit_key), status=204, body=KeyExpiry, raises=(AccessIsOff, KeyNotFound)
 )
 async def limit_key(key: KeyId, runner: Runner) -> None:
     """Set or remove the time when a key expires."""
@@ -104,12 +89,7 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
     await runner.run(access.limit_key(key, expires_at, runner.context))
 
 
-@routes.delete(
-    "/keys/{key}",
-    right=right_of(access.revoke_key),
-    status=204,
-    raises=(AccessIsOff, KeyNotFound),
-)
+@routes.delete("/keys/{key}", right=right_of(access.revoke_key), status=204, raises=(AccessIsOff, KeyNotFound))
 async def revoke_key(key: KeyId, runner: Runner) -> None:
     """Revoke a key. Processes that have used the key refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
     await runner.run(access.revoke_key(key, runner.context))

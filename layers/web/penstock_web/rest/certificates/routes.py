@@ -25,12 +25,7 @@ def certificates_router(run_operation: RunOperation) -> APIRouter:
 
     for path, extra in (*((path, {}) for path in CURRENT), ("/SimpleNotificationService-{key}.pem", _KEY)):
         router.add_api_route(
-            path,
-            certificate,
-            methods=["GET"],
-            response_class=Response,
-            responses=_ANSWERS,
-            openapi_extra=extra,
+            path, certificate, methods=["GET"], response_class=Response, responses=_ANSWERS, openapi_extra=extra
         )
     return router
 

@@ -58,20 +58,14 @@ async def list_deliveries(
 
 
 @routes.post(
-    "/{id}/retry",
-    right=right_of(deliveries.retry_delivery),
-    status=202,
-    answer=Retried,
-    raises=(DeliveryNotFound,),
+    "/{id}/retry", right=right_of(deliveries.retry_delivery), status=202, answer=Retried, raises=(DeliveryNotFound,)
 )
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. An exhausted delivery gets all its attempts again. A delivery under way stays unchanged."""
     return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
-@routes.post(
-    "/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, answer=RetriedMany
-)
+@routes.post("/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, answer=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
     """Deliver the exhausted deliveries again. Each delivery gets all its attempts again."""
     wanted = await runner.read(_read_given_up)

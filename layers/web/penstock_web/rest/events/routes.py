@@ -40,11 +40,7 @@ _read_subscription = build_reader(NewSubscription)
 
 
 @routes.post(
-    "/events/{routing_key}",
-    right=right_of(events.publish_event),
-    status=201,
-    body=NewEvent,
-    answer=PublishedEvent,
+    "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, answer=PublishedEvent
 )
 async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     """Publish an event in one transaction to every queue and URL that is bound to its key."""
@@ -76,9 +72,7 @@ async def subscribe(pattern: Pattern, runner: Runner) -> Response:
 
 
 @routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), answer=BindingPage)
-async def list_subscriptions(
-    pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None
-) -> BindingPage:
+async def list_subscriptions(pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
     """List the bindings of a pattern in the order of their ids."""
     return await runner.run(bindings.list_bindings(pattern, after, limit, runner.context))
 
@@ -95,13 +89,8 @@ async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None: 
 
 
 @routes.get(
-    "/queues/{name}/subscriptions",
-    right=right_of(bindings.list_queue_bindings),
-    answer=BindingPage,
-    raises=UNKNOWN,
+    "/queues/{name}/subscriptions", right=right_of(bindings.list_queue_bindings), answer=BindingPage, raises=UNKNOWN
 )
-async def queue_subscriptions(
-    name: str, runner: Runner, limit: Limit = 100, after: After = None
-) -> BindingPage:
+async def queue_subscriptions(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
     """List the bindings of a queue in the order of their ids."""
     return await runner.run(bindings.list_queue_bindings(name, after, limit, runner.context))

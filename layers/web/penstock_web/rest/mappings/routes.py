@@ -13,12 +13,7 @@ from penstock.event_sources.errors import (
     TooManyMappings,
 )
 from penstock.management import mappings
-from penstock.management.mappings import (
-    MappingList,
-    MappingPatch,
-    NewMapping,
-    ShownMapping,
-)
+from penstock.management.mappings import MappingList, MappingPatch, NewMapping, ShownMapping
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
@@ -44,12 +39,7 @@ async def create_mapping(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/mappings/{made.id}")
 
 
-@routes.get(
-    "",
-    right=right_of(mappings.list_mappings),
-    answer=MappingList,
-    raises=UNKNOWN,
-)
+@routes.get("", right=right_of(mappings.list_mappings), answer=MappingList, raises=UNKNOWN)
 async def list_mappings(
     runner: Runner,
     queue: str | None = None,
@@ -62,10 +52,7 @@ async def list_mappings(
 
 
 @routes.get(
-    "/{id}",
-    right=right_of(mappings.describe_mapping),
-    answer=ShownMapping,
-    raises=(ResourceNotFoundException,),
+    "/{id}", right=right_of(mappings.describe_mapping), answer=ShownMapping, raises=(ResourceNotFoundException,)
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
     """Describe a mapping, its state, and the result of its last batch."""
@@ -86,12 +73,7 @@ async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping | None: 
     return await runner.run(mappings.change_mapping(id, patch, runner.context))
 
 
-@routes.delete(
-    "/{id}",
-    right=right_of(mappings.delete_mapping),
-    status=204,
-    raises=(ResourceNotFoundException,),
-)
+@routes.delete("/{id}", right=right_of(mappings.delete_mapping), status=204, raises=(ResourceNotFoundException,))
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
     """Delete a mapping. Invocations under way end. Messages that they leave become visible again."""
     await runner.run(mappings.delete_mapping(id, runner.context))

@@ -91,10 +91,7 @@ async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId 
 
 
 @routes.get(
-    "/messages",
-    right=right_of(messages.receive),
-    answer=list[StoredMessage],
-    raises=(*UNKNOWN, errors.OverLimit),
+    "/messages", right=right_of(messages.receive), answer=list[StoredMessage], raises=(*UNKNOWN, errors.OverLimit)
 )
 async def receive(
     name: str,
@@ -127,12 +124,7 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
     return DeletedReceipts(await runner.run(messages.delete_receipts(name, receipts, runner.context)))
 
 
-@routes.get(
-    "/messages/peek",
-    right=right_of(messages.peek),
-    answer=list[StoredMessage],
-    raises=UNKNOWN,
-)
+@routes.get("/messages/peek", right=right_of(messages.peek), answer=list[StoredMessage], raises=UNKNOWN)
 async def peek(
     name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
 ) -> list[StoredMessage]:
@@ -143,12 +135,7 @@ async def peek(
     return await runner.run(messages.peek(name, state, after, limit, runner.context))
 
 
-@routes.delete(
-    "/messages/{id}",
-    right=right_of(messages.delete_one),
-    status=204,
-    raises=(*UNKNOWN, MessageNotFound),
-)
+@routes.delete("/messages/{id}", right=right_of(messages.delete_one), status=204, raises=(*UNKNOWN, MessageNotFound))
 async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: A002
     """Delete one message."""
     await runner.run(messages.delete_one(name, id, runner.context))
@@ -168,9 +155,7 @@ async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden: 
 
 
 @routes.get("/archive", right=right_of(messages.read_archive), answer=list[StoredMessage], raises=UNKNOWN)
-async def read_archive(
-    name: str, runner: Runner, limit: Limit = 100, after: After = None
-) -> list[StoredMessage]:
+async def read_archive(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> list[StoredMessage]:
     """List deleted messages of a queue with the attribute `archive`. `after` is the last `archive_id` of the previous
     page.
 

@@ -31,11 +31,7 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
 
 @routes.post(
-    "/messages/search",
-    right=right_of(searching.find_messages),
-    body=SearchRequest,
-    answer=SearchAnswer,
-    raises=UNKNOWN,
+    "/messages/search", right=right_of(searching.find_messages), body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN
 )
 async def search(name: str, runner: Runner) -> SearchAnswer:
     """Find messages that pass a filter without receiving them. A search examines a limited number of messages, as

@@ -51,10 +51,4 @@ def _list_cells(document: Struct) -> Iterator[str]:
 
 def _format_cell(value: object) -> str:
     """Returns the value in the notation of JSON."""
-    return (
-        ""
-        if value is None
-        else value
-        if isinstance(value, str)
-        else msgspec.json.encode(value).decode().strip('"')
-    )
+    return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')

@@ -11,14 +11,7 @@ from fastapi import Query, Response
 from penstock import errors
 from penstock.management.attention import Attention, read_attention
 from penstock.management.metrics import operations as metrics
-from penstock.management.metrics.types import (
-    LagPage,
-    QueueLag,
-    QueueMetrics,
-    QueueMinute,
-    QueueMinutes,
-    Window,
-)
+from penstock.management.metrics.types import LagPage, QueueLag, QueueMetrics, QueueMinute, QueueMinutes, Window
 from penstock.management.rights import right_of
 from penstock.verdicts import TARGET_LAG_SECONDS
 from penstock_web.routing.routes import Routes, Runner, json_response
@@ -59,11 +52,7 @@ async def queue_metrics(
 
 
 @routes.get(
-    "/queues/{name}/minutes",
-    right=right_of(metrics.read_minutes),
-    answer=QueueMinutes,
-    media=TEXT,
-    raises=UNKNOWN,
+    "/queues/{name}/minutes", right=right_of(metrics.read_minutes), answer=QueueMinutes, media=TEXT, raises=UNKNOWN
 )
 async def queue_minutes(
     name: str,
@@ -78,11 +67,7 @@ async def queue_minutes(
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
-@routes.get(
-    "/metrics/attention",
-    right=right_of(read_attention),
-    answer=Attention,
-)
+@routes.get("/metrics/attention", right=right_of(read_attention), answer=Attention)
 async def attention(runner: Runner) -> Response:
     """List what needs attention, the worst first: queues by their verdicts, dead letters among them; endpoints to which
     deliveries were given up; paused endpoints. If there are many queues, the list covers only the 200 with the most

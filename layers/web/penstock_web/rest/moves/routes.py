@@ -9,13 +9,7 @@ from fastapi import Response
 from penstock import errors
 from penstock.documents.decoding import build_reader
 from penstock.management import move_tasks
-from penstock.management.move_tasks import (
-    MoveTaskConflict,
-    MoveTaskNotFound,
-    NewMoveTask,
-    PerSecond,
-    ShownMoveTask,
-)
+from penstock.management.move_tasks import MoveTaskConflict, MoveTaskNotFound, NewMoveTask, PerSecond, ShownMoveTask
 from penstock.management.rights import right_of
 from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
@@ -62,16 +56,11 @@ async def list_moves(name: str, runner: Runner) -> MoveTaskList:
 
 
 @routes.get(
-    "/{id}",
-    right=right_of(move_tasks.describe_move_task),
-    answer=ShownMoveTask,
-    raises=(*UNKNOWN, MoveTaskNotFound),
+    "/{id}", right=right_of(move_tasks.describe_move_task), answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound)
 )
 async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Describe the progress of a move."""
-    return move_tasks.show_move_task(
-        await runner.run(move_tasks.describe_move_task(name, id, runner.context))
-    )
+    return move_tasks.show_move_task(await runner.run(move_tasks.describe_move_task(name, id, runner.context)))
 
 
 @routes.post(

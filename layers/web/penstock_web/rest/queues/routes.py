@@ -88,10 +88,7 @@ async def delete_queue(name: str, runner: Runner) -> None:
 
 
 @routes.get(
-    "/{name}/receivers",
-    right=right_of(queues.list_receivers),
-    answer=list[ReceiverDescription],
-    raises=UNKNOWN,
+    "/{name}/receivers", right=right_of(queues.list_receivers), answer=list[ReceiverDescription], raises=UNKNOWN
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
     """List up to 100 receivers of the queue in the last day, the latest first. The list may be a minute old."""
@@ -99,10 +96,7 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
 
 
 @routes.post(
-    "/{name}/purge",
-    right=right_of(queues.purge_queue),
-    answer=Purged,
-    raises=(*UNKNOWN, errors.PurgeQueueInProgress),
+    "/{name}/purge", right=right_of(queues.purge_queue), answer=Purged, raises=(*UNKNOWN, errors.PurgeQueueInProgress)
 )
 async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message of a queue."""

@@ -76,10 +76,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
 
 
 @routes.get(
-    "/schedules/{name}",
-    right=right_of(schedules.describe_schedule),
-    answer=ShownSchedule,
-    raises=(ScheduleNotFound,),
+    "/schedules/{name}", right=right_of(schedules.describe_schedule), answer=ShownSchedule, raises=(ScheduleNotFound,)
 )
 async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     """Describe a schedule, its meaning in words, and its next times."""
@@ -135,12 +132,7 @@ async def run_schedule(name: str, runner: Runner) -> ShownRun:
     return await runner.run(schedules.run_schedule(name, runner.context))
 
 
-@routes.get(
-    "/schedules/{name}/runs",
-    right=right_of(schedules.list_runs),
-    answer=RunPage,
-    raises=(ScheduleNotFound,),
-)
+@routes.get("/schedules/{name}/runs", right=right_of(schedules.list_runs), answer=RunPage, raises=(ScheduleNotFound,))
 async def list_runs(
     name: str,
     runner: Runner,

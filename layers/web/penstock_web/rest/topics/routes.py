@@ -29,9 +29,7 @@ from penstock_web.routing.routes import Routes, Runner, json_response
 
 routes = Routes("topics", prefix="/topics")
 
-SubscriptionId = Annotated[
-    str, Path(pattern="^[0-9a-f-]{36}$", description="the end of the subscription's ARN")
-]
+SubscriptionId = Annotated[str, Path(pattern="^[0-9a-f-]{36}$", description="the end of the subscription's ARN")]
 
 _read_topic = build_reader(NewTopic)
 _read_message = build_reader(NewTopicMessage, MAX_ONE_BYTES)
@@ -39,12 +37,7 @@ _read_subscription = build_reader(NewTopicSubscription)
 
 
 @routes.post(
-    "",
-    right=right_of(topics.create_topic),
-    status=201,
-    body=NewTopic,
-    answer=ShownTopic,
-    raises=(TopicLimitExceeded,),
+    "", right=right_of(topics.create_topic), status=201, body=NewTopic, answer=ShownTopic, raises=(TopicLimitExceeded,)
 )
 async def create_topic(runner: Runner) -> Response:
     """Create a topic. Creating a topic again with the same attributes and tags succeeds and changes nothing."""
@@ -59,12 +52,7 @@ async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # 
     return await runner.run(topics.list_topics(next, runner.context))
 
 
-@routes.get(
-    "/{topic}",
-    right=right_of(topics.describe_topic),
-    answer=DescribedTopic,
-    raises=(NotFound,),
-)
+@routes.get("/{topic}", right=right_of(topics.describe_topic), answer=DescribedTopic, raises=(NotFound,))
 async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
     """Describe a topic, its attributes and its tags."""
     return await runner.run(topics.describe_topic(topic, runner.context))

@@ -15,12 +15,7 @@ routes = Routes("transactions")
     right=right_of(transactions.run_transaction),
     body=Transaction,
     answer=TransactionResult,
-    raises=(
-        errors.QueueDoesNotExist,
-        errors.ReceiptHandleIsInvalid,
-        errors.BatchRequestTooLong,
-        StaleReceipt,
-    ),
+    raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),
 )
 async def transact(runner: Runner) -> TransactionResult:
     """Acknowledge, send and publish in one transaction. If a receipt is no longer valid, the whole transaction fails

@@ -64,8 +64,7 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, shared_data
     with ThreadPoolExecutor(1) as pool, service.http() as other:
         polling = pool.submit(receive, other, "orders", wait=20)
         until_row(
-            shared_database.dsn,
-            f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'",
+            shared_database.dsn, f"select from pg_stat_activity where query ~ '{call_pattern('queue.poll_queues')}'"
         )
         http.post("/v1/schedules/nightly/runs").raise_for_status()
         assert [message["message"] for message in polling.result()] == [{"do": "it"}]
@@ -118,9 +117,7 @@ def test_schedules_of_eventbridge_scheduler_are_seen(http: httpx.Client, service
 
 def test_eventbridge_scheduler_sees_schedules_made_here(http: httpx.Client, service: Service) -> None:
     create(http)
-    create(
-        http, name="once", cron=None, fire_at="2036-01-02T03:04:05Z", target={"topic": "a.b", "message": 1}
-    )
+    create(http, name="once", cron=None, fire_at="2036-01-02T03:04:05Z", target={"topic": "a.b", "message": 1})
     of_aws = service.client("scheduler")
     found = of_aws.get_schedule(Name="nightly")
     assert (found["ScheduleExpression"], found["State"]) == ("cron(0 3 * * *)", "ENABLED")
@@ -173,9 +170,7 @@ def test_bad_bodies(http: httpx.Client, body: Any) -> None:
 
 
 def test_a_message_may_not_be_too_long(http: httpx.Client) -> None:
-    answer = http.post(
-        "/v1/schedules", json={**NEW, "target": {"queue": "orders", "message": "x" * 1_048_577}}
-    )
+    answer = http.post("/v1/schedules", json={**NEW, "target": {"queue": "orders", "message": "x" * 1_048_577}})
     assert refused(answer) == (413, "payload_too_large")
 
 
@@ -204,9 +199,7 @@ def test_errors_of_expressions_help(
 
 def test_previews(http: httpx.Client) -> None:
     """A preview has a number of times, a time zone, and a text for people (docs/reference/schedules.md)."""
-    answer = http.post(
-        "/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3}
-    )
+    answer = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})
     assert answer.status_code == 200
     found = answer.json()
     assert len(moments(found.pop("next_fires"))) == 3

@@ -80,10 +80,7 @@ def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: d
 )
 def test_the_message_stays_as_it_was_sent(http: httpx.Client, text: str) -> None:
     body = f'{{"name":"n","every":"1h","target":{{"queue":"orders","message":{text}}}}}'
-    assert (
-        http.post("/v1/schedules", content=body, headers={"content-type": "application/json"}).status_code
-        == 201
-    )
+    assert http.post("/v1/schedules", content=body, headers={"content-type": "application/json"}).status_code == 201
     kept = text.replace(": ", ":").replace(", ", ",")
     assert f'"message":{kept}' in http.get("/v1/schedules/n").text
     http.post("/v1/schedules/n/runs").raise_for_status()
@@ -92,10 +89,7 @@ def test_the_message_stays_as_it_was_sent(http: httpx.Client, text: str) -> None
 
 def test_a_taken_name(http: httpx.Client) -> None:
     create(http)
-    assert refused(http.post("/v1/schedules", json={**NEW, "cron": "* * * * *"})) == (
-        409,
-        "schedule_conflict",
-    )
+    assert refused(http.post("/v1/schedules", json={**NEW, "cron": "* * * * *"})) == (409, "schedule_conflict")
     assert http.get("/v1/schedules/nightly").json()["cron"] == "0 3 * * *"
 
 
@@ -118,9 +112,7 @@ def test_put_computes_anew_when_the_expression_or_time_zone_changes(
     """Otherwise the next time stays, even if it has passed, because the schedule is late and still fires."""
     create(http)
     with psycopg.connect(shared_database.dsn) as connection:
-        connection.execute(
-            "update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2"
-        )
+        connection.execute("update queue.schedule set next_fire_at = '2020-01-01T03:00:00Z', consecutive_failures = 2")
     kept = http.put("/v1/schedules/nightly", json={**NEW, "jitter_secs": 5}).json()
     assert (kept["next_fire_at"], kept["consecutive_failures"]) == ("2020-01-01T03:00:00Z", 0)
     moved = http.put("/v1/schedules/nightly", json={**NEW, "timezone": "Asia/Kolkata"}).json()
@@ -217,10 +209,7 @@ def test_bad_filters(http: httpx.Client, query: dict[str, str]) -> None:
 
 
 def test_a_list_is_capped(shared_database: Database) -> None:
-    with (
-        running_service(shared_database.api_dsn, QUEUE_SCHEDULE_LIST_MAX="2") as service,
-        service.http() as http,
-    ):
+    with running_service(shared_database.api_dsn, QUEUE_SCHEDULE_LIST_MAX="2") as service, service.http() as http:
         http.put("/v1/schedules?prune=true", json=[{**NEW, "name": name} for name in "abc"])
         assert names(http) == ["a", "b"]
 
@@ -233,10 +222,7 @@ def test_a_sync_makes_replaces_and_prunes(http: httpx.Client, service: Service) 
         Name="theirs",
         ScheduleExpression="rate(365 days)",
         FlexibleTimeWindow={"Mode": "OFF"},
-        Target={
-            "Arn": "arn:aws:sqs:us-east-1:000000000000:orders",
-            "RoleArn": "arn:aws:iam::000000000000:role/r",
-        },
+        Target={"Arn": "arn:aws:sqs:us-east-1:000000000000:orders", "RoleArn": "arn:aws:iam::000000000000:role/r"},
     )
     wanted = [{**NEW, "name": "kept"}, {**NEW, "name": "new"}]
     first = http.put("/v1/schedules", json=wanted)
@@ -283,9 +269,7 @@ def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) 
     for number, given in enumerate((past, ended)):
         name = f"single{number}"
         single = http.put(f"/v1/schedules/{name}", json={**given, "name": name}).json()
-        bulk = http.put(
-            "/v1/schedules", json=[{**given, "name": f"bulk{number}"}, {**NEW, "name": "well"}]
-        ).json()
+        bulk = http.put("/v1/schedules", json=[{**given, "name": f"bulk{number}"}, {**NEW, "name": "well"}]).json()
         never = "The schedule is paused and never fires: all its times have passed."
         assert (single["status"], single["last_error"]) == ("paused", "no future occurrence")
         assert never in single["warning"]
@@ -312,11 +296,7 @@ def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "code"),
-    [
-        ({"cron": "0 9 *"}, "schedule_invalid"),
-        ({"name": "kept"}, "bad_request"),
-        ({"more": 1}, "bad_request"),
-    ],
+    [({"cron": "0 9 *"}, "schedule_invalid"), ({"name": "kept"}, "bad_request"), ({"more": 1}, "bad_request")],
 )
 def test_a_sync_does_everything_or_nothing(http: httpx.Client, wrong: dict[str, Any], code: str) -> None:
     create(http, name="gone")

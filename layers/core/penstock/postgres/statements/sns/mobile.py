@@ -26,18 +26,14 @@ class PlatformApplicationRow(NamedTuple):
     attributes: str
 
 
-DESCRIBE_PLATFORM_APPLICATION = Statement(
-    "queue.describe_platform_application", ("text",), PlatformApplicationRow
-)
+DESCRIBE_PLATFORM_APPLICATION = Statement("queue.describe_platform_application", ("text",), PlatformApplicationRow)
 
 
 class FoundApplicationRow(NamedTuple):
     found: bool
 
 
-SET_PLATFORM_APPLICATION = Statement(
-    "queue.set_platform_application", ("text", "jsonb", "text"), FoundApplicationRow
-)
+SET_PLATFORM_APPLICATION = Statement("queue.set_platform_application", ("text", "jsonb", "text"), FoundApplicationRow)
 
 
 class DroppedRow(NamedTuple):
@@ -84,6 +80,4 @@ class ListedEndpointRow(NamedTuple):
     attributes: str
 
 
-LIST_PLATFORM_ENDPOINTS = Statement(
-    "queue.list_platform_endpoints", ("text", "uuid", "int4"), ListedEndpointRow
-)
+LIST_PLATFORM_ENDPOINTS = Statement("queue.list_platform_endpoints", ("text", "uuid", "int4"), ListedEndpointRow)

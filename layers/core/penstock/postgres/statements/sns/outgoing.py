@@ -11,9 +11,7 @@ class OutgoingErrorRow(NamedTuple):
 
 
 SEND_OUTGOING = Statement(
-    "queue.send_outgoing",
-    ("text", "text", "text", "text", "text", "uuid", "text", "text", "jsonb"),
-    OutgoingErrorRow,
+    "queue.send_outgoing", ("text", "text", "text", "text", "text", "uuid", "text", "text", "jsonb"), OutgoingErrorRow
 )
 
 
@@ -36,9 +34,7 @@ class OutgoingRow(NamedTuple):
     error: str | None
 
 
-LIST_OUTGOING = Statement(
-    "queue.list_outgoing", ("text", "text", "text", "int8", "int4", "int4"), OutgoingRow
-)
+LIST_OUTGOING = Statement("queue.list_outgoing", ("text", "text", "text", "int8", "int4", "int4"), OutgoingRow)
 
 
 class HandedOverRow(NamedTuple):

@@ -43,9 +43,7 @@ LIST_OPTED_OUT = Statement("queue.list_opted_out", ("text", "text", "text", "int
 ADD_SANDBOX_NUMBER = Statement(
     "queue.add_sandbox_number", ("text", "text", "text", "text", "text", "int4"), NumberErrorRow
 )
-VERIFY_SANDBOX_NUMBER = Statement(
-    "queue.verify_sandbox_number", ("text", "text", "text", "text"), NumberErrorRow
-)
+VERIFY_SANDBOX_NUMBER = Statement("queue.verify_sandbox_number", ("text", "text", "text", "text"), NumberErrorRow)
 
 
 class DroppedNumberRow(NamedTuple):
@@ -60,6 +58,4 @@ class SandboxNumberRow(NamedTuple):
     verified: bool
 
 
-LIST_SANDBOX_NUMBERS = Statement(
-    "queue.list_sandbox_numbers", ("text", "text", "text", "int4"), SandboxNumberRow
-)
+LIST_SANDBOX_NUMBERS = Statement("queue.list_sandbox_numbers", ("text", "text", "text", "int4"), SandboxNumberRow)

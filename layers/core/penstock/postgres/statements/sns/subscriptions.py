@@ -44,9 +44,7 @@ class ConfirmedSubscriptionRow(NamedTuple):
     error: str | None
 
 
-CONFIRM_SUBSCRIPTION = Statement(
-    "queue.confirm_subscription", ("text", "text", "bool"), ConfirmedSubscriptionRow
-)
+CONFIRM_SUBSCRIPTION = Statement("queue.confirm_subscription", ("text", "text", "bool"), ConfirmedSubscriptionRow)
 
 
 class SubscriptionErrorRow(NamedTuple):

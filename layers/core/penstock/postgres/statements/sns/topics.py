@@ -18,9 +18,7 @@ class CreatedTopicRow(NamedTuple):
     detail: str | None
 
 
-CREATE_TOPIC = Statement(
-    "queue.create_topic", ("text", "text", "text", "jsonb", "jsonb", "jsonb"), CreatedTopicRow
-)
+CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb", "jsonb", "jsonb"), CreatedTopicRow)
 
 
 class DroppedTopicRow(NamedTuple):
@@ -63,9 +61,7 @@ class ReplacedTopicPolicyRow(NamedTuple):
     replaced: bool
 
 
-REPLACE_TOPIC_POLICY = Statement(
-    "queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow
-)
+REPLACE_TOPIC_POLICY = Statement("queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow)
 TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"), TopicErrorRow)
 UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
 
