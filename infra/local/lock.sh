@@ -30,3 +30,6 @@ for layer in core web; do
   "${compile[@]}" --no-strip-extras --constraints $locks/service.lock \
     --output-file layers/$layer/requirements.txt layers/$layer/requirements.in
 done
+
+# A line per package, so that an update changes a line per package.
+perl -0pi -e 's/ \\\n +/ /g' $locks/*.lock layers/*/requirements.txt
