@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -57,7 +58,7 @@ OPTIONS: dict[str, list[str]] = {
     "keys list": ["--endpoint URL"],
     "keys revoke": ["ID", "--endpoint URL"],
     "keys rotate-signing": [],
-    "alerts": [],
+    "alerts": ["--service URL"],
     "dashboards": ["NAME"],
     "example": [],
     "init": ["FOLDER"],
@@ -386,6 +387,10 @@ def test_files_that_the_documents_name_are_printed(
     }.items():
         assert main(command.split()) == 0
         assert capsys.readouterr().out == (root / file).read_text()
+    rules = (root / "infra/container/prometheus/alerts.yaml").read_text()
+    assert main(["alerts", "--service", "https://queues.example.com/"]) == 0
+    pages, served = (re.findall(r"runbook_url: (\S+)", text) for text in (rules, capsys.readouterr().out))
+    assert served == [f"https://queues.example.com{page}" for page in pages]
     assert main(["dashboards"]) == 0
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
     assert main(["dashboards", "other"]) == 1

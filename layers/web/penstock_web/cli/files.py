@@ -13,8 +13,13 @@ app = typer.Typer()
 
 
 @app.command("alerts", help="print the alert rules for Prometheus")
-def alerts() -> None:
-    print(find_file("infra/container/prometheus", "alerts.yaml").read_text(), end="")
+def alerts(
+    service: Annotated[
+        str, typer.Option(metavar="URL", help="address of a running service, to put before each runbook_url")
+    ] = "",
+) -> None:
+    rules = find_file("infra/container/prometheus", "alerts.yaml").read_text()
+    print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")
 
 
 @app.command("dashboards", help="list the dashboards for Grafana, or print one")

@@ -21,6 +21,7 @@ from .examination import Examination, Finding
 
 IDS: Final = "ids"
 _ROWS: Final = "stored rows"
+_SUBSCRIPTIONS: Final = "subscriptions"
 _NO_SCHEMA: Final = "the schema does not belong to this release"
 
 
@@ -45,6 +46,27 @@ CHECKS: Final = (
     Check(database.CLOCK, database.check_clock),
     Check(versions.VERSIONS, versions.check_running),
 )
+
+PAGES: Final = {
+    own_settings.SUBJECT: "/docs/reference/settings/",
+    service.SUBJECT: "/docs/operate/unavailable/",
+    database.DATABASE: "/docs/operate/unavailable/#the-database-does-not-answer",
+    pooler.CONNECTION: "/docs/operate/database/",
+    versions.MIGRATIONS: "/docs/operate/upgrade/",
+    IDS: "/docs/operate/backup/#after-each-restore",
+    roles.ROLES: "/docs/operate/database/",
+    roles.GRANTS: "/docs/operate/database/",
+    pooler.SUBJECT: "/docs/operate/database/#pgbouncer",
+    server_settings.SUBJECT: "/docs/operate/postgres_settings/",
+    server_settings.SESSIONS: "/docs/operate/postgres_settings/#settings-of-sessions",
+    sessions.SUBJECT: "/docs/explain/postgres/#a-long-transaction-stops-everything",
+    database.CLOCK: "/docs/operate/clocks/",
+    versions.VERSIONS: "/docs/operate/upgrade/",
+    _ROWS: "/docs/operate/doctor/",
+    stored_rows.KEYS: "/docs/operate/access/#replace-the-encryption-key",
+    _SUBSCRIPTIONS: "/docs/operate/policies/",
+}
+"""Maps each check's name to the page that explains it."""
 
 
 @dataclass(slots=True)
@@ -79,7 +101,7 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
             settings = with_encryption_key(settings, folder)
             _run(outcome, service.SUBJECT, lambda: service.check_service(folder))
     except (SettingError, LocalError) as error:
-        outcome.findings.append(Finding(database.DATABASE, str(error)))
+        outcome.findings.append(Finding(database.DATABASE, str(error), page=PAGES[database.DATABASE]))
         return _skip_all(outcome, "there is no database")
     examined = Examination(settings, variables, address)
     try:
@@ -115,7 +137,7 @@ def _examine_database(outcome: CheckOutcome, examined: Examination, *, after_res
     if examined.settings.queue_access == "sigv4":
         _run(
             outcome,
-            "subscriptions",
+            _SUBSCRIPTIONS,
             lambda: _with_database(examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)),
         )
 
@@ -128,7 +150,7 @@ def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds a check's findings, and returns whether there are none. A failed check counts as a problem."""
+    """Adds a check's findings with the check's page, and returns whether there are none. A failed check counts as a problem."""
     found: list[Finding] = []
     try:
         found.extend(check())
@@ -136,7 +158,7 @@ def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]
     except (psycopg.Error, AwsError, SettingError) as error:
         cause = error.__cause__ if isinstance(error, AwsError) else None
         found.append(_failure(name, " ".join(str(cause or error).split())))
-    outcome.findings.extend(found)
+    outcome.findings.extend(finding._replace(page=PAGES[name]) for finding in found)
     return not found
 
 

@@ -29,6 +29,8 @@ class Finding(NamedTuple):
     remedy: str = ""
     """Describes the remedy, with the command."""
     is_advice: bool = False
+    page: str = ""
+    """Path of the page below a running service's address that explains the check."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """Yields each finding and the remedy, then the finished checks, the skipped checks with the reasons, and the number
+    """Yields each finding, the remedy and the page, then the finished checks, the skipped checks with the reasons, and the number
     of problems.
     """
     for finding in outcome.findings:
@@ -19,6 +19,7 @@ def as_lines(outcome: CheckOutcome) -> Iterator[str]:
             yield f"    why: {finding.why}"
         if finding.remedy:
             yield f"    do:  {finding.remedy}"
+        yield f"    see: {finding.page}"
     if outcome.checked:
         yield f"checked: {', '.join(outcome.checked)}"
     for reason in dict.fromkeys(outcome.skipped.values()):

@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
-from penstock_web.doctor.checks import CHECKS, examine
+from penstock_web.doctor.checks import CHECKS, PAGES, examine
 from penstock_web.doctor.database import check_clock, check_database
 from penstock_web.doctor.examination import Examination, Finding
 from penstock_web.doctor.pooler import check_pooler, judge_pool
@@ -287,7 +287,7 @@ def test_without_damage_no_check_finds_anything(database: Database) -> None:
         "full_page_writes is off; it should be on",
     ]
     assert outcome.skipped == {}
-    assert {check.name for check in CHECKS} < set(outcome.checked)
+    assert {check.name for check in CHECKS} < set(outcome.checked) <= PAGES.keys()
 
 
 def test_a_schema_that_is_not_there(empty_database: Database, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,6 +295,7 @@ def test_a_schema_that_is_not_there(empty_database: Database, capsys: pytest.Cap
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("migrations: the schema does not belong to release") for line in lines)
     assert "    do:  run `penstock migrate` as the owner of the schema" in lines
+    assert "    see: /docs/operate/upgrade/" in lines
     assert "not checked, because the schema does not belong to this release: grants, stored rows" in lines
 
 
@@ -310,6 +311,7 @@ def test_a_database_that_cannot_be_reached(address: str, problem: str, capsys: p
     document = json.loads(capsys.readouterr().out)
     (found,) = document["findings"]
     assert document["problems"] == 1
+    assert found["page"] == "/docs/operate/unavailable/#the-database-does-not-answer"
     assert (found["subject"], found["problem"].startswith(problem)) == ("database", True)
     assert {check.name for check in CHECKS} < document["not_checked"].keys()
 
