@@ -150,7 +150,7 @@ def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
 
 
 def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds a check's findings with the check's page, and returns whether there are none. A failed check counts as a problem."""
+    """Adds a check's findings with its page, and returns whether there are none. A failed check counts as a problem."""
     found: list[Finding] = []
     try:
         found.extend(check())

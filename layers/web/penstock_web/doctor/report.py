@@ -9,7 +9,7 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """Yields each finding, the remedy and the page, then the finished checks, the skipped checks with the reasons, and the number
+    """Yields each finding, its remedy and page, then the finished checks, the skipped checks with the reasons, and the number
     of problems.
     """
     for finding in outcome.findings:
