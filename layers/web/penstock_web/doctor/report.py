@@ -9,8 +9,8 @@ from .checks import CheckOutcome
 
 
 def as_lines(outcome: CheckOutcome) -> Iterator[str]:
-    """Yields each finding, its remedy and page, then the finished checks, the skipped checks with the reasons, and the number
-    of problems.
+    """Yields each finding with its remedy and page, then the names of finished and skipped checks, then the number of
+    problems.
     """
     for finding in outcome.findings:
         prefix = "advice: " if finding.is_advice else ""
