@@ -337,7 +337,7 @@ PROGRAMS: dict[str, tuple[Path, dict[str, str]]] = {
         {ADDRESS: "address", '"x", "x", None': 'variable("PENSTOCK_KEY"), variable("PENSTOCK_SECRET"), None'},
     ),
     "spring": (
-        ROOT / "tests/system/clients/test_jvm.py",
+        ROOT / "tests/system/clients/test_languages.py",
         {"spring.cloud.aws": "{aws}", "http://127.0.0.1:9324": "{up.address}"},
     ),
     "symfony": (

@@ -5,13 +5,23 @@ docs/guides/recipes.md has the settings.
 
 from __future__ import annotations
 
+import json
 import os
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import boto3
 import pytest
 
-from tests.support.clients.service_client import Deployment, counts, sqs_client
+from tests.support.clients.service_client import Deployment, client, counts, sqs_client
 from tests.support.clients.toolchains import run_node_script
+from tests.support.delivery.receiver import Receiver, running_receiver
+from tests.support.programs.penstock_up import running
+from tests.support.sns_signatures import verify
+from tests.support.wait import wait_until
 
 _LONG = "AWS.SimpleQueueService."
 # The client made this error. The value is the class of the error in version 3, and its code in version 2.
@@ -141,3 +151,199 @@ def test_squiss(up: Deployment) -> None:
     }
     assert counts(up, "squiss") == ["0", "0", "1"]
     assert counts(up, "squiss.fifo") == ["0", "0", "0"]
+
+
+# --- sns validator ---------------------------------------------------------------------------------------------------
+# Runs AWS's validator of SNS messages for JavaScript (sns-validator) on messages that the service puts into a queue.
+#
+# The validator requires https and, by default, a host of AWS for the certificate. SNS_CERT_HOST names one.
+#
+# Also tests topics with boto3 and with the SDK for JavaScript: queues, filters, FIFO, batches, and an endpoint that
+# confirms.
+#
+# The expected results are in the SNS developer guide and API reference. The endpoint is on this machine.
+
+MESSAGES = 10_000
+BATCH = 10
+ALTERED = 8  # Each version has four messages, with and without a subject.
+OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
+
+# Publish accepts these characters. The characters come from all planes, and include characters that JSON and the
+# string to sign treat differently.
+_SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
+_PLANES = ((0x20, 0x7E), (0xA0, 0x17F), (0x600, 0x6FF), (0x4E00, 0x9FFF), (0xE000, 0xF8FF), (0x1F300, 0x1FAFF))
+
+
+def text(random: Random, length: int) -> str:
+    """Returns a text of one or more characters."""
+    ranges = random.choices(_PLANES, k=length)
+    return "".join(
+        random.choice(_SPECIAL) if random.random() < 0.2 else chr(random.randint(*plane)) for plane in ranges
+    )
+
+
+def subject(random: Random) -> str:
+    """Returns a subject: printable, at most 99 characters, without spaces at its ends."""
+    letters = [character for character in text(random, random.randint(1, 60)) if character.isprintable()]
+    return "".join(letters).strip() or "s"
+
+
+def entries(random: Random) -> list[dict[str, Any]]:
+    """Returns a batch. Every second entry has a subject, and every fifth an attribute."""
+    made = []
+    for number in range(BATCH):
+        entry: dict[str, Any] = {"Id": str(number), "Message": text(random, random.randint(1, 200))}
+        if number % 2:
+            entry["Subject"] = subject(random)
+        if number % 5 == 0:
+            entry["MessageAttributes"] = {"a": {"DataType": "String", "StringValue": text(random, 5)}}
+        made.append(entry)
+    return made
+
+
+def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
+    """Yields `number` random messages, half of each version, as they arrive in a queue."""
+    options = {"endpoint_url": up.address, "region_name": "us-east-1"}
+    options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    sns, sqs = boto3.client("sns", **options), boto3.client("sqs", **options)
+    random = Random(20260102)
+    for version in ("1", "2"):
+        queue = sqs.create_queue(QueueName=f"q{version}")["QueueUrl"]
+        arn = f"arn:aws:sqs:us-east-1:000000000000:q{version}"
+        topic = sns.create_topic(Name=f"t{version}", Attributes={"SignatureVersion": version})["TopicArn"]
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+        for _ in range(number // 2 // BATCH):
+            batch = entries(random)
+            answer = sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=batch)
+            sent = {done["MessageId"]: batch[int(done["Id"])] for done in answer["Successful"]}
+            assert len(sent) == BATCH
+            while sent:
+                got = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)["Messages"]
+                for message in got:
+                    envelope = json.loads(message["Body"])
+                    entry = sent.pop(envelope["MessageId"])
+                    assert (envelope["Message"], envelope.get("Subject")) == (entry["Message"], entry.get("Subject"))
+                    yield envelope
+                handles = [{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(got)]
+                sqs.delete_message_batch(QueueUrl=queue, Entries=handles)
+
+
+def verdicts(up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = "") -> Any:
+    """Returns the validator's results: how many messages are valid, refused (by reason), and accepted although a bit
+    was changed."""
+    file = folder / "messages"
+    file.write_text("".join(json.dumps(message) + "\n" for message in messages))
+    return run_node_script("validator.cjs", up.address, str(file), str(altered), pattern)
+
+
+@pytest.mark.clients
+def test_ten_thousand_messages_are_valid_and_none_that_was_changed(tmp_path: Path) -> None:
+    with running("--ephemeral", SNS_CERT_HOST=OF_AWS) as up:
+        messages = list(published(up, MESSAGES))
+        half = MESSAGES // 2
+        front = [*messages[: ALTERED // 2], *messages[half : half + ALTERED // 2]]
+        found = verdicts(up, tmp_path, front + messages, ALTERED)
+    assert {message["SignatureVersion"] for message in front} == {"1", "2"}
+    assert found["valid"] == ALTERED + MESSAGES
+    assert found["refused"] == {}
+    bits = sum(
+        len(message[name].encode()) * 8
+        for message in front
+        for name in ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
+        if name in message
+    )
+    assert found["alterations"] == bits + ALTERED * 2048
+    assert (found["accepted"], found["certificates"]) == (0, 1)
+
+
+@pytest.mark.clients
+def test_a_host_of_ones_own(tmp_path: Path) -> None:
+    """With `hostPattern`, the validator accepts the host like AWS's hosts. Without `hostPattern`, the validator
+    refuses the host.
+    """
+    with running("--ephemeral", SNS_CERT_HOST=OF_OURS) as up:
+        messages = list(published(up, 2 * BATCH))
+        told = verdicts(up, tmp_path, messages, 0, r"^queues\.example\.com$")
+        untold = verdicts(up, tmp_path, messages, 0)
+    assert (told["valid"], told["refused"]) == (2 * BATCH, {})
+    assert untold["refused"] == {"The certificate is located on an invalid domain.": 2 * BATCH}
+    assert (untold["valid"], untold["certificates"]) == (0, 0)
+
+
+SEEN_BY_NODE = {
+    "fanOut": {
+        "all": ["small", "grüße\n世界"],
+        "some": ["grüße\n世界", "large", ["kind", "size"]],
+        "raw": [["small", "9"], ["grüße\n世界", "11"]],
+        "batch": [["large"], [["long", "InvalidParameter", True]]],
+        "policy": {"kind": ["large"], "size": [{"numeric": [">", 10]}]},
+        "tags": [{"Key": "of", "Value": "node"}],
+        "subscriptions": 3,
+        "unsubscribed": 200,
+        "left": 2,
+    },
+    "ordered": {"rising": True, "duplicate": True, "received": [["one", "a"], ["two", "a"]]},
+    "endpoints": {
+        "pending": "pending confirmation",
+        "seen": [[kind, kind] for kind in ("SubscriptionConfirmation", "Notification", "UnsubscribeConfirmation")],
+        "message": "hello",
+    },
+    "errors": {
+        "unknown": ["NotFoundException", "NotFoundException", 404],
+        "name": ["InvalidParameterException", "InvalidParameterException", 400],
+        "policy": ["InvalidParameterException", "InvalidParameterException", 400],
+        "emptyBatch": ["EmptyBatchRequestException", "EmptyBatchRequestException", 400],
+    },
+}
+
+
+@pytest.fixture
+def sns(up: Deployment) -> Iterator[Any]:
+    with client("sns", up) as sns:
+        yield sns
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+@pytest.mark.clients
+def test_sdk_for_javascript(up: Deployment) -> None:
+    assert run_node_script("sns.cjs", up.address) == SEEN_BY_NODE
+
+
+def test_a_topic_feeds_a_queue_and_an_endpoint(up: Deployment, sns: Any, receiver: Receiver) -> None:
+    topic = sns.create_topic(Name="boto3", Attributes={"SignatureVersion": "2"})["TopicArn"]
+    with sqs_client(up) as sqs:
+        url = sqs.create_queue(QueueName="boto3-topic")["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        policy = json.dumps({"store": [{"prefix": "example"}], "price": [{"numeric": [">=", 100]}]})
+        sns.subscribe(
+            TopicArn=topic,
+            Protocol="sqs",
+            Endpoint=arn,
+            Attributes={"FilterPolicy": policy, "FilterPolicyScope": "MessageBody"},
+        )
+        pending = sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=receiver.url("/200"))
+        assert pending["SubscriptionArn"] == "pending confirmation"
+        wait_until(lambda: receiver.count("/200") == 1)
+        confirmation = json.loads(receiver.requests[0].body)
+        subscription = sns.confirm_subscription(TopicArn=topic, Token=confirmation["Token"])["SubscriptionArn"]
+        bodies = [json.dumps({"store": "example.com", "price": price}) for price in (99, 100)]
+        for body in bodies:
+            sns.publish(TopicArn=topic, Message=body)
+        wait_until(lambda: receiver.count("/200") == 3)
+        (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+        assert json.loads(message["Body"])["Message"] == bodies[1]
+        posted = [json.loads(request.body) for request in receiver.requests]
+        with urllib.request.urlopen(posted[0]["SigningCertURL"]) as answer:
+            certificate = answer.read().decode()
+        for each in posted:
+            verify(each, certificate)
+        assert sorted(each["Message"] for each in posted[1:]) == sorted(bodies)
+        sns.unsubscribe(SubscriptionArn=subscription)
+        wait_until(lambda: receiver.count("/200") == 4)
+        kinds = [request.headers["x-amz-sns-message-type"] for request in receiver.requests]
+        assert kinds == ["SubscriptionConfirmation", "Notification", "Notification", "UnsubscribeConfirmation"]

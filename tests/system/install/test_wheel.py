@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from penstock_web.local.postgres import free_port
+from tests.support.database import Database
 
-pytestmark = pytest.mark.wheel
 ROOT = Path(__file__).parents[3]
 DIST = ROOT / "dist"
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
@@ -124,6 +126,7 @@ def install(folder: Path, python: str, user: list[str]) -> Path:
     return programs
 
 
+@pytest.mark.wheel
 @pytest.mark.parametrize("version", VERSIONS)
 def test_pip(folder: Path, version: str) -> None:
     programs = install(folder, interpreter(version), [])
@@ -131,6 +134,7 @@ def test_pip(folder: Path, version: str) -> None:
         pass
 
 
+@pytest.mark.wheel
 @only_root
 def test_pip_of_nobody(folder: Path) -> None:
     programs = install(folder, "/usr/bin/python3", AS_NOBODY)
@@ -138,6 +142,7 @@ def test_pip_of_nobody(folder: Path) -> None:
         pass
 
 
+@pytest.mark.wheel
 @only_root
 @pytest.mark.skipif(not SYSTEM_POSTGRES.exists(), reason="there is no PostgreSQL that could be hidden")
 def test_a_machine_without_postgresql(folder: Path) -> None:
@@ -146,6 +151,7 @@ def test_a_machine_without_postgresql(folder: Path) -> None:
         assert '"postgresql": "18.' in log
 
 
+@pytest.mark.wheel
 def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
     """The example project has pytest and no package of this project's tests."""
     programs = install(folder, interpreter("3.11"), [])
@@ -156,12 +162,14 @@ def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
     assert "3 passed" in done
 
 
+@pytest.mark.wheel
 def test_uvx(folder: Path) -> None:
     env = environment(folder)
     with running([uv(), "tool", "run", "--python", interpreter("3.11"), "penstock"], folder, env):
         pass
 
 
+@pytest.mark.wheel
 def test_pipx(folder: Path) -> None:
     env = environment(folder)
     command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11"), "pipx", "run", "penstock"]
@@ -169,8 +177,87 @@ def test_pipx(folder: Path) -> None:
         pass
 
 
+@pytest.mark.wheel
 def test_two_builds_are_alike(folder: Path) -> None:
     for name in ("first", "second"):
         run(sys.executable, "-m", "hatchling", "build", "-d", folder / name, cwd=ROOT, env=os.environ)
     for file in sorted((folder / "first").iterdir()):
         assert file.read_bytes() == (folder / "second" / file.name).read_bytes(), file.name
+
+
+# --- metrics job -----------------------------------------------------------------------------------------------------
+# Tests `penstock metrics run` as users have it (docs/operate/metrics_job.md): the wheel with its extra, in a separate
+# environment.
+
+UV = shutil.which("uv") or str(ROOT / ".tools/bin/uv")
+ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
+
+
+@pytest.fixture(scope="module")
+def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the command that the wheel installs. The versions are those of the lock."""
+    folder = tmp_path_factory.mktemp("installed")
+    (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
+    python = folder / "environment/bin/python"
+    install = [UV, "pip", "install", "--quiet", "--python", str(python)]
+    for command in (
+        [UV, "venv", "--quiet", "--python", sys.executable, str(folder / "environment")],
+        [*install, "--require-hashes", "-r", str(ROOT / "requirements/metrics.lock")],
+        [*install, "--no-deps", wheel],
+    ):
+        subprocess.run(command, check=True, timeout=500)
+    return python.parent / "penstock"
+
+
+@pytest.fixture
+def variables(database: Database, tmp_path: Path) -> dict[str, str]:
+    """Returns variables with the database in a file, and without our code on the path."""
+    (tmp_path / "database").write_text(database.dsn)
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('orders')")
+        connection.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
+    usual = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "PYTHONPATH")}
+    return {**usual, "DATABASE_URL_FILE": str(tmp_path / "database")}
+
+
+def ends(database: Database) -> list[tuple[str, bool, str | None]]:
+    """Returns for each run its mode, whether it has ended, and its error."""
+    with psycopg.connect(database.dsn) as connection:
+        return connection.execute(
+            "select mode, finished_at is not null, error from queue.metrics_run order by run_id"
+        ).fetchall()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_a_run(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [penstock, *ONE_CORE], env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    named = next(line for line in done.stderr.splitlines() if " database: " in line)
+    assert f"dbname={psycopg.conninfo.conninfo_to_dict(database.dsn)['dbname']}" in named
+    assert ends(database) == [("once", True, None)]
+    with psycopg.connect(database.dsn) as connection:
+        arrivals = connection.execute(
+            "select sum(arrivals)::int from queue.metrics_window where window_seconds = 60 and group_id = ''"
+        ).fetchone()
+    assert arrivals == (3,)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
+def test_ctrl_c(penstock: Path, variables: dict[str, str], database: Database, tmp_path: Path) -> None:
+    """Ctrl-C ends a run midway with one word, and the run records it."""
+    command = [str(penstock), *ONE_CORE, "--continuous"]
+    with subprocess.Popen(command, env=variables, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "looking for changes" in line and "rows" not in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 130, "".join(lines)[-3000:]
+    assert lines[-1].endswith(" stopped\n")
+    assert not [line for line in lines if "Traceback" in line or line.startswith("\tat ")]
+    assert ends(database) == [("continuous", True, "interrupted")]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.postgres.migrations import MigrationError, migrate
 from penstock.postgres.roles import ROLES
@@ -25,14 +27,14 @@ from penstock_web.cli import main
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import Postgres
 from penstock_web.local.up import UpOptions, with_database
-from tests.support.database import new_cluster
+from tests.support.database import Database, end_sessions, new_cluster
+from tests.support.programs.penstock_service import ACCOUNT, running_service
 from tests.support.sql.calls import call
 
 # There is one server for each version, not one in each process of the tests.
-pytestmark = pytest.mark.xdist_group("migrating roles")
 
 PASSWORD = "long enough"
-ACCOUNT, REGION = "111111111111", "eu-west-1"
+OWNER, REGION = "111111111111", "eu-west-1"
 
 
 class Case(NamedTuple):
@@ -87,17 +89,18 @@ def check_application(case: Case) -> None:
     with psycopg.connect(case.superuser, autocommit=True) as administrator:
         administrator.execute("grant penstock_app to shop")
     with psycopg.connect(case.migrating, autocommit=True) as connection:
-        assert [row.problem for row in call(connection, SET_ROLE_ACCOUNT, "shop", ACCOUNT, REGION)] == [None]
+        assert [row.problem for row in call(connection, SET_ROLE_ACCOUNT, "shop", OWNER, REGION)] == [None]
         assert call(connection, FIND_PROBLEMS, []) == []
     send_and_receive(case.application)
     with psycopg.connect(case.application, autocommit=True) as connection:
         assert connection.execute("select arn from queue.list_queues()").fetchall() == [
-            (f"arn:aws:sqs:{REGION}:{ACCOUNT}:orders",)
+            (f"arn:aws:sqs:{REGION}:{OWNER}:orders",)
         ]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("select from queue.access_key")
 
 
+@pytest.mark.xdist_group("migrating roles")
 @pytest.mark.parametrize("attributes", ["superuser", "createrole"])
 def test_a_role_that_may_create_roles_creates_them(cluster: Postgres, attributes: str) -> None:
     with empty_database(cluster, attributes) as case:
@@ -108,6 +111,7 @@ def test_a_role_that_may_create_roles_creates_them(cluster: Postgres, attributes
         assert (again.migrations, again.functions, again.grants, again.missing_roles) == ([], False, False, [])
 
 
+@pytest.mark.xdist_group("migrating roles")
 def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.CaptureFixture[str]) -> None:
     """Everything except the roles of applications works. The printed commands add the missing roles."""
     with empty_database(cluster, "") as case:
@@ -130,6 +134,7 @@ def test_a_plain_owner_gets_the_commands(cluster: Postgres, capsys: pytest.Captu
         check_application(case)
 
 
+@pytest.mark.xdist_group("migrating roles")
 def test_rights_that_were_taken_away_come_back(cluster: Postgres) -> None:
     with empty_database(cluster, "createrole") as case:
         migrate(case.migrating)
@@ -143,6 +148,7 @@ def test_rights_that_were_taken_away_come_back(cluster: Postgres) -> None:
         check_application(case)
 
 
+@pytest.mark.xdist_group("migrating roles")
 def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
     """The functions run with the rights of penstock_owner, which may neither log in nor do everything, whichever role
     migrates."""
@@ -159,6 +165,7 @@ def test_a_superuser_does_not_own_the_functions(cluster: Postgres) -> None:
         check_application(case)
 
 
+@pytest.mark.xdist_group("migrating roles")
 def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
     """The application leaves the group of the service with a connection that stays open."""
     page = (Path(__file__).parents[3] / "docs/operate/upgrade.md").read_text()
@@ -183,3 +190,44 @@ def test_an_application_moves_over_as_documented(cluster: Postgres) -> None:
             assert application.execute("select message from queue.receive('orders')").fetchall() == [(7,)]
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 application.execute("select from queue.access_key")
+
+
+# --- password --------------------------------------------------------------------------------------------------------
+# Changes the password of a running container, which reads it from a file, as docs/operate/rotating.md says.
+
+ROLE = "rotating"
+SENDS, AT_ONCE = 60, 20
+HEADERS = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
+MESSAGE = {"QueueUrl": f"http://x/{ACCOUNT}/orders", "MessageBody": "m"}
+
+
+def write(file: Path, password: str) -> None:
+    file.write_text(f"*:*:*:{ROLE}:{password}\n")
+    file.chmod(0o600)
+
+
+def test_a_password_in_a_file_changes_under_traffic(database: Database, tmp_path: Path) -> None:
+    """Sends continue while it changes. Then all connections end, and the next sends need new ones."""
+    file = tmp_path / "password"
+    write(file, "first")
+    place = {name: value for name, value in conninfo_to_dict(database.api_dsn).items() if name != "password"}
+    address = make_conninfo("", **{**place, "user": ROLE, "passfile": str(file)})
+    with psycopg.connect(database.dsn, autocommit=True) as administrator:
+        administrator.execute(f"create role {ROLE} login password 'first' in role penstock_api".encode())
+        with running_service(address) as service, service.http() as http, ThreadPoolExecutor(AT_ONCE) as threads:
+
+            def send(_: int = 0) -> int:
+                return http.post("/", headers=HEADERS, json=MESSAGE).status_code
+
+            http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
+            for password in ("second", "third", "fourth"):
+                statuses = threads.map(send, range(SENDS))
+                write(file, password)
+                administrator.execute(f"alter role {ROLE} password '{password}'".encode())
+                assert set(statuses) == {httpx.codes.OK}
+                assert end_sessions(administrator) > 0
+                assert set(threads.map(send, range(SENDS))) == {httpx.codes.OK}
+            administrator.execute(f"alter role {ROLE} password 'not in the file'".encode())
+            end_sessions(administrator)
+            assert send() == httpx.codes.SERVICE_UNAVAILABLE
+        administrator.execute(f"drop role {ROLE}".encode())

@@ -1,0 +1,347 @@
+"""Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby. docs/guides/recipes.md has the settings."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
+from tests.support.clients.sdk_scenario import FACTS, LEFT, check_what_is_left, printed
+from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
+from tests.support.clients.toolchains import build_go_program, java_command
+from tests.support.wait import wait_until
+
+# --- go --------------------------------------------------------------------------------------------------------------
+# Runs both generations of the SDK for Go, each in today's protocol and in the protocol from before November 2023.
+#
+# In tests/support/clients/go, go.mod has today's versions, which speak JSON, and query.mod older ones, which
+# speak Query. pubsub.mod has gocloud.dev, which needs Go 1.26.
+# The first build downloads them to .tools/clients/go. go.sum, query.sum and pubsub.sum have their digests.
+#
+# docs/guides/recipes.md has the settings.
+
+
+class GoProgram:
+    """A running program that gets calls and prints their answers, one in each line."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin
+        assert process.stdout
+        self._input: IO[str] = process.stdin
+        self._output: IO[str] = process.stdout
+
+    def call(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Raises RefusedError with the code that the SDK gives the error."""
+        action = "".join(part.capitalize() for part in method.split("_"))
+        asked = json.dumps({"Action": action, "Input": arguments}, default=_base64)
+        self._input.write(asked + "\n")
+        self._input.flush()
+        answer = json.loads(self._output.readline(), object_hook=_present)
+        if "Code" in answer:
+            raise RefusedError(answer["Code"])
+        return dict(answer["Output"])
+
+    def call_one_by_one(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Makes the calls one by one. Until 1.34.6 version 2 left a timeout of 0 out of batches (its issue 2250), and
+        SQS refuses that."""
+        if method != "change_message_visibility_batch":
+            return self.call(method, arguments)
+        for entry in arguments["Entries"]:
+            change = {name: entry[name] for name in ("ReceiptHandle", "VisibilityTimeout")}
+            self.call("change_message_visibility", {"QueueUrl": arguments["QueueUrl"], **change})
+        return {}
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _present(value: dict[str, Any]) -> dict[str, Any]:
+    """Removes members that were not in the answer. Go prints them as null, and bytes in base64."""
+    present = {name: member for name, member in value.items() if member is not None}
+    if "BinaryValue" in present:
+        present["BinaryValue"] = base64.b64decode(present["BinaryValue"])
+    return present
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("versions", ["go.mod", "query.mod"])
+@pytest.mark.parametrize("generation", ["v1", "v2"])
+def test_go_sdk(up: Deployment, tmp_path: Path, generation: str, versions: str) -> None:
+    name = f"go-{generation}-{Path(versions).stem}"
+    with subprocess.Popen(
+        [str(build_go_program(generation, versions, tmp_path)), up.address],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        client = GoProgram(process)
+        call = client.call_one_by_one if (generation, versions) == ("v2", "query.mod") else client.call
+        told = run_scenario(standard(name), call), run_scenario(fifo(f"{name}.fifo"), call)
+    assert process.returncode == 0
+    assert told == (STANDARD, FIFO)
+
+
+@pytest.mark.clients
+def test_pubsub(up: Deployment, tmp_path: Path) -> None:
+    """gocloud.dev/pubsub over SQS and over SNS. The test's bodies are not UTF-8, so gocloud.dev encodes the bodies."""
+    with client("sns", up) as sns, sqs_client(up) as sqs:
+        direct, subscribed = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("go-pubsub", "go-subscribed"))
+        topic = sns.create_topic(Name="go-pubsub")["TopicArn"]
+        queue = "arn:aws:sqs:us-east-1:000000000000:go-subscribed"
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue)
+    program = build_go_program("pubsub", "pubsub.mod", tmp_path)
+    exchanged = {
+        "first": base64.b64encode("grüße ".encode() + b"\xff 0").decode(),
+        "messages": 25, "returned": True, "text": "x y",
+    }  # fmt: skip
+    assert printed([str(program), up.address, direct, subscribed, topic]) == {"sqs": exchanged, "sns": exchanged}
+    assert counts(up, "go-pubsub") == counts(up, "go-subscribed") == ["0", "0", "0"]
+
+
+# --- keda ------------------------------------------------------------------------------------------------------------
+# Calls the scaler of KEDA for SQS (tests/support/clients/keda, built by `make clients`) as its operator does.
+#
+# The source is KEDA's page "AWS SQS Queue". The length is ApproximateNumberOfMessages. The count includes messages in
+# flight by default, and delayed ones on demand. The scaler scales from zero when the length is above
+# activationQueueLength.
+#
+# docs/guides/recipes.md has the settings.
+
+KEDA = ROOT / ".tools/clients/keda/scaler"
+
+
+def seen(length: int, *, active: bool = True) -> dict[str, object]:
+    return {"Length": length, "Active": active, "Target": 2}
+
+
+@pytest.mark.clients
+def test_scaler(up: Deployment) -> None:
+    assert KEDA.exists(), f"{KEDA} is missing: run `make clients`"
+    with sqs_client(up) as sqs:
+        url = sqs.create_queue(QueueName="keda", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
+        entries = [{"Id": str(n), "MessageBody": "m", "DelaySeconds": 900 if n < 3 else 0} for n in range(9)]
+        assert "Failed" not in sqs.send_message_batch(QueueUrl=url, Entries=entries)
+        received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=2, WaitTimeSeconds=20)["Messages"]
+    flying = len(received)
+    assert printed([str(KEDA), up.address, "us-east-1", url]) == {
+        "default": seen(6),
+        "not flying": seen(6 - flying),
+        "delayed too": seen(9),
+        "activation": seen(6, active=False),
+    }
+
+
+# --- jvm -------------------------------------------------------------------------------------------------------------
+# Runs programs for the JVM: the SDK for Java 2 (blocking, asynchronous, batching), JMS, temporary queues, Spring Cloud
+# AWS and Camel.
+#
+# `make clients` compiles them to .tools/clients/java (tests/support/clients/java/install.sh).
+#
+# docs/guides/recipes.md has the settings (spring, jms).
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_java_sdk(up: Deployment, kind: str) -> None:
+    name = f"java-{kind}"
+    assert printed(java_command("sdk", "Sdk", up.address, name, kind)) == FACTS
+    check_what_is_left(up, name)
+
+
+@pytest.mark.clients
+def test_batch_manager(up: Deployment) -> None:
+    """Sends 100 messages by SqsAsyncBatchManager. One of the messages stays in flight."""
+    assert printed(java_command("sdk", "Sdk", up.address, "java-batch", "batch")) == {"sent": 100, "received": 100}
+    assert counts(up, "java-batch") == ["0", "1", "0"]
+
+
+def create(up: Deployment, *queues: str, **attributes: str) -> None:
+    with sqs_client(up) as sqs:
+        for queue in queues:
+            fifo = {"FifoQueue": "true"} if queue.endswith(".fifo") else {}
+            sqs.create_queue(QueueName=queue, Attributes={**fifo, **attributes})
+
+
+def arn(queue: str) -> str:
+    return f"arn:aws:sqs:us-east-1:000000000000:{queue}"
+
+
+def subscribed_topic(up: Deployment, name: str, queue: str, **attributes: str) -> None:
+    with client("sns", up) as sns:
+        topic = sns.create_topic(Name=name)["TopicArn"]
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn(queue), Attributes=attributes)
+
+
+def received(up: Deployment, queue: str) -> dict[str, Any]:
+    """Returns the only message of a queue."""
+    with sqs_client(up) as sqs:
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
+        (message,) = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20, **names)["Messages"]
+    return dict(message)
+
+
+@pytest.mark.clients
+def test_temporary_queues(up: Deployment) -> None:
+    """Twenty requests get their answers by virtual queues of temporary-queues-client, which share one real queue."""
+    create(up, "java-requests")
+    assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {"right": 20}
+    assert counts(up, "java-requests") == ["0", "0", "0"]
+
+
+def queue_url(up: Deployment, queue: str) -> str:
+    with sqs_client(up) as sqs:
+        return str(sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+
+
+@pytest.mark.clients
+def test_jms(up: Deployment) -> None:
+    """Tests a listener that fails once, bytes, recover(), and the messages that a closed session gives back."""
+    create(up, "jms", "jms.fifo", VisibilityTimeout="600")
+    text = ["grüße, 世界", "jms", 7, True]
+    assert printed(java_command("jms", "Jms", up.address)) == {
+        "exists": True,
+        "listener": [["0080ff"], [*text, 1], [*text, 2]],
+        "fifo": {"received": ["a1 a", "a2 a"]},
+    }
+    assert counts(up, "jms") == counts(up, "jms.fifo") == ["1", "0", "0"]
+    left = received(up, "jms")
+    assert (left["Body"], left["MessageAttributes"]) == (
+        "left",
+        {"JMS_SQSMessageType": {"DataType": "String", "StringValue": "text"}},
+    )
+
+
+@pytest.mark.clients
+def test_spring_cloud_aws(up: Deployment) -> None:
+    """Tests templates and listeners. A refused message, with its visibility set to 0, comes again."""
+    create(up, "spring", "spring.fifo", "spring-topic", "spring-left", VisibilityTimeout="600")
+    subscribed_topic(up, "spring", "spring-topic")
+    aws = "--spring.cloud.aws"
+    options = [
+        f"{aws}.endpoint={up.address}",
+        f"{aws}.region.static=us-east-1",
+        f"{aws}.credentials.access-key=x",
+        f"{aws}.credentials.secret-key=x",
+        f"{aws}.sqs.listener.poll-timeout=2s",
+        "--spring.main.banner-mode=off",
+        "--logging.level.root=off",
+    ]
+    assert printed(java_command("spring", "Spring", *options)) == {
+        "seen": [
+            ["grüße, 世界", 3, "spring", "1"],
+            ["grüße, 世界", 3, "spring", "2"],
+            ["one", 1, "batch", "1"],
+            ["topic", 4, "of the topic"],
+            ["two", 2, "batch", "1"],
+        ],
+        "template": "received",
+        "fifo": [["a1", "a"], ["a2", "a"]],
+    }
+    for queue in ("spring", "spring.fifo", "spring-topic"):
+        assert counts(up, queue) == ["0", "0", "0"]
+    left = received(up, "spring-left")
+    assert left["Body"] == "left"
+    assert left["MessageAttributes"]["JavaType"]["StringValue"] == "java.lang.String"
+
+
+@pytest.mark.clients
+def test_camel(up: Deployment) -> None:
+    """Tests routes from queues to queues. A message that a route refused once goes to the dead-letter queue."""
+    create(up, "camel-dead")
+    redrive = json.dumps({"deadLetterTargetArn": arn("camel-dead"), "maxReceiveCount": 1})
+    create(up, "camel", RedrivePolicy=redrive, VisibilityTimeout="5")
+    create(up, "camel-topic")
+    create(up, "camel.fifo", ContentBasedDeduplication="true")
+    subscribed_topic(up, "camel", "camel-topic", RawMessageDelivery="true")
+    assert printed(java_command("camel", "CamelRoutes", up.address)) == {
+        "seen": ["grüße of camel", "of the topic", "refused", "three", "two"],
+        "fifo": ["a1", "a2"],
+    }
+    assert counts(up, "camel-done") == ["3", "0", "0"]
+    assert counts(up, "camel.fifo") == counts(up, "camel-topic") == ["0", "0", "0"]
+    with sqs_client(up) as sqs:
+        url = sqs.get_queue_url(QueueName="camel")["QueueUrl"]
+        wait_until(
+            lambda: "Messages" not in sqs.receive_message(QueueUrl=url) and counts(up, "camel-dead") == ["1", "0", "0"]
+        )
+    assert received(up, "camel-dead")["Body"] == "refused"
+
+
+# --- rust ------------------------------------------------------------------------------------------------------------
+# Runs the SDK for Rust: aws-sdk-sqs and aws-sdk-sns (tests/support/clients/rust, built by `make clients`).
+#
+# docs/guides/recipes.md has the settings.
+
+RUST = ROOT / ".tools/clients/rust/target/debug/penstock-client"
+
+
+@pytest.mark.clients
+def test_rust_sdk(up: Deployment) -> None:
+    assert RUST.exists(), f"{RUST} is missing: run `make clients`"
+    assert printed([str(RUST), up.address, "rust"]) == FACTS
+    check_what_is_left(up, "rust")
+
+
+# --- php and ruby ----------------------------------------------------------------------------------------------------
+# Runs async-aws, Symfony Messenger with its transport for SQS, and the SDK for Ruby, from Debian's packages.
+#
+# docs/guides/recipes.md has the settings.
+
+SCRIPTS = ROOT / "tests/support/clients"
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    assert shutil.which("php"), "php is missing: see infra/local/install_debian_clients.sh"
+    return ["php", str(SCRIPTS / script), *arguments]
+
+
+@pytest.mark.clients
+def test_async_aws(up: Deployment) -> None:
+    """Version 1 speaks Query. Version 1 has codes for errors of SQS, and no classes."""
+    seen = printed(command("php/sdk.php", up.address, "php"))
+    assert seen == {**FACTS, "unknown": "AWS.SimpleQueueService.NonExistentQueue"}
+    check_what_is_left(up, "php")
+
+
+@pytest.mark.clients
+def test_symfony_messenger(up: Deployment) -> None:
+    """The transport creates its queues. A worker takes from both, and gives back messages that it has fetched and not
+    handled."""
+    assert printed(command("php/messenger.php", up.address)) == {
+        "waiting": 2,
+        "standard": ["grüße", "late", "three", "two"],
+        "fifo": ["a1", "a2"],
+    }
+    assert counts(up, "messenger") == ["1", "0", "0"]
+    assert counts(up, "messenger.fifo") == ["0", "0", "0"]
+
+
+@pytest.mark.clients
+def test_ruby(up: Deployment) -> None:
+    """Version 1 speaks Query, knows no FIFO queues, and sends a Host header without the port."""
+    assert shutil.which("ruby"), "ruby is missing: see infra/local/install_debian_clients.sh"
+    seen = printed(["ruby", str(SCRIPTS / "ruby/sdk.rb"), up.address, "ruby"])
+    assert seen == {
+        **{name: FACTS[name] for name in ("awaited", "failed", "received", "attributes")},
+        "again": ["two", 2],
+        "unknown": "AWS.SimpleQueueService.NonExistentQueue",
+        "topic": {"body": "grüße, 世界 <&>", "subject": "of the topic", "topic": "ruby"},
+    }
+    assert counts(up, "ruby") == ["1", "0", "0"]
+    assert counts(up, "ruby-topic") == ["0", "0", "0"]
+    with sqs_client(up) as sqs:
+        url = sqs.get_queue_url(QueueName="ruby")["QueueUrl"]
+        (left,) = sqs.receive_message(QueueUrl=url, MessageAttributeNames=["All"], WaitTimeSeconds=20)["Messages"]
+        assert (left["Body"], left["MessageAttributes"]) == ("left", LEFT)
+        url = sqs.get_queue_url(QueueName="ruby-topic")["QueueUrl"]
+        attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["Policy"])["Attributes"]
+    (statement,) = json.loads(attributes["Policy"])["Statement"]
+    assert statement["Effect"] == "Allow"
