@@ -34,36 +34,41 @@ ENCRYPTION_KEY = base64.b64encode(bytes(32)).decode()
 
 
 @pytest.fixture(scope="module")
-def up() -> Iterator[Up]:
-    with running("--ephemeral", QUEUE_ACCESS="sigv4", QUEUE_ENCRYPTION_KEY=ENCRYPTION_KEY) as up:
-        yield up
+def signing() -> Iterator[Up]:
+    with running("--ephemeral", QUEUE_ACCESS="sigv4", QUEUE_ENCRYPTION_KEY=ENCRYPTION_KEY) as signing:
+        yield signing
 
 
 @pytest.fixture(scope="module")
-def key(up: Up) -> dict[str, str]:
+def key(signing: Up) -> dict[str, str]:
     """Returns a key in the form for the programs."""
-    variables = {**os.environ, "QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "DATABASE_URL": up.dsn}
+    variables = {
+        **os.environ,
+        "QUEUE_ACCESS": "sigv4",
+        "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY,
+        "DATABASE_URL": signing.dsn,
+    }
     done = subprocess.run([*COMMAND, "keys", "create"], env=variables, capture_output=True, text=True, check=True)
     shown = dict(line.split("=", 1) for line in done.stdout.splitlines() if line.startswith("AWS_"))
     return {"PENSTOCK_KEY": shown["AWS_ACCESS_KEY_ID"], "PENSTOCK_SECRET": shown["AWS_SECRET_ACCESS_KEY"]}
 
 
-def told(program: str, up: Up, key: dict[str, str]) -> Any:
-    return printed([*PROGRAMS[program], up.address, f"signed-{program}", "sync"], **key)
+def told(program: str, signing: Up, key: dict[str, str]) -> Any:
+    return printed([*PROGRAMS[program], signing.address, f"signed-{program}", "sync"], **key)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_signed_request_is_accepted(up: Up, key: dict[str, str], program: str) -> None:
-    seen = told(program, up, key)
+def test_a_signed_request_is_accepted(signing: Up, key: dict[str, str], program: str) -> None:
+    seen = told(program, signing, key)
     assert {name: seen[name] for name in ("awaited", "received", "attributes")} == {
         name: FACTS[name] for name in ("awaited", "received", "attributes")
     }
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_another_secret_is_refused(up: Up, key: dict[str, str], program: str) -> None:
+def test_another_secret_is_refused(signing: Up, key: dict[str, str], program: str) -> None:
     with pytest.raises(AssertionError, match=r"SignatureDoesNotMatch|signature we calculated does not match"):
-        told(program, up, {**key, "PENSTOCK_SECRET": "x" * 40})
+        told(program, signing, {**key, "PENSTOCK_SECRET": "x" * 40})
 
 
 # --- examples --------------------------------------------------------------------------------------------------------

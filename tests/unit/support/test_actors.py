@@ -51,7 +51,7 @@ def violations(actor: Actor) -> dict[str, int]:
 
 
 def test_a_send_without_an_answer_may_have_received_for_a_long_poll() -> None:
-    """tests/integration/web/long_poll/test_lost_handoff.py shows this case."""
+    """tests/integration/web/long_poll/test_direct_handoff.py shows this case."""
     actor = actor_whose_calls_end_with(NoAnswerError(503, "1"))
     with pytest.raises(NoAnswerError):
         produce_poison(actor)

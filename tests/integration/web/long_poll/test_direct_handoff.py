@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
@@ -21,6 +21,9 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import PendingEffect
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.calls import StatementCall
+from penstock_web.database.pipeline_connection import PipelineConnection
+from penstock_web.database.pipeline_pool import open_pipeline_connection
+from penstock_web.database.pool import OutcomeUnknown
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database
@@ -28,8 +31,6 @@ from tests.support.programs.penstock_service import running_service, until_row
 from tests.support.web.fakes import HEADER, ORDERS, RowT, message, take
 from tests.support.web.http_connection import SlowClient
 from tests.support.web.virtual_clock import settle
-
-pytestmark = pytest.mark.virtual_time
 
 
 class Pool:
@@ -119,6 +120,7 @@ TOGETHER = [SEND_MESSAGES.name, RECEIVE_MESSAGES.name]
 ALONE = [SEND_MESSAGES.name]
 
 
+@pytest.mark.virtual_time
 async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
@@ -129,6 +131,7 @@ async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> 
     assert not second.done()
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("registered", "sent", "found", "known"),
     [(True, 1, 1, True), (True, 2, 1, False), (True, 1, 2, False), (True, 1, 0, False), (False, 1, 1, False)],
@@ -146,6 +149,7 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
+@pytest.mark.virtual_time
 async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
     waiters = Waiters(Pool(found=1))
     waiters.long_polls.receives_notifications = True
@@ -154,6 +158,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_hand
     assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
+@pytest.mark.virtual_time
 async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_still_visible() -> None:
     """The visibility timeout is 0."""
     pool = Pool(found=1)
@@ -165,6 +170,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_st
     assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
+@pytest.mark.virtual_time
 async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhile() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
@@ -175,6 +181,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhi
     assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
+@pytest.mark.virtual_time
 async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
@@ -186,6 +193,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
     assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
 
 
+@pytest.mark.virtual_time
 async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
@@ -195,6 +203,7 @@ async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("asked", "messages", "got"), [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])]
 )
@@ -207,6 +216,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
     assert [messages_of(answer) if answer.done() else None for answer in answers] == got
 
 
+@pytest.mark.virtual_time
 async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
@@ -219,6 +229,7 @@ async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     assert len(looking) == 10
 
 
+@pytest.mark.virtual_time
 async def test_while_much_is_unread_they_look_by_themselves() -> None:
     """The search for long messages waits for this lock."""
     waiters = Waiters(Pool(found=1))
@@ -228,6 +239,7 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
     assert answer.result() == Woken.FOR_ONE
 
 
+@pytest.mark.virtual_time
 async def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
     pool = Pool(found=1, pipelines=False)
     waiters = Waiters(pool)
@@ -238,6 +250,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
     assert not second.done()
 
 
+@pytest.mark.virtual_time
 async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
     """Another receiver took the message, or it is delayed."""
     waiters = Waiters(Pool(found=0))
@@ -247,6 +260,7 @@ async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
     assert not second.done()
 
 
+@pytest.mark.virtual_time
 async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
     pool = Pool()
     pool.error = ServiceUnavailable()
@@ -257,6 +271,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
     assert waiting.result() == Woken.FOR_ONE
 
 
+@pytest.mark.virtual_time
 async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
     pool = Pool(found=3)
     waiters = Waiters(pool)
@@ -267,6 +282,7 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
     assert waiters.given_back == [(ORDERS, 1)]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
     """A FIFO queue delivers a group's messages one after the other, and it stores a receive with an attempt id."""
@@ -278,6 +294,7 @@ async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[Receiv
     assert waiting.result() == Woken.FOR_ONE
 
 
+@pytest.mark.virtual_time
 async def test_another_visibility_timeout_is_another_look() -> None:
     waiters = Waiters(Pool(found=1))
     first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
@@ -286,6 +303,7 @@ async def test_another_visibility_timeout_is_another_look() -> None:
     assert second.result() == Woken.FOR_ONE
 
 
+@pytest.mark.virtual_time
 async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     pool = Pool(found=10)
     waiters = Waiters(pool)
@@ -297,6 +315,7 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     assert answers[-1].result() == Woken.FOR_ONE
 
 
+@pytest.mark.virtual_time
 async def test_the_time_of_who_is_being_served_does_not_end() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
@@ -308,6 +327,7 @@ async def test_the_time_of_who_is_being_served_does_not_end() -> None:
     assert claimed[0].wake()
 
 
+@pytest.mark.virtual_time
 def test_message_and_lease_are_one_transaction(database: Database) -> None:
     """Sends through the whole service after it has a pipeline connection. Row versions show the writing transaction."""
     same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
@@ -326,3 +346,53 @@ def test_message_and_lease_are_one_transaction(database: Database) -> None:
             if connection.execute(same).fetchone() == (1,):
                 return
     pytest.fail("never in one transaction")
+
+
+# --- lost handoff ----------------------------------------------------------------------------------------------------
+# The answer of a send is lost after its commit while a receive waits for the message.
+
+
+class LossyPool:
+    """The server commits each transaction, and its answer is lost."""
+
+    def __init__(self, pipeline: PipelineConnection) -> None:
+        self._pipeline = pipeline
+
+    def lease_pipeline(self) -> "nullcontext[LossyPool]":
+        return nullcontext(self)
+
+    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
+        await self._pipeline.call_in_transaction(calls)
+        raise OutcomeUnknown
+
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
+        raise NotImplementedError
+
+
+async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
+    async def execute(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
+        return []
+
+    pipeline = await open_pipeline_connection(dsn, 8)
+    long_polls = LongPollDispatcher(execute)
+    handoff = DirectHandoff(LossyPool(pipeline), long_polls, WriteBackpressure())
+    waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), receive=take(1))
+    entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
+    effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
+    with pytest.raises(OutcomeUnknown):
+        await handoff.send([PendingEffect(effect, asyncio.Future(), 1, 0.0)], lambda *_: None)
+    pipeline.close()
+    return await waiting
+
+
+async def test_a_message_of_a_lost_handoff_counts_as_received(database: Database) -> None:
+    """The receive continues and finds the remaining messages. A message may therefore become a dead letter after
+    fewer answered receives than maxReceiveCount.
+    """
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('orders')")
+        connection.execute("select queue.send('orders', '\"old\"')")
+        assert await send_while_somebody_waits(database.dsn) == Woken.FOR_ONE
+        in_flight = "select body, receive_count from queue.peek_messages(%s, 'in_flight', 0, 10)"
+        assert connection.execute(in_flight, [ORDERS]).fetchall() == [('"old"', 1)]
+        assert connection.execute("select count(*) from queue.receive('orders', 30, 10)").fetchone() == (1,)

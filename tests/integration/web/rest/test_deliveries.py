@@ -1,20 +1,25 @@
 """Tests /v1/deliveries over a real service while its worker delivers. Shapes: docs/reference/webhooks.md."""
 
+import base64
+import hashlib
+import hmac
 import json
 from functools import partial
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
+from penstock_web.cli import main
 from tests.support.database import Database
-from tests.support.delivery.receiver import Receiver
+from tests.support.delivery.receiver import Receiver, Request
 from tests.support.delivery.rows import deliveries, publish
-from tests.support.programs.penstock_service import running_service
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.sns_signatures import verify
 from tests.support.sql.calls import Connection
 from tests.support.wait import wait_until
-
-pytestmark = pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
+from tests.support.web.console import ConsoleClient
 
 
 def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
@@ -24,6 +29,7 @@ def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
     return deliveries
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_given_up_listed_tried_again_and_delivered(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     message_id = publish(db, receiver.url("/404"), copies=3)
     db.execute("select queue.wake_deliveries()")
@@ -43,6 +49,7 @@ def test_given_up_listed_tried_again_and_delivered(http: httpx.Client, db: Conne
     assert listed(http, state="pending") == []
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_a_delivery_that_will_be_repeated_has_a_time(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/500"), kind="event", raw=True)
     wait_until(lambda: [row.attempts for row in deliveries(db)] == [1])
@@ -51,6 +58,7 @@ def test_a_delivery_that_will_be_repeated_has_a_time(http: httpx.Client, db: Con
     assert delivery["next_attempt_at"] > delivery["created_at"]
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Client, db: Connection) -> None:
     """AWS has a metric for this case, NumberOfNotificationsFailedToRedriveToDlq ("Amazon SNS metrics")."""
     region = "arn:aws:{}:us-east-1:000000000000:{}".format
@@ -78,11 +86,13 @@ def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Clien
     wait_until(lambda: "penstock_queue_delivery_failed_redrives_total 1" in http.get("/metrics").text)
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_an_unknown_delivery_is_404(http: httpx.Client) -> None:
     answer = http.post("/v1/deliveries/1/retry")
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "delivery_not_found")
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_another_account_neither_sees_nor_retries_it(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/404"))
     wait_until(lambda: [row.state for row in deliveries(db)] == ["exhausted"])
@@ -93,6 +103,7 @@ def test_another_account_neither_sees_nor_retries_it(http: httpx.Client, db: Con
     assert http.post(f"/v1/deliveries/{row[0]}/retry").status_code == 404
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     publish(db, receiver.url("/200"), receiver.url("/404"))
     publish(db, receiver.url("/404"))
@@ -122,6 +133,7 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
     assert audited[-1] == ("penstock:RetryDelivery", receiver.url("/404"), {"limit": 1000}, 2)
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_an_endpoint_is_paused_and_resumed(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
     url = {"endpoint": receiver.url("/200")}
     unknown = http.post("/v1/deliveries/endpoints/pause", json=url)
@@ -161,6 +173,7 @@ def are_sent(http: httpx.Client, number: int) -> bool:
     return states(http) == ["sent"] * number
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_worker_carries_what_the_service_publishes(database: Database, receiver: Receiver) -> None:
     """The worker sends at once, even if it was asleep."""
     settings = {"SNS_GATEWAY_URL": receiver.url("/200")}
@@ -171,6 +184,7 @@ def test_the_worker_carries_what_the_service_publishes(database: Database, recei
     assert [json.loads(request.body)["text"] for request in receiver.requests] == ["m0", "m1", "m2"]
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_without_a_gateway_it_is_kept(database: Database) -> None:
     with running_service(database.api_dsn) as service, service.http() as http:
         send(http, "hello")
@@ -184,6 +198,7 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
         assert states(http) == ["kept", "failed"]
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
     """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
@@ -195,6 +210,7 @@ def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
         assert "<isOptedOut>false</isOptedOut>" in checked.text
 
 
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
     entry = "MessageAttributes.entry.1"
     long = {f"{entry}.Name": "a", f"{entry}.Value.DataType": "String", f"{entry}.Value.StringValue": "x" * 200_000}
@@ -204,3 +220,183 @@ def test_a_page_has_512_kib_at_most_with_attributes(database: Database) -> None:
         first = http.get("/v1/outbox").json()
         last = http.get("/v1/outbox", params={"after": first[-1]["id"]}).json()
     assert [[message["text"] for message in page] for page in (first, last)] == [["m0", "m1"], ["m2"]]
+
+
+# --- endpoint tests --------------------------------------------------------------------------------------------------
+# Tests POST /v1/deliveries/endpoints/test over a real service and endpoint: the request, the rights, and the audit.
+
+KEY = b"k" * 32
+SECRET = "whsec_" + base64.b64encode(KEY).decode()
+
+
+def bind(http: httpx.Client, url: str) -> None:
+    """Binds events of orders to this URL."""
+    hook = {"protocol": "http", "endpoint": url}
+    http.post("/v1/events/order.*/subscriptions", json=hook).raise_for_status()
+
+
+def send_test(http: httpx.Client, url: str) -> dict[str, Any]:
+    answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
+    assert answer.status_code == 202, answer.text
+    sent: dict[str, Any] = answer.json()
+    return sent
+
+
+def attempts(http: httpx.Client, url: str) -> list[dict[str, Any]]:
+    page = http.get("/v1/deliveries/attempts", params={"endpoint": url}).json()
+    found: list[dict[str, Any]] = page["attempts"]
+    return found
+
+
+def arrived(receiver: Receiver, kind: str) -> Request:
+    """Returns the first request whose body has this type."""
+
+    def found() -> Request | None:
+        return next((request for request in receiver.requests if json.loads(request.body).get("type") == kind), None)
+
+    wait_until(lambda: found() is not None)
+    request = found()
+    assert request is not None
+    return request
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_an_event_is_signed_delivered_and_noted(http: httpx.Client, receiver: Receiver, database: Database) -> None:
+    """The signature follows Standard Webhooks 1.0."""
+    url = receiver.url("/204")
+    bind(http, url)
+    sent = send_test(http, url)
+    request = arrived(receiver, "penstock.test")
+    assert json.loads(request.body)["id"] == request.headers["webhook-id"] == sent["message_id"]
+    signed = f"{sent['message_id']}.{request.headers['webhook-timestamp']}.".encode() + request.body
+    digest = base64.b64encode(hmac.new(KEY, signed, hashlib.sha256).digest()).decode()
+    assert request.headers["webhook-signature"] == f"v1,{digest}"
+    wait_until(lambda: len(attempts(http, url)) == 1)
+    (attempt,) = attempts(http, url)
+    assert (attempt["outcome"], attempt["status"], attempt["message_id"], attempt["delivery_id"]) == (
+        "delivered", 204, sent["message_id"], sent["delivery_id"],
+    )  # fmt: skip
+    with psycopg.connect(database.dsn) as connection:
+        noted = connection.execute(
+            "select action, target, affected, error from queue.audit order by audit_id"
+        ).fetchall()
+    assert noted[-1:] == [("penstock:TestEndpoint", url, 1, None)]
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_a_subscriber_of_a_topic_gets_a_signed_notification(
+    service: Service, http: httpx.Client, receiver: Receiver
+) -> None:
+    """The signature follows "Verifying the signatures of Amazon SNS messages" (SNS Developer Guide)."""
+    url, sns = receiver.url("/200"), service.client("sns")
+    topic = sns.create_topic(Name="news")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="http", Endpoint=url)
+    assert http.post("/v1/deliveries/endpoints/test", json={"endpoint": url}).status_code == 404, "unconfirmed"
+    wait_until(lambda: receiver.count("/200") == 1)
+    token = json.loads(receiver.requests[0].body)["Token"]
+    arn = sns.confirm_subscription(TopicArn=topic, Token=token)["SubscriptionArn"]
+    sent = send_test(http, url)
+    wait_until(lambda: receiver.count("/200") == 2)
+    request = receiver.requests[1]
+    message = json.loads(request.body)
+    assert (message["Type"], message["TopicArn"], message["MessageId"]) == (
+        "Notification", topic, sent["message_id"],
+    )  # fmt: skip
+    assert json.loads(message["Message"])["type"] == "penstock.test"
+    assert request.headers["x-amz-sns-subscription-arn"] == arn
+    certificate = http.get(httpx.URL(message["SigningCertURL"]).path).text
+    verify(message, certificate)
+    sns.close()
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_an_answer_that_fails_is_tried_again_as_any_other(http: httpx.Client, receiver: Receiver) -> None:
+    url = receiver.url("/500")
+    bind(http, url)
+    send_test(http, url)
+    wait_until(lambda: len(attempts(http, url)) == 1)
+    assert [(attempt["outcome"], attempt["status"]) for attempt in attempts(http, url)] == [("retried", 500)]
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_the_guard_of_webhooks_is_asked(database: Database, receiver: Receiver) -> None:
+    with running_service(database.api_dsn) as service, service.http() as http:
+        url = receiver.url("/200")
+        bind(http, url)
+        send_test(http, url)
+        wait_until(lambda: len(attempts(http, url)) == 1)
+        (attempt,) = attempts(http, url)
+    assert attempt["status"] is None
+    assert "not in WEBHOOK_ALLOW_CIDRS" in attempt["error"]
+    assert receiver.connections == 0
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_a_url_that_nobody_subscribed_is_unknown(http: httpx.Client, receiver: Receiver, database: Database) -> None:
+    url = receiver.url("/200")
+    answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "endpoint_not_found")
+    bind(http, url)
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute("update queue.binding set account_id = '111111111111'")
+    assert http.post("/v1/deliveries/endpoints/test", json={"endpoint": url}).status_code == 404
+    assert receiver.connections == 0
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database: Database) -> None:
+    bind(http, "http://127.0.0.1:1/")
+
+    def is_refused() -> bool:
+        """Within this time, the service counts deliveries again and then removes the row."""
+        with psycopg.connect(database.dsn) as connection:
+            connection.execute(
+                "insert into queue.delivery_excess values ('000000000000', '', 1000000, now()) on conflict do nothing"
+            )
+        answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
+        return answer.status_code == 429
+
+    wait_until(is_refused)
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_a_paused_endpoint_gets_it_when_it_is_resumed(http: httpx.Client, receiver: Receiver) -> None:
+    url = receiver.url("/200")
+    bind(http, url)
+    assert http.post("/v1/deliveries/endpoints/pause", json={"endpoint": url}).status_code == 204
+    send_test(http, url)
+    wait_until(lambda: [row["waiting"] for row in http.get("/v1/deliveries/endpoints").json()] == [1])
+    assert receiver.count("/200") == 0
+    assert http.post("/v1/deliveries/endpoints/resume", json={"endpoint": url}).status_code == 204
+    arrived(receiver, "penstock.test")
+
+
+def says(browser: ConsoleClient, path: str, text: str) -> bool:
+    return text in browser.get(path).text
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_the_console_shows_the_answer(service: Service, http: httpx.Client, receiver: Receiver) -> None:
+    browser = ConsoleClient(service)
+    for path, notice in (("/200", "The endpoint answered the test event with 200"), ("/404", "answered 404")):
+        url = receiver.url(path)
+        bind(http, url)
+        led = browser.post("/console/deliveries/test", endpoint=url)
+        assert led.status_code == 303, led.text
+        wait_until(partial(says, browser, led.headers["location"], notice))
+    assert ">Test</button>" in browser.get("/console/deliveries").text
+    assert browser.post("/console/deliveries/test", endpoint="nonsense here").status_code == 400
+    assert browser.post("/console/deliveries/test", endpoint="http://127.0.0.1:1/x").status_code == 404
+
+
+@pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
+def test_the_command_line_says_what_was_answered(
+    service: Service, http: httpx.Client, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = receiver.url("/204"), receiver.url("/404")
+    bind(http, good)
+    bind(http, bad)
+    assert main(["webhooks", "test", good, "--endpoint", service.url]) == 0
+    assert capsys.readouterr().out.startswith(f"{good} answered 204 after ")
+    assert main(["webhooks", "test", bad, "--endpoint", service.url]) == 1
+    assert capsys.readouterr().err == "penstock: not delivered: 404\n"
