@@ -1,13 +1,13 @@
--- This file grants the rights of the group roles. `penstock migrate` creates these roles if it may
--- (penstock/postgres/roles.py), and this file skips roles that do not exist. An installation grants them to its login
--- roles:
---   penstock_api     the service, its functions and workers
---   penstock_app     applications: calls the functions of the SQL interface, and has no other right
---   penstock_reader  dashboards: reads everything but the secrets
---   penstock_metrics the metrics job: reads the same, writes its results
+-- This file grants rights to the group roles. It skips roles that do not exist. `penstock migrate` creates the roles if
+-- it has the right to do so (penstock/postgres/roles.py).
+-- An installation grants these roles to its login roles:
+--   penstock_api      the service, its functions and workers
+--   penstock_app      applications; may only call the functions of the SQL interface
+--   penstock_reader   dashboards; may read everything except secrets
+--   penstock_metrics  the metrics job; may read the same, and write its results
 -- An installation grants this role to no other role:
---   penstock_owner   owns the functions of the SQL interface, which run with its rights; it can read and write
---                    the tables that they need, and no secrets
+--   penstock_owner    owns the functions of the SQL interface, which run with its rights; may read and write their
+--                     tables, except secrets
 do $$
 declare
     v_secrets constant text := 'queue.secret, queue.access_key, queue.bearer_key, queue.signing_key, queue.console_session';
@@ -44,8 +44,8 @@ begin
     revoke all on queue.account_user, queue.migration from penstock_owner;
     revoke insert, update, delete on queue.role_account from penstock_owner;
 
-    -- A role can give a function to another owner, and replace the function later, only as a member of that owner. At
-    -- that moment the new owner needs the right to create objects in the schema.
+    -- Only a member of the new owner can give it a function and later replace the function. The new owner needs the
+    -- right to create objects in the schema at that moment.
     if not pg_has_role(current_user, v_owner, 'USAGE') or not pg_has_role(current_user, v_owner,
         case when current_setting('server_version_num')::int >= 160000 then 'SET' else 'MEMBER' end)
     then
@@ -65,7 +65,7 @@ begin
     if to_regrole('penstock_app') is null then
         return;
     end if;
-    for v_object in     -- former parts of the interface
+    for v_object in     -- These functions are no longer in the interface.
         select p.oid::regprocedure::text from pg_proc p, aclexplode(p.proacl) a
         where p.pronamespace = 'queue'::regnamespace and a.grantee = to_regrole('penstock_app')
             and p.oid not in (select f from queue.application_functions() f)

@@ -4,16 +4,18 @@
 --   history and archive · long polls · topics · phones and mobile apps · mail · routed events · deliveries
 --   event source mappings · schedules · access and keys · the console · metrics · workers · compression
 --
--- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration (CONTRIBUTING.md).
+-- Until release 0.1.0, every change of a table is an edit of this file. From then on it is a migration
+-- (CONTRIBUTING.md).
 --
--- Some functions pass a value to another function by a setting, which lasts until the end of the transaction:
+-- Functions pass these values to each other by settings, which last until the end of the transaction:
 --
 --   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
---   queue.passed_over      'on': take_groups passed over a message that is too long for the answer; receive_answer reads it
---   queue.longest_message  the bytes of the longest message that delivery_row returned; queue.longest_message() reads it
+--   queue.passed_over      'on': take_groups passed over a message that is too long for the response (receive_answer)
+--   queue.longest_message  the bytes of the longest message that delivery_row returned (queue.longest_message())
 --   queue.guarded          'on': this transaction has a row in queue.prepare_guard
 --   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
---                          sets it for the session; publish_messages and transact clear it, so all processes are notified
+--                          sets this value for the session. publish_messages and transact clear the value, so
+--                          PostgreSQL notifies all processes
 
 
 -- Queues ------------------------------------------------------------------------------------------------------------
@@ -46,10 +48,10 @@ create table queue.queues (
         generated always as (((attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::int) stored,
     archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
     keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
-    -- The queue has so many messages that its limit may be near. Therefore receives count the messages in flight.
+    -- The queue may be near its limit of messages in flight, so receives count these messages.
     counts_in_flight boolean not null default false,
-    -- The history is complete from this time on, when the user switched the attribute `history` on again. Null: the
-    -- history is complete from the creation of the queue on.
+    -- The history is complete from this time on, when a user switched the attribute `history` on again. Null: from the
+    -- creation of the queue on.
     history_since timestamptz,
     paused boolean not null default false,
     unique (account_id, region, name)
@@ -58,7 +60,7 @@ create table queue.queues (
 create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
 comment on table queue.queues is 'Each row is a queue. Everywhere else, the ARN identifies it.';
 comment on column queue.queues.paused is
-    'While this is true, receives return no messages. It is written together with the attributes.';
+    'While this is true, receives return no messages. The attribute `paused` has the same value.';
 
 create table queue.dropped_queue (
     queue_id int primary key,
@@ -69,27 +71,26 @@ create table queue.dropped_queue (
 create index dropped_queue_arn on queue.dropped_queue (arn, dropped_at);
 create index dropped_queue_not_cleaned on queue.dropped_queue (queue_id) where cleaned_at is null;
 comment on table queue.dropped_queue is
-    'Deleted queues. A worker removes their messages piece by piece, and CreateQueue may refuse their names for a '
-    'while.';
+    'Deleted queues. A worker removes their messages step by step. CreateQueue may refuse their names for some time.';
 comment on column queue.dropped_queue.cleaned_at is
-    'A worker removed the rest of its data at this time. Its metrics remain and take the name of the queue from this row.';
+    'When a worker removed the rest of the data. The metrics remain, and take the name of the queue from this row.';
 
 
 -- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
 
--- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Therefore autovacuum of
--- these tables also removes small numbers of dead rows: with the threshold 0, only the share of dead rows counts.
+-- PostgreSQL can shorten a table's file only behind its last row, even if that row is dead. Therefore autovacuum also
+-- removes small numbers of dead rows from these tables: with a threshold of 0, only the share of dead rows counts.
 -- Autovacuum cleans the indexes in each run.
 
--- Indexes by time start with this expression and not with queue_id. If they started with queue_id, the planner might
--- use them for a look-up by queue, shard and id while the statistics describe a small table, and read a thousand rows
--- to find one. The function is not in sql/functions because indexes use it, so its definition cannot change.
+-- Indexes by time start with this expression. If they started with queue_id, the planner might use them for a look-up
+-- by queue, shard and id while the statistics describe a small table, and read a thousand rows to find one.
+-- Indexes use the function, so its definition cannot change. Therefore it is not in sql/functions.
 create function queue.time_key(p_queue_id int, p_shard int) returns bigint
 language sql immutable parallel safe
 return (p_queue_id::bigint << 8) | (p_shard + 2);
 
--- The shard of a message says in which table it is: 0 or more, queue.log (this shard of it); side_shard, queue.side, the
--- slow path; fifo_shard, queue.fifo_message. PostgreSQL replaces the functions by their values when it plans a statement.
+-- A message's shard shows its table: 0 or more means queue.log; side_shard means queue.side, the slow path; fifo_shard
+-- means queue.fifo_message. PostgreSQL replaces the functions by their values when it plans a statement.
 create function queue.side_shard() returns int language sql immutable parallel safe return -1;
 create function queue.fifo_shard() returns int language sql immutable parallel safe return -2;
 
@@ -102,7 +103,7 @@ language sql immutable parallel safe
 return queue.time_key(p_queue_id, -2);
 
 -- Transactions only append messages to the log. A shard has one writing transaction at a time. The ids of a shard
--- therefore have no gaps and become visible in order, and a cursor can never pass a row that is not committed yet.
+-- therefore have no gaps and become visible in order, and a cursor never passes an uncommitted row.
 create table queue.log (
     id bigint not null,
     sent_at timestamptz not null,
@@ -116,9 +117,9 @@ create table queue.log (
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 
--- A lease covers the messages first_id to pos of a shard that one receive returned. The row with the highest pos of a
--- shard is its cursor: all messages up to pos were received at least once. Receives insert cursor rows and never change
--- their pos.
+-- A lease covers the messages from first_id to pos of a shard, which one receive returned. The row with a shard's
+-- highest pos is the shard's cursor: all messages up to this pos were received at least once. Receives insert cursor
+-- rows and never change their pos.
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,
@@ -132,18 +133,18 @@ create table queue.lease (
     shard smallint not null,
     ids bigint[] not null,          -- Messages that are not acknowledged yet; empty when the lease is done.
     gone bigint[],                  -- Messages that left the lease before the others.
-    -- When each gone message was acknowledged; null: the message moved to the slow path or a dead-letter queue.
+    -- When each message in gone was acknowledged; null: it moved to the slow path or a dead-letter queue.
     gone_at timestamptz[],
     done_at timestamptz,            -- When the last messages were acknowledged.
-    outcome text,                   -- How the messages ended: purged or expired; null: the consumer deleted them.
-    has_tenants boolean,            -- Newest row: whether its messages have groups.
-    redelivered_at timestamptz[],   -- Later receives of all its messages, in the format of queue.add_redelivery.
+    outcome text,                   -- purged, expired, dead_lettered or moved; null: a consumer deleted the messages.
+    has_tenants boolean,            -- Newest row: its messages have groups.
+    redelivered_at timestamptz[],   -- Later receives of all its messages (queue.add_redelivery).
     primary key (queue_id, shard, pos)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
 create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), visible_at);
 comment on column queue.lease.nonce is
-    'A random number, never 0. A receipt handle contains it, so that the handle fits no other lease at this position.';
+    'A random number, never 0. A receipt handle contains it, so the handle fits no other lease at this position.';
 
 -- Each row is a message on the slow path. The message is delayed, its visibility was changed, it arrived in a
 -- dead-letter queue, or all shards were busy when it was sent.
@@ -155,27 +156,26 @@ create table queue.side (
     message_id uuid not null,
     queue_id int not null,
     receive_count int not null default 0,
-    -- The shard in the log where the message was stored first; id is its id there. side_shard: the message was stored
-    -- in this table first.
+    -- The shard of the log that had the message first, with the same id. side_shard: this table had the message first.
     shard smallint not null,
     body text not null,
     attributes jsonb,
     system jsonb,
-    -- The size of the message in each format of an answer. A receive measures the size once, when an answer has no room
-    -- for the message.
+    -- The size of the message in each response format. A receive measures the size when a response has no room for the
+    -- message.
     answer_bytes jsonb,
-    entered_at timestamptz,         -- When the message entered the queue; null: when it was sent.
-    -- Later receives, in the format of queue.add_redelivery; null: the message was received at most once.
+    entered_at timestamptz,         -- When the message entered the queue; null: at sent_at.
+    -- Later receives (queue.add_redelivery); null: the message was received at most once.
     redelivered_at timestamptz[],
     primary key (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
     vacuum_index_cleanup = on);
 create index side_visible_at on queue.side (queue.side_key(queue_id), visible_at);
--- The worker finds messages past their retention anywhere in the queue with this index.
+-- A worker finds messages past their retention with this index.
 create index side_sent_at on queue.side (queue.side_key(queue_id), sent_at);
 create sequence queue.side_id;
 
--- Ids of messages that were deleted before any consumer received them. Exact counts subtract these holes above a cursor.
+-- Ids of messages that were deleted before a consumer received them. Exact counts subtract these holes above a cursor.
 create table queue.hole (
     queue_id int not null,
     shard smallint not null,
@@ -183,19 +183,18 @@ create table queue.hole (
     primary key (queue_id, shard, id)
 );
 
--- The position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long. The first sweep
--- inserts the row.
+-- The position up to which queue.sweep_shard has swept a shard behind a lease that stays open for long.
 create table queue.sweep (
     queue_id int not null,
     shard smallint not null,
-    pos bigint not null,            -- All finished messages from the low of the cursor up to here are deleted.
+    pos bigint not null,            -- Up to here, all finished messages above the cursor's low are deleted.
     -- When the cursor reaches this position, sweeping starts again at low, for messages that were open before.
     again_at bigint not null,
     primary key (queue_id, shard)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
 
--- A row that a receive returns. The first row of an answer is its header: it has error and wait_seconds, and its other
--- members are null.
+-- A row that a receive returns. The first row is a header: it has error and wait_seconds, and its other members are
+-- null.
 create type queue.received_row as (
     error text,
     wait_seconds int,
@@ -227,17 +226,16 @@ create type queue.received_message as (
 );
 
 
--- Fair queues: a tenant (message group) of a standard queue that keeps the consumers busy is set back ---------------
--- Each row has the noisy tenants of a queue.
+-- Fair queues: receives set back a tenant (message group) of a standard queue that keeps the consumers busy ----------
 create table queue.noise (
     queue_id int primary key,
-    -- Tenants that are currently set back. The tenants with the fewest messages in flight come first.
+    -- The noisy tenants, which are set back. Tenants with the fewest messages in flight come first.
     noisy text[],
     judged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
--- Messages that a receive passed over. Each row has the messages of one tenant in one lease. The lease ends at
--- 'infinity' and has a receive count of 0. ids may contain messages that no longer belong to the lease.
+-- Messages that a receive skipped. Each row has the messages of one tenant in one lease, which ends at 'infinity' and
+-- has a receive count of 0. ids may contain messages that no longer belong to the lease.
 create table queue.deferred (
     queue_id int not null,
     group_id text not null,
@@ -251,8 +249,8 @@ create table queue.deferred (
 
 -- FIFO queues: rows for messages, for groups, and for each change of the time at which a group is ready -------------
 
--- The group's row is its lock. A sender keeps the lock until it commits, so ids of a group become visible in order. A
--- receiver skips a locked group. The row never changes.
+-- A group's row serves as its lock, and never changes. A sender keeps the lock until the commit, so the ids of a group
+-- become visible in order. A receiver skips a locked group.
 create table queue.fifo_group (
     group_key bigint generated always as identity primary key,
     queue_id int not null,
@@ -261,9 +259,9 @@ create table queue.fifo_group (
 ) with (fillfactor = 60, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
     vacuum_index_cleanup = on);
 
--- When the first message of a group may be received. Each change inserts a row, and the newest row counts. A search
--- starts at the newest entry of an index, or above the entries of the past. A search therefore reads no deleted rows
--- that an old snapshot retains.
+-- When the first message of a group becomes available. Each change inserts a row, and the newest row counts. A search
+-- starts at the newest entry of an index, or above the entries of the past. It therefore reads no deleted rows that an
+-- old snapshot retains.
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
@@ -271,14 +269,14 @@ create table queue.fifo_ready (
     changed_at timestamptz not null default clock_timestamp(),
     first_id bigint not null,           -- No message of the group has a lower id.
     queue_id int not null,
-    primary key (group_key, version)    -- A group has one row, with the highest version that it ever had.
+    primary key (group_key, version)    -- A group has one row, with its highest version.
 ) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on);
 create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
-comment on table queue.fifo_ready is 'When the first message of each FIFO group may be received.';
+comment on table queue.fifo_ready is 'When the first message of each FIFO group becomes available.';
 
--- The last searches for ready groups. Only the newest row of a queue counts. The table is unlogged: after a crash, the
--- next search only reads more rows.
+-- The last searches for ready groups. Only the newest row of a queue counts. The table is unlogged, because after a
+-- crash the next search only reads more rows.
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
@@ -286,14 +284,14 @@ create unlogged table queue.fifo_search (
     late_at timestamptz not null,           -- When a search last used late_visible_at.
     -- No group was ready before this time, even if a transaction committed two seconds late.
     late_visible_at timestamptz not null,
-    full_due_at timestamptz not null,       -- From this time on, a search should start at the beginning of the index.
+    full_due_at timestamptz not null,       -- Then a search should start at the beginning of the index.
     full_took interval not null,            -- How long the last such search took.
     primary key (queue_id, searched_at)
 );
 comment on table queue.fifo_search is 'Where a search for ready FIFO groups may start.';
 
 create table queue.fifo_message (
-    id bigint primary key,          -- The number comes from queue.fifo_id and is also the sequence number.
+    id bigint primary key,          -- From queue.fifo_id; also the sequence number.
     group_key bigint not null,
     visible_at timestamptz not null,
     sent_at timestamptz not null,
@@ -309,8 +307,8 @@ create table queue.fifo_message (
     redelivered_at timestamptz[]
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
--- Only a query with `group_key > 0`, which is true of every group, can use this index. Otherwise the planner might
--- choose this index for a look-up of a message by id while the table is small, and read the whole index.
+-- Only a query with `group_key > 0`, which is true of every group, can use this index. Without this condition, the
+-- planner might use the index for a look-up by id while the table is small, and read the whole index.
 create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;
 create sequence queue.fifo_id;
 
@@ -326,13 +324,13 @@ create table queue.deduplication (
     vacuum_index_cleanup = on);
 create index deduplication_expires_at on queue.deduplication (expires_at);
 
--- Answers to receives with a ReceiveRequestAttemptId. A repeated request gets the same answer.
+-- Receives with a ReceiveRequestAttemptId. A repeated request gets the same response.
 create table queue.receive_attempt (
     queue_id int not null,
     attempt_id text not null,
     received_at timestamptz not null default clock_timestamp(),
     visible_at timestamptz not null,    -- When all its messages become visible again.
-    ids bigint[] not null,              -- Ids of queue.fifo_message, in the order of the answer.
+    ids bigint[] not null,              -- Ids of queue.fifo_message, in the order of the response.
     receive_counts int[] not null,
     primary key (queue_id, attempt_id)
 );
@@ -341,7 +339,7 @@ comment on table queue.receive_attempt is
     'Receives of FIFO queues that a client can repeat by their ReceiveRequestAttemptId.';
 
 
--- Ids after a failover or a restore: new ids start far above those that the lost server may have given out -----------
+-- Ids after a failover or a restore: new ids start far above the ids that the lost server may have assigned ----------
 
 create table queue.server (
     only_row boolean primary key default true check (only_row),
@@ -350,10 +348,10 @@ create table queue.server (
     noticed_at timestamptz not null default clock_timestamp(),
     jump_after int                          -- Queues up to this id have jumped; null: all queues have.
 );
-comment on table queue.server is 'The server that gave out the ids of this database.';
+comment on table queue.server is 'The server that assigned the ids of this database.';
 
--- Ranges of ids that shards have jumped over. queue.hole also has the last id of each range, so that senders continue
--- above it.
+-- Ranges of ids that shards have jumped over. queue.hole also has the last id of each range, so senders continue above
+-- the range.
 create table queue.id_jump (
     queue_id int not null,
     shard smallint not null,
@@ -374,13 +372,13 @@ comment on table queue.late_id_jump is 'Shards that have not jumped yet.';
 
 -- Limits -------------------------------------------------------------------------------------------------------------
 
--- The last count of a queue with counts_in_flight. The table is unlogged: a receive that finds no row counts again.
+-- The last count of a queue with counts_in_flight. The table is unlogged, because a receive without a row counts again.
 create unlogged table queue.in_flight (
     queue_id int primary key,
     messages bigint not null,
     good_until timestamptz not null -- Until this time, no new count is needed.
 );
-comment on table queue.in_flight is 'Numbers of messages in flight, for queues with many of them.';
+comment on table queue.in_flight is 'Numbers of messages in flight in queues with many such messages.';
 
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
@@ -390,22 +388,22 @@ comment on table queue.in_flight is 'Numbers of messages in flight, for queues w
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
     queue_id int not null,          -- The source queue.
-    destination_arn text,           -- Null: each message returns to the queue that it came from.
+    destination_arn text,           -- Null: each message returns to its source queue.
     maximum_per_second int check (maximum_per_second between 1 and 500),
     status text not null default 'RUNNING' check (status in ('RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED')),
     failure_reason text,
     to_move bigint not null,        -- Messages that could be received when the task started.
     moved bigint not null default 0,
     started_at timestamptz not null default clock_timestamp(),
-    -- The task has used up its rate until this time. Without a rate: when the last step ran.
+    -- The task has used its rate up to this time. Without a rate: when the last step ran.
     paced_at timestamptz not null default clock_timestamp(),
     ids bigint[],                   -- Public ids in ascending order; null: the task has no list of ids.
     filter jsonb,                   -- Filter in the format of queue.find_messages; null: the task has no filter.
-    -- With a filter: the place after which the search continues. With ids: the last id that was handled.
+    -- With a filter: the place after which the search continues. With ids: the last handled id.
     place text,
     looked_at bigint not null default 0,
-    skipped bigint not null default 0,  -- Selected messages that were in flight, delayed, or without a queue to move to.
-    -- After this number of messages the task waits until a user continues it; null: it does not wait.
+    skipped bigint not null default 0,  -- Selected messages in flight, delayed, or without a target queue.
+    -- After this number of messages, the task waits for a user to continue it; null: the task does not wait.
     canary int,
     continued_at timestamptz,       -- When a user continued the task.
     ended_at timestamptz
@@ -416,9 +414,8 @@ comment on table queue.move_task is 'Message move tasks: the running ones and th
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
--- Numbers of messages that moved to dead-letter queues or expired and are not in queue.measurement yet. Transactions
--- only add rows, and the next measurement sums them up. A transaction that moves messages therefore never waits for
--- another.
+-- Numbers of messages that moved to dead-letter queues or expired, and that queue.measurement does not contain yet.
+-- Transactions only add rows, so they never wait for each other. The next measurement adds up the rows.
 create table queue.outcome_count (
     queue_id int not null,          -- The queue that the messages left.
     count_id bigint generated always as identity,
@@ -429,10 +426,10 @@ create table queue.outcome_count (
 
 
 -- History and archive ------------------------------------------------------------------------------------------------
--- Each table that is logged has a primary key, so that a logical replication can replicate it.
+-- Each logged table has a primary key, which logical replication needs.
 
--- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. The
--- column transaction lets a reader stop below pg_snapshot_xmin, so the reader misses no row that commits late.
+-- Outcomes of messages, without bodies, for metrics. Each row describes messages that were received together. A reader
+-- that stops at transactions below pg_snapshot_xmin misses no row that commits late.
 create sequence queue.history_id;
 create table queue.history (
     recorded_at timestamptz not null default clock_timestamp(),
@@ -450,12 +447,12 @@ create table queue.history (
     entered_by text,                -- dead_lettered or moved; null: sent.
     redelivered_at timestamptz[],   -- Later receives of all messages of the row.
     history_id bigint not null default nextval('queue.history_id'),
-    -- The index by queue and time that readers use. The last column makes the rows unique.
+    -- Readers use this index by queue and time. The last column makes the rows unique.
     primary key (queue_id, recorded_at, history_id)
 ) partition by range (recorded_at);
 alter sequence queue.history_id owned by queue.history.history_id;
 create table queue.history_default partition of queue.history default;
--- Partitions that are older than this index do not have it. Readers scan such partitions whole.
+-- Readers scan a partition without this index whole.
 create index history_recorded_at on only queue.history using brin (recorded_at);
 create index history_default_recorded_at on queue.history_default using brin (recorded_at);
 alter index queue.history_recorded_at attach partition queue.history_default_recorded_at;
@@ -484,9 +481,9 @@ create index archive_queue on queue.archive (queue_id, archive_id);
 
 -- Long polls ---------------------------------------------------------------------------------------------------------
 
--- Which processes wait for messages of a queue. A sender that finds a fresh row deletes it and sends a notification. The
--- table is unlogged because waiting processes check the queue every second anyway. The time is part of the key so that a
--- check starts above the dead entries of the past.
+-- Processes that wait for messages of a queue. A sender that finds a fresh row deletes the row and sends a
+-- notification. The table is unlogged, because waiting processes also check the queue every second. The key contains
+-- the time, so that a check starts above the dead entries of the past.
 create unlogged table queue.watcher (
     queue_id int not null,
     registered_at timestamptz not null default clock_timestamp(),
@@ -496,12 +493,12 @@ create unlogged table queue.watcher (
     autovacuum_analyze_threshold = 1000);
 
 
--- A transaction that notifies cannot be prepared (two-phase commit), but a send notifies only if a process waits. Each
--- transaction that sends through the SQL interface therefore inserts a row here (queue.guard_prepare) if the server
--- allows prepared transactions. PREPARE TRANSACTION then fails after every send, and not only in production. Deferred
--- triggers run before PostgreSQL commits or prepares a transaction, and current_query() shows which of the two it does.
--- If the text of the query has more statements, the trigger notifies, and then PostgreSQL refuses the PREPARE.
--- Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
+-- PostgreSQL cannot prepare a transaction that notifies (two-phase commit), but a send notifies only if a process
+-- waits. Therefore PREPARE TRANSACTION would fail only sometimes. If the server allows prepared transactions, each
+-- transaction that sends through the SQL interface inserts a row here (queue.guard_prepare), and PREPARE TRANSACTION
+-- always fails. Deferred triggers run before PostgreSQL commits or prepares a transaction. current_query() shows which
+-- of the two PostgreSQL does. If the query's text has further statements, the trigger notifies, so PostgreSQL refuses
+-- the PREPARE. Maintenance deletes the rows. Sources: PostgreSQL, "PREPARE TRANSACTION"; PrepareTransaction in
 -- src/backend/access/transam/xact.c.
 create unlogged table queue.prepare_guard (
     guarded_at timestamptz not null default clock_timestamp()
@@ -523,9 +520,8 @@ create constraint trigger refuse_prepare after insert on queue.prepare_guard def
 for each row execute function queue.refuse_prepare();
 
 
--- Requests of Lambda functions that wait in long polls; queue.take_poll_slot limits their number. Each function has a
--- row for each slot, and a request updates the row in place. The table is unlogged: after a crash, some more requests
--- wait at the same time.
+-- queue.take_poll_slot limits the number of requests that wait. Each function has a row for each slot, and a request
+-- updates the row in place. The table is unlogged: after a crash, some more requests wait at the same time.
 create unlogged table queue.poll_slot (
     function_name text not null,
     slot int not null,
@@ -541,13 +537,12 @@ create unlogged table queue.receiver (
     agent text not null,            -- User-Agent, up to 200 characters.
     address text not null,          -- IP address of the client.
     first_at timestamptz not null,
-    last_at timestamptz not null,   -- When its last receive ended, even if that receive was empty.
+    last_at timestamptz not null,   -- When the last receive ended, even an empty one.
     received bigint not null,       -- Number of messages since first_at.
     primary key (queue_id, caller, agent, address)
 ) with (fillfactor = 70);
 comment on table queue.receiver is
-    'Receivers. Processes of the container write them every ten seconds and keep them for a day. A crash empties the '
-    'table.';
+    'Receivers of the last day. Processes of the container write them every ten seconds. A crash empties the table.';
 
 
 -- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
@@ -588,8 +583,8 @@ create table queue.subscription (
     token text,                     -- Token that confirms the subscription.
     token_expires_at timestamptz,
     authenticates_unsubscribe boolean not null default false,
-    -- Whether policies let the topic deliver to the queue and to the dead-letter queue. Policies are evaluated when a
-    -- subscription or a policy changes, not for each message.
+    -- Whether policies let the topic deliver to the queue and to the dead-letter queue. The service evaluates policies
+    -- when a subscription or a policy changes, not for each message.
     target_allowed boolean not null default true,
     dead_letter_queue_allowed boolean not null default true,
     principal text,
@@ -602,7 +597,7 @@ comment on column queue.subscription.dead_letter_queue_allowed is
     'Whether the policy of the dead-letter queue lets this topic send.';
 comment on column queue.subscription.principal is 'The ARN of the subscriber.';
 comment on column queue.subscription.mail_refusals is
-    'How many times in a row the mail server has refused the address permanently.';
+    'The number of permanent refusals of the address by the mail server, in a row.';
 create index subscription_owner on queue.subscription (owner, subscription_id);
 create index subscription_token on queue.subscription (token);
 create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- Maintenance reads it.
@@ -619,10 +614,9 @@ create table queue.endpoint_password (
     primary key (account_id, topic_arn, endpoint)
 );
 comment on table queue.endpoint_password is
-    'Passwords of subscribed URLs. The URL itself is stored with **** in place of its password.';
+    'Passwords of subscribed URLs. Other tables have the URL with **** in place of the password.';
 comment on column queue.endpoint_password.password is 'The password as it was in the URL, with the escapes of URLs.';
 
--- Ended subscriptions of URLs, while their endpoint may still restore them.
 create table queue.former_subscription (
     topic_id int not null references queue.topic on delete cascade,
     protocol text not null,
@@ -636,9 +630,8 @@ create index former_subscription_expires_at on queue.former_subscription (expire
 comment on table queue.former_subscription is
     'Ended subscriptions that the SubscribeURL of an UnsubscribeConfirmation restores.';
 
--- Deduplication ids that FIFO topics have seen in the last five minutes. The table has no foreign key: a publish has
--- just read its topic, and the check would cost a query for each message. The rows of a deleted topic expire within five
--- minutes.
+-- Deduplication ids of FIFO topics in the last five minutes. The table has no foreign key, because the check would cost
+-- a query for each message. The rows of a deleted topic expire within five minutes.
 create table queue.topic_deduplication (
     topic_id int not null,
     scope text not null,            -- '' for the whole topic, otherwise the message group.
@@ -655,8 +648,8 @@ create sequence queue.topic_sequence;
 
 -- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
 
--- Messages that reach neither a queue nor a URL: text messages, mobile push and e-mail. Penstock keeps them for some
--- days so that users can read them.
+-- Text messages, mobile pushes, e-mail and invocations of functions. Penstock keeps them for some days, so that users
+-- can read them.
 create table queue.outgoing (
     outgoing_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -679,10 +672,10 @@ create table queue.outgoing (
     unsubscribe_url text
 );
 comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
-comment on column queue.outgoing.state is 'kept: no carrier takes the message; waiting: a delivery carries it.';
+comment on column queue.outgoing.state is 'kept: the message has no delivery; waiting: the message has a delivery.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is
-    'The message for the dead-letter queue if a gateway cannot deliver; null: the subscription has no such queue.';
+    'The message for the dead-letter queue after a failure; null: the subscription has no dead-letter queue.';
 comment on column queue.outgoing.unsubscribe_url is 'The link in a mail that ends the subscription.';
 create index outgoing_account on queue.outgoing (account_id, outgoing_id);
 create index outgoing_kept on queue.outgoing (protocol, account_id, created_at) where state = 'kept';
@@ -696,7 +689,7 @@ create table queue.platform_application (
     arn text not null generated always as (
         'arn:aws:sns:' || region || ':' || account_id || ':app/' || platform || '/' || name) stored unique,
     created_at timestamptz not null default clock_timestamp(),
-    credentials text not null,      -- SHA-256 of the credentials. The credentials themselves are not stored.
+    credentials text not null,      -- SHA-256 of the credentials, which the database does not have.
     attributes jsonb not null,
     unique (account_id, region, arn)
 );
@@ -722,9 +715,9 @@ create table queue.platform_endpoint_count (
     primary key (account_id, part)
 );
 comment on table queue.platform_endpoint_count is
-    'Numbers of endpoints of accounts. The number of an account is the sum of its parts.';
+    'Numbers of endpoints. The number of an account is the sum of its parts.';
 comment on column queue.platform_endpoint_count.part is
-    'An account has several parts so that sessions that count at the same time seldom update the same row.';
+    'An account has several parts, so concurrent sessions seldom update the same row.';
 
 create table queue.dropped_platform_application (
     application_id int primary key,
@@ -750,7 +743,7 @@ create table queue.opted_out_number (
     primary key (account_id, region, phone_number)
 );
 comment on table queue.opted_out_number is
-    'Phone numbers whose owners refuse text messages of an account, or refused them before.';
+    'Phone numbers that are opted out of text messages of an account, or were opted out before.';
 
 create table queue.sandbox_number (
     account_id text not null,
@@ -774,7 +767,7 @@ create table queue.confirmation_mail (
     due_at timestamptz not null
 );
 comment on table queue.confirmation_mail is
-    'When mails that ask for a confirmation leave: those of the last hour, and those that will leave later.';
+    'Times of mails that ask for a confirmation: mails of the last hour and mails that will leave later.';
 create index confirmation_mail_account on queue.confirmation_mail (account_id, due_at);
 create index confirmation_mail_address on queue.confirmation_mail (address, due_at);
 
@@ -785,7 +778,7 @@ create table queue.text_message_day (
     primary key (account_id, day)
 );
 comment on table queue.text_message_day is
-    'How many text messages of an account went to the gateway on a day (QUOTA_TEXT_MESSAGES).';
+    'Numbers of text messages that went to the gateway, by account and day (QUOTA_TEXT_MESSAGES).';
 
 
 -- Routed events: patterns of routing keys, bound to queues and URLs --------------------------------------------------
@@ -810,16 +803,16 @@ create index binding_endpoint on queue.binding (endpoint);
 
 
 -- Deliveries: each publish has a notice, each endpoint has a delivery, and the worker `deliver` sends them ------------
--- The contents of deliveries. One row serves all endpoints that get the same text: notifications and confirmations of
--- SNS, routed events, messages for the gateway and mail servers, and invocations of functions.
+-- One row serves all endpoints that get the same text. The texts are SNS notifications and confirmations, routed
+-- events, messages for the gateway and mail servers, and invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
     kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event, gateway, …
-    topic_arn text,                 -- ARN of the SNS topic. For an event: the text that an envelope has in its place.
+    topic_arn text,                 -- ARN of the SNS topic. For an event: the text in the same place of an envelope.
     routing_key text,               -- Routing key of an event.
     message_id uuid not null,
-    raw text not null,              -- The message itself. For a confirmation: its whole text.
+    raw text not null,              -- The message. For a confirmation: its whole text.
     head text,                      -- An envelope consists of head, the subscription's ARN and tail.
     tail text,
     headers jsonb,                  -- Headers of an event as the publisher gave them.
@@ -827,35 +820,34 @@ create table queue.notice (
     trace text                      -- docs/guides/tracing.md explains it.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'The content of a publish. The row is deleted together with the last of its deliveries.';
+comment on table queue.notice is 'Contents of deliveries. A worker deletes a row together with its last delivery.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the publishing request, if the request was traced.';
 
--- Each row is an endpoint that has to get a notice: a URL, a function, or a name for the gateway or the mail server.
--- The worker deletes the row after the delivery. An exhausted row stays.
+-- Each row is a notice for an endpoint: a URL, a function, or a name for the gateway or the mail server.
 create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
     created_at timestamptz not null default clock_timestamp(),
     account_id text not null,       -- The account that may list and retry it.
-    subscription_arn text,          -- Null: the delivery belongs to an event, and binding_id has its binding.
+    subscription_arn text,          -- Null: the delivery belongs to an event.
     binding_id bigint,
     endpoint text not null,
-    raw boolean not null,           -- Only the message is sent, without an envelope.
+    raw boolean not null,           -- The delivery sends the message without an envelope.
     subscription_policy text,       -- DeliveryPolicy of the subscription at the time of the publish.
     topic_policy text,              -- DeliveryPolicy of its topic at that time.
     dead_letter_arn text,
     state text not null default 'pending' check (state in ('pending', 'exhausted')),
     attempts int not null default 0, -- Attempts with a known outcome.
-    -- Time of the next attempt. While leased: when the lease ends.
+    -- When the next attempt is due. For a leased delivery: when the lease ends.
     due_at timestamptz not null default clock_timestamp(),
-    lease uuid,                     -- The claim that holds it. Only the holder of this claim may write the outcome.
-    waiting boolean not null default false, -- Set aside: its endpoint is paused, slow or throttled, or its host is busy.
-    -- Deliveries with the same key delay each other. The key is the endpoint. A throttled subscription has a separate
-    -- key.
+    lease uuid,                     -- The claim. Only the process with this claim may write the outcome.
+    waiting boolean not null default false, -- The endpoint is paused or throttled, or the host is busy.
+    -- Deliveries with the same key delay each other. The key is the endpoint, and for a throttled subscription also the
+    -- subscription's ARN.
     endpoint_key text not null generated always as (endpoint || case
         when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
         then ' ' || coalesce(subscription_arn, '') else '' end) stored,
-    last_status int,                -- Null: no answer arrived.
+    last_status int,                -- Null: no response arrived.
     last_error text,
     waits_for text,
     outgoing_id bigint
@@ -868,25 +860,23 @@ create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, 
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
-    'Deliveries that are under way or given up. A successful delivery is deleted.';
+    'Deliveries that are under way or exhausted. The worker deletes successful deliveries.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
 
--- Hosts and endpoints, each of one account, for which deliveries wait. A healthy endpoint has no row, and neither does a
--- host with few requests.
 create table queue.delivery_endpoint (
     endpoint_key text primary key,
     account_id text not null,
     host text not null,
-    next_at timestamptz not null,   -- When the worker checks again whether a waiting delivery may be sent.
+    next_at timestamptz not null,   -- When the worker next checks the waiting deliveries.
     failures int not null default 0, -- Number of failed attempts in a row.
     failing_since timestamptz,      -- The first of these failures. Null: none.
-    pauses int not null default 0,  -- Number of pauses in a row, without an answer in between.
-    paused_until timestamptz,       -- Null: not paused. From this time on, one delivery at a time may try.
-    paused_at timestamptz,          -- Start of the present row of pauses. Null: not paused.
-    probe bigint,                   -- The delivery that tries.
-    paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used up its rate until this time.
+    pauses int not null default 0,  -- Number of pauses in a row, without a response in between.
+    paused_until timestamptz,       -- Null: not paused. From then on, one delivery is a probe.
+    paused_at timestamptz,          -- Start of the first of these pauses. Null: not paused.
+    probe bigint,                   -- The delivery that is the probe.
+    paced_at timestamptz not null default '-infinity', -- A throttled endpoint has used its rate up to this time.
     stopped boolean not null default false,
     reported boolean not null default false -- The log has a warning that this endpoint fails or is paused.
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
@@ -894,15 +884,13 @@ create index delivery_endpoint_next_at on queue.delivery_endpoint (next_at);
 create index delivery_endpoint_account_next_at on queue.delivery_endpoint (account_id, next_at);
 create index delivery_endpoint_paused on queue.delivery_endpoint (host) where paused_until is not null;
 comment on table queue.delivery_endpoint is
-    'Hosts with too many requests under way, and endpoints that fail or are throttled. Each row belongs to one '
-    'account.';
+    'Hosts with too many requests under way, and endpoints that fail or are throttled, each of one account.';
 comment on column queue.delivery_endpoint.host is
     'Account, host and port (queue.delivery_host). The row of the host itself has this text as its endpoint_key.';
 comment on column queue.delivery_endpoint.stopped is
     'A user paused the endpoint. It stays paused until a user resumes it.';
 
--- Accounts with more deliveries of a protocol than QUOTA_DELIVERIES, by the last count. Such an account cannot
--- publish more of them until fewer wait.
+-- By the last count. Such an account cannot publish by this protocol until fewer deliveries wait.
 create table queue.delivery_excess (
     account_id text not null,
     protocol text not null,         -- Protocol of outgoing messages; '' for deliveries to URLs and functions of schedules.
@@ -929,7 +917,6 @@ create index outgoing_delivery_history_recorded_at on queue.outgoing_delivery_hi
 comment on table queue.outgoing_delivery_history is 'Deliveries that ended at recorded_at, without bodies, for metrics.';
 
 
--- The log of attempts to deliver.
 create sequence queue.outgoing_delivery_attempt_id;
 create table queue.outgoing_delivery_attempt (
     recorded_at timestamptz not null default clock_timestamp(),    -- When the outcome was written.
@@ -937,22 +924,22 @@ create table queue.outgoing_delivery_attempt (
     account_id text not null,
     delivery_id bigint not null,
     message_id uuid not null,
-    -- The ARN of a subscription contains the ARN of its topic. Null: the delivery belongs to an event.
+    -- Null: the delivery belongs to an event.
     subscription_arn text,
     endpoint text not null,
     attempt int not null,           -- The first attempt has the number 1.
     outcome text not null,          -- delivered, retried or given_up
-    status int,                     -- Null: no answer arrived.
+    status int,                     -- Null: no response arrived.
     error text,                     -- Null: the message was delivered.
     duration_ms int,
     sent_bytes int,                 -- Size of the request, with its head.
-    answer text,                    -- Start of the answer, if WEBHOOK_LOG_ANSWERS is on.
+    answer text,                    -- Start of the response, if WEBHOOK_LOG_ANSWERS is on.
     primary key (account_id, attempt_id, recorded_at)
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;
 create table queue.outgoing_delivery_attempt_default partition of queue.outgoing_delivery_attempt default;
 comment on table queue.outgoing_delivery_attempt is
-    'Outcomes of attempts to deliver. They are kept as long as the history of messages.';
+    'Outcomes of attempts to deliver. Their retention equals the retention of the history of messages.';
 
 
 -- Event source mappings: queues that trigger functions ----------------------------------------------------------------
@@ -966,14 +953,14 @@ create table queue.event_source_mapping (
     -- The last editor, whose permissions the mapping uses; null: the root user of the account.
     user_name text,
     options jsonb not null,         -- Members of the API as the caller gave them: BatchSize, FilterCriteria, …
-    -- Compiled filter policies. A message has to match one of these filters. Null: every message matches.
+    -- Compiled filter policies. A message has to match one of them. Null: every message matches.
     filters jsonb,
     enabled boolean not null,
-    reason text not null default 'USER_INITIATED',          -- Why it is in its state.
+    reason text not null default 'USER_INITIATED',          -- Why the mapping is in its state.
     last_result text not null default 'No records processed',
     tags jsonb not null default '{}',
     updated_at timestamptz not null default clock_timestamp(),
-    -- The number grows with each change that the poller has to know.
+    -- Each change for the poller increases this number.
     revision bigint not null default 1,
     poller_id uuid,                 -- The poller of the mapping, while that process is alive.
     invocations bigint not null default 0,
@@ -984,7 +971,7 @@ create table queue.event_source_mapping (
 create index event_source_mapping_account on queue.event_source_mapping (account_id, region, mapping_id);
 create index event_source_mapping_poller on queue.event_source_mapping (poller_id) where enabled;
 comment on table queue.event_source_mapping is
-    'Event source mappings of AWS Lambda. Each row says which function gets the messages of which queue.';
+    'Event source mappings of AWS Lambda. Each row maps a queue to the function that gets its messages.';
 comment on column queue.event_source_mapping.failing_since is
     'Time of the first failure since the last successful invocation; null: the last invocation succeeded.';
 
@@ -1006,7 +993,7 @@ create table queue.schedule (
     region text not null,
     group_name text not null default 'default',
     name text not null,
-    -- The API whose rules apply to missed occurrences, retries, pauses and retention.
+    -- The API that sets the rules for missed occurrences, retries, pauses and retention.
     api text not null check (api in ('rest', 'aws')),
     expression_kind text not null check (expression_kind in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
     expression text not null,       -- The expression as the user wrote it.
@@ -1054,23 +1041,23 @@ create table queue.schedule_group (
     primary key (account_id, region, name)
 );
 
--- The outcome of each occurrence. The unique index ensures that an occurrence fires only once.
+-- The outcome of each occurrence. The unique index schedule_run_once lets an occurrence fire only once.
 create table queue.schedule_run (
     run_id bigint generated always as identity primary key,
     schedule_id bigint not null,
     scheduled_for timestamptz not null,
     out_of_band boolean not null default false, -- True: a user chose "run now".
     attempts int not null default 1,
-    fired_at timestamptz,           -- Null: it has not fired yet, or never will.
+    fired_at timestamptz,           -- Null: the occurrence has not fired, or never will.
     message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; null ids: sent to an SNS topic.
-    error text,                     -- The error of the last attempt, or the reason why the occurrence was skipped.
+    error text,                     -- The error of the last attempt, or why the worker skipped the occurrence.
     recorded_at timestamptz not null default clock_timestamp()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index schedule_run_once on queue.schedule_run (schedule_id, scheduled_for) where not out_of_band;
 create index schedule_run_schedule on queue.schedule_run (schedule_id, run_id);
 create index schedule_run_recorded_at on queue.schedule_run (recorded_at);
 
--- Failed invocations of EventBridge Scheduler that will be retried, even after the schedule is over.
+-- Failed invocations of EventBridge Scheduler that the worker will retry, even after the schedule is over.
 create table queue.schedule_retry (
     retry_id bigint generated always as identity primary key,
     schedule_id bigint not null,
@@ -1090,7 +1077,7 @@ create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
 create index schedule_retry_account_due on queue.schedule_retry (account_id, due_at, retry_id);
 create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
 
--- Deletions with a ClientToken of EventBridge Scheduler. The same request succeeds again for a day.
+-- Deletions with a ClientToken of EventBridge Scheduler. A repeated request succeeds for a day.
 create table queue.schedule_deletion (
     account_id text not null,
     region text not null,
@@ -1102,22 +1089,20 @@ create table queue.schedule_deletion (
 );
 create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
 
--- The numbers of firings of each account in the last seconds, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for
--- each account. No transaction updates rows, so no transaction waits for another. The table is unlogged: after a crash,
--- an account may fire some more.
+-- For QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for each account. No transaction updates rows, so no transaction
+-- waits for another. The table is unlogged: after a crash, an account may fire more often for some seconds.
 create unlogged table queue.recent_firing (
     account_id text not null,
     fired_at timestamptz not null default clock_timestamp(),
     number int not null
 );
 create index recent_firing_account on queue.recent_firing (account_id, fired_at);
-comment on table queue.recent_firing is 'Firings of the last seconds, by account.';
+comment on table queue.recent_firing is 'Numbers of firings in the last seconds, by account.';
 
 
 -- Access and keys ----------------------------------------------------------------------------------------------------
 
--- The users of an account, and the permissions of their keys. A key without a user belongs to the account and may do
--- everything.
+-- A key has the permissions of its user. A key without a user belongs to the account and may do everything.
 create table queue.account_user (
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
     name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- As in IAM.
@@ -1125,15 +1110,16 @@ create table queue.account_user (
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, name)
 );
-comment on table queue.account_user is 'Users of accounts, and the policies that say what they may do.';
+comment on table queue.account_user is 'Users of accounts with their policies.';
 
--- The keys of callers (QUEUE_ACCESS). Access keys sign requests of AWS's APIs. Requests of the REST API carry bearer
--- keys. Each key belongs to an account. A revoked key is kept so that its id is never used again and users can read its
+-- The keys of callers (QUEUE_ACCESS). Access keys sign requests of AWS's APIs. Requests of the REST API have bearer
+-- keys. Each key belongs to an account. A revoked key stays, so that its id is never used again and users can read its
 -- history.
 create table queue.access_key (
     access_key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    -- Encrypted by AES-256-GCM under QUEUE_ENCRYPTION_KEY, because signatures need the secret itself.
+    -- Encrypted by AES-256-GCM under QUEUE_ENCRYPTION_KEY. A hash would not suffice, because signatures need the
+    -- secret.
     sealed_secret bytea not null,
     description text not null default '',
     created_at timestamptz not null default now(),
@@ -1143,14 +1129,15 @@ create table queue.access_key (
     last_used_at timestamptz,
     foreign key (account_id, user_name) references queue.account_user
 );
-comment on table queue.access_key is 'Keys that sign requests of the SQS API (Signature Version 4); secrets are encrypted.';
-comment on column queue.access_key.user_name is 'The user that the key belongs to; null: the account itself.';
-comment on column queue.access_key.last_used_at is 'The time is exact to within a minute.';
+comment on table queue.access_key is
+    'Keys that sign requests of AWS''s APIs (Signature Version 4). Their secrets are encrypted.';
+comment on column queue.access_key.user_name is 'The user of the key; null: the key belongs to the account.';
+comment on column queue.access_key.last_used_at is 'The last use of the key, exact to within a minute.';
 
 create table queue.bearer_key (
     key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
-    -- SHA-256 of 30 random bytes in base64url, which makes the secret impossible to guess.
+    -- SHA-256 of the secret, which is 30 random bytes in base64url.
     secret_hash bytea not null,
     description text not null default '',
     created_at timestamptz not null default now(),
@@ -1160,13 +1147,13 @@ create table queue.bearer_key (
     last_used_at timestamptz,
     foreign key (account_id, user_name) references queue.account_user
 );
-comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their secrets are stored.';
+comment on table queue.bearer_key is 'Keys of the REST API. The database has only hashes of their secrets.';
 
 -- Keys that sign the messages of SNS.
 create table queue.signing_key (
     key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
     created_at timestamptz not null default clock_timestamp(),
-    -- When a newer key replaced this one. The certificate is served for another 30 days.
+    -- When a newer key replaced this one. The service publishes the certificate for another 30 days.
     retired_at timestamptz,
     sealed boolean not null,        -- The private key is encrypted under QUEUE_ENCRYPTION_KEY.
     private_key bytea not null,
@@ -1179,10 +1166,8 @@ create table queue.secret (
     created_at timestamptz not null default now()
 );
 comment on table queue.secret is
-    'Keys that every process and function shares, such as the key that seals receipt handles.';
+    'Keys that all processes and functions share, such as the key that encrypts receipt handles.';
 
-
--- The accounts and regions that the database roles of applications use in the SQL interface.
 
 create table queue.role_account (
     role_name name primary key,     -- Name of a login role, or of a group from which login roles inherit.
@@ -1190,7 +1175,7 @@ create table queue.role_account (
     region text not null check (region ~ '^[a-z0-9-]{1,32}$'),
     created_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.role_account is 'The account and region that a database role uses in the SQL interface.';
+comment on table queue.role_account is 'Accounts and regions of database roles in the SQL interface.';
 
 
 -- The console: its sessions, and the audit of actions -----------------------------------------------------------------
@@ -1205,7 +1190,7 @@ create table queue.console_session (
 create index console_session_expires_at on queue.console_session (expires_at);
 create index console_session_key_id on queue.console_session (key_id);
 comment on table queue.console_session is
-    'Browsers that are signed in to the console, each with the key that it signed in with.';
+    'Signed-in browsers of the console, with the key of each sign-in.';
 
 create table queue.audit (
     audit_id bigint primary key generated always as identity,
@@ -1215,22 +1200,21 @@ create table queue.audit (
     -- ARN of the user or of the root user of the account; a database role; null: the service required no key.
     actor text,
     key_id text,                            -- Null: the service required no key, or the request named none.
-    address text not null,                  -- Address that the request came from; empty: unknown.
+    address text not null,                  -- Address of the client; empty: unknown.
     action text not null,                   -- Name of the action in policies, such as sqs:PurgeQueue.
     target text not null,                   -- ARN of the resource, id of a key or a delivery, URL, routing key.
-    details jsonb not null default '{}',    -- What the request asked for: ids, a filter, new attributes.
+    details jsonb not null default '{}',    -- Values of the request: ids, a filter, new attributes.
     changes jsonb not null default '{}',    -- Each changed value of the resource: {"name": [old, new]}.
-    affected bigint,                        -- How many items; null: not known.
-    error text,                             -- Error of a refused request or a failed sign-in; null: the act was done.
-    repeated int not null default 1,        -- How many equal refusals or readings of a minute.
-    refusal_key text unique                 -- Digest of the minute, the caller and the error; of a reading: the target.
+    affected bigint,                        -- Number of changed items; null: unknown.
+    error text,                             -- Error of a refused request or a failed sign-in; null: success.
+    repeated int not null default 1,        -- Number of equal refusals or readings in a minute.
+    refusal_key text unique                 -- Digest of the minute, the caller and the error or (a reading) the target.
 );
 create index audit_account_id on queue.audit (account_id, audit_id);
 create index audit_happened_at on queue.audit (happened_at);
 comment on table queue.audit is
-    'Acts of users, one row for each, written in the transaction of the act; refusals, one row for a minute, a caller and '
-    'an error; and readings of messages, one row for a minute, a caller and a queue. '
-    'An account keeps its last 100,000 rows, for 400 days.';
+    'Acts, refusals and readings of messages. The transaction of an act writes its row. Equal refusals and readings '
+    'within a minute share a row. An account keeps its last 100,000 rows, for 400 days.';
 
 
 -- Metrics ------------------------------------------------------------------------------------------------------------
@@ -1246,42 +1230,42 @@ create unlogged table queue.activity (
     expired int not null default 0
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 comment on table queue.activity is
-    'Effects of calls on queues. Each call adds a row for each queue. The worker measure adds them to queue.minute. A '
-    'crash of the server empties the table: the counts of the last seconds are lost, but no messages are.';
+    'Effects of calls on queues. Each call adds a row for each queue, and the worker measure adds the rows to '
+    'queue.minute. A crash of the server empties the table, so the counts of the last seconds are lost.';
 
--- Rows are rare. A publisher inserts a row, so no publisher waits for another.
+-- Rows are rare. Publishers only insert rows, so no publisher waits for another.
 create unlogged table queue.unjudged_event (
     routing_key text not null
 );
 comment on table queue.unjudged_event is
-    'Events of the SQL interface that were too complicated for filters, and passed them. The worker measure counts and '
-    'deletes them. A crash of the server empties the table.';
+    'Events of the SQL interface that passed filters because they were too complicated. The worker measure counts and '
+    'deletes the rows. A crash of the server empties the table.';
 
 create table queue.minute (
     queue_id int not null,
     starts_at timestamptz not null,         -- The start of a full minute in UTC.
-    -- Messages that entered the queue: they were sent, dead-lettered or moved into it.
+    -- Messages that entered the queue: sent, dead-lettered or moved.
     sent bigint not null default 0,
     received bigint not null default 0,     -- Deliveries, including redeliveries.
-    redelivered bigint not null default 0,  -- Deliveries of messages that had been delivered before.
+    redelivered bigint not null default 0,  -- Deliveries after the first one of a message.
     deleted bigint not null default 0,
-    dead_lettered bigint not null default 0, -- Messages that left for the dead-letter queue.
-    expired bigint not null default 0,      -- Messages that ended because their retention was over.
-    visible bigint,                         -- The last measurement in this minute; null: no measurement was made.
+    dead_lettered bigint not null default 0, -- Messages that moved to the dead-letter queue.
+    expired bigint not null default 0,      -- Messages whose retention ended.
+    visible bigint,                         -- By the last measurement in this minute; null: not measured.
     in_flight bigint,
     delayed bigint,
-    -- When the oldest message entered; null: the queue was empty or not measured.
+    -- When the oldest message entered; null: the queue was empty, or not measured.
     oldest_at timestamptz,
     last_received_at timestamptz,           -- The last receive that returned a message, in this minute or before.
     primary key (queue_id, starts_at)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 create index minute_starts_at on queue.minute (starts_at);
 comment on table queue.minute is
-    'What happened in a queue in a minute, and what the queue held at the end of it. Rows are kept for 25 hours. If a '
-    'minute has no row, nothing happened and the contents did not change.';
+    'Events of a queue in a minute, and its contents at the end of the minute. Rows stay for 25 hours. A minute '
+    'without a row had no events, and the contents did not change.';
 
--- Results of the metrics job (docs/reference/metrics.md). Windows are [starts_at, ends_at), durations are microseconds.
--- A day belongs to a time zone, and the table stores days of several zones side by side. Windows of a minute and of an
+-- Results of the metrics job (docs/reference/metrics.md). Windows are [starts_at, ends_at), and durations are in
+-- microseconds. A day belongs to a time zone, and the table has days of several zones. Windows of a minute and of an
 -- hour have no zone ('').
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
@@ -1297,11 +1281,11 @@ create table queue.metrics_window (
     purged bigint not null,
     expired bigint not null,
     moved bigint not null,
-    depth bigint not null,          -- Messages that were sent before ends_at and not finished then.
-    waiting bigint not null,        -- Messages of `depth` that were never received before ends_at.
-    received bigint not null,       -- Messages of `depth` that were received; they are in flight or visible again.
+    depth bigint not null,          -- Messages at ends_at: sent and not finished.
+    waiting bigint not null,        -- Messages of `depth` that were not received before ends_at.
+    received bigint not null,       -- Messages of `depth` that are in flight or visible again.
     oldest_age_us bigint,           -- Age at ends_at; null: the queue is empty.
-    visible bigint,                 -- The next three columns are measured, only in the window in which the job ran.
+    visible bigint,                 -- The next three columns are measured in the window of the job's run.
     in_flight bigint,
     delayed bigint,
     groups int,                     -- Distinct groups with arrivals.
@@ -1330,14 +1314,14 @@ create table queue.metrics_latency (
     max_us bigint not null,
     sketch_buckets int[] not null,  -- DDSketch: bucket i holds (g^(i-1), g^i] microseconds, g = 1.02/0.98
     sketch_counts bigint[] not null,
-    negative_count bigint not null default 0, -- Durations below 0, because clocks differ. Such durations count as 0.
+    negative_count bigint not null default 0, -- Durations below 0, which count as 0; clocks differ.
     computed_at timestamptz not null default clock_timestamp(),
     zone text not null default '',
     primary key (window_seconds, queue_id, group_id, measure, starts_at, zone)
 );
 create index metrics_latency_starts_at on queue.metrics_latency (window_seconds, starts_at);
 comment on table queue.metrics_latency is
-    'Latencies. The percentiles are exact within a window. Sketches make it possible to merge windows.';
+    'Latencies. The percentiles are exact within a window. A reader merges windows by their sketches.';
 
 create table queue.metrics_forecast (
     queue_id int primary key,
@@ -1346,20 +1330,20 @@ create table queue.metrics_forecast (
     drain_rate double precision not null,
     backlog bigint not null,
     drain_seconds double precision, -- At the current net rate; null: the backlog does not shrink.
-    forecast_at timestamptz[],      -- The next four columns are null if no method is better than an unchanged depth.
+    forecast_at timestamptz[],      -- The next four columns are null if no method beats an unchanged depth.
     forecast double precision[],
     forecast_low double precision[],
     forecast_high double precision[],
     method text,                    -- One of the methods in docs/reference/metrics.md.
     reason text check (reason in ('too_little_past', 'no_method_beats_unchanged',
         'intervals_do_not_hold')),  -- Why the forecast is missing.
-    interval_level double precision,    -- Share of intervals that should contain the actual depth, such as 0.8.
-    interval_coverage double precision, -- Share of intervals that contained it in the backtest.
+    interval_level double precision,    -- Intended share of intervals that contain the depth, such as 0.8.
+    interval_coverage double precision, -- The same share in the backtest.
     mean_error double precision,    -- Mean absolute error in the backtest, in messages.
     unchanged_error double precision,   -- Mean absolute error of an unchanged depth.
     backtests int,                  -- Number of forecasts of the past that were compared.
-    -- retention_seconds: time until messages are deleted unread. fastest_rate and mean_rate: the queue drains less in
-    -- its best hour than arrives.
+    -- retention_seconds: time until the retention of unread messages ends. fastest_rate, mean_rate: the queue's best
+    -- hour drains less than arrives.
     warnings jsonb not null default '{}'
 );
 comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
@@ -1373,48 +1357,47 @@ create table queue.metrics_run (
     finished_at timestamptz,
     from_at timestamptz,
     to_at timestamptz,
-    recorded_below xid8,            -- The next run handles what later transactions recorded.
+    recorded_below xid8,            -- The next run handles rows of later transactions.
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text,
     zone text,                      -- The zone whose days the run computed.
-    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: a user asked for a span of
-    -- time, or the run handled everything.
+    -- The run handled the rows that recorded_to sees and recorded_from does not see. Null: the run handled a requested
+    -- span of time, or everything.
     recorded_from pg_snapshot,
     recorded_to pg_snapshot
 );
 comment on table queue.metrics_run is 'Runs of the metrics job, with the span and the progress of each run.';
 comment on column queue.metrics_run.rows_written is
-    'Rows that were added, changed or removed. A row that is computed again and found equal does not count.';
+    'Numbers of added, changed and removed rows. A computed row that equals the stored one does not count.';
 
 create table queue.metrics_range (
     zone text primary key,
-    run_id bigint not null,                 -- The last run that handled everything recorded since its predecessor.
+    run_id bigint not null,                 -- The last run that handled all rows since the run before.
     handled pg_snapshot not null,           -- The windows contain the rows that this snapshot sees.
     handled_at timestamptz not null         -- Time of the snapshot.
 );
 comment on table queue.metrics_range is
-    'The recorded rows that the windows of a zone contain. The next run begins where this range ends. A run over a '
-    'requested span (--from, --to) does not change this row.';
+    'The recorded rows in the windows of a zone. The next run begins at the end of this range. A run over a requested '
+    'span (--from, --to) does not change this row.';
 
 create table queue.metrics_open (
     zone text not null,
     queue_id int not null,
     minute_at timestamptz not null,
-    -- The run that stored the row. If this number is greater than the number in metrics_range, the run did not finish.
+    -- The run that stored the row. If the number is greater than in metrics_range, the run did not finish.
     run_id bigint not null,
     counts bigint[] not null,
     primary key (zone, queue_id, minute_at, run_id)
 );
 comment on table queue.metrics_open is
-    'The part of a queue''s minutes that came from messages without a row in the history, as the last run of the zone '
-    'counted it. The next run subtracts it, and so finds what is new.';
+    'Counts of a queue''s minutes from messages without a row in the history, by the last run of the zone. The next '
+    'run subtracts these counts from its own.';
 
--- The values that /metrics shows about the whole installation. One process at a time measures it, and all processes
--- read it. Workers rewrite these tables of some hundred rows all the time, and PostgreSQL prunes dead versions within a
--- page while it has room. Autovacuum therefore starts only at 2,000 dead rows.
+-- The values of /metrics about the whole installation. One process at a time measures them, and all processes read
+-- them. Workers constantly rewrite these tables of some hundred rows, and PostgreSQL prunes dead versions within a
+-- page. Autovacuum therefore starts only at 2,000 dead rows.
 
--- The last measurement of a queue, and the outcomes of its messages since it was created.
 create table queue.measurement (
     queue_id int primary key,
     measured_at timestamptz not null,
@@ -1423,15 +1406,15 @@ create table queue.measurement (
     delayed bigint not null,
     oldest_at timestamptz,          -- When the oldest message was sent; null: the queue is empty.
     noisy_groups int not null,      -- Tenants that are set back.
-    dead_lettered bigint not null,  -- Messages that ever moved to the dead-letter queue.
-    expired bigint not null default 0,  -- Messages that ever ended because their retention was over.
+    dead_lettered bigint not null,  -- Messages that have ever moved to the dead-letter queue.
+    expired bigint not null default 0,  -- Messages whose retention has ever ended.
     -- When the first message was sent, including messages whose retention is over; null: the queue is empty.
     first_sent_at timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_threshold = 2000);
 comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';
 
--- Gauges that belong to no queue. If a name has several values, each value has a label.
+-- These gauges belong to no queue. If a name has several values, each value has a label.
 create table queue.reading (
     name text not null,
     label text not null default '',
@@ -1443,7 +1426,7 @@ comment on table queue.reading is 'Gauges of the installation for /metrics. A wo
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 
--- The place where a worker that limits its runs continues in the next run.
+-- Where the next run of a worker continues.
 create table queue.worker_position (
     worker text primary key,
     position bigint not null,
@@ -1453,8 +1436,8 @@ create table queue.worker_position (
 
 -- Compression --------------------------------------------------------------------------------------------------------
 
--- lz4 compresses texts of over 2 KB if the server was built with lz4. pglz uses 25 ms of CPU for a megabyte of JSON.
--- The CPU time of lz4 was too short to measure.
+-- lz4 compresses texts of over 2 KB if the server supports it. pglz takes 25 ms of CPU for a megabyte of JSON, and lz4
+-- a time that was too short to measure.
 do $$
 declare
     v_column record;

@@ -1,6 +1,8 @@
--- queue.finished_delivery: deliveries that ended, one row for each; outcome: delivered, exhausted, dead_lettered.
--- finished_at: when the worker wrote the outcome. Queries should limit recorded_at, as for queue.finished_message. A
--- delivery that was given up and then retried by a user appears a second time. The metrics job reads this view.
+-- queue.finished_delivery: has a row for each delivery that ended.
+--   finished_at  when the worker wrote the outcome
+--   outcome      delivered, exhausted or dead_lettered
+-- A delivery that a user retried after it was given up has a second row.
+-- Queries should limit recorded_at, as for queue.finished_message. The metrics job reads this view.
 create or replace view queue.finished_delivery as
 select h.published_at, h.recorded_at as finished_at, h.attempts, h.outcome, h.recorded_at, h.transaction
 from (

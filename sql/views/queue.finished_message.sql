@@ -1,10 +1,9 @@
--- queue.finished_message: the history, one row for each message that has ended. Queries should limit recorded_at, by
--- which the table is partitioned and indexed. transaction is the transaction that recorded the row. If it is below
--- pg_snapshot_xmin, every session sees the row. In one snapshot, this view and queue.live_message together have each
--- message of a queue that keeps history exactly once. entered_at, entered_by: when and how the message came into this
--- queue: sent, dead_lettered or moved. redelivered_at: the first 100 receives after the first one; null: there were no
--- such receives.
--- The metrics job reads this view.
+-- queue.finished_message: has a row for each message of the history.
+--   entered_at, entered_by  when and how the message entered this queue: sent, dead_lettered or moved
+--   redelivered_at          the first 100 receives after the first one; null: no such receive
+--   transaction             the transaction that recorded the row; below pg_snapshot_xmin, every session sees the row
+-- In one snapshot, this view and queue.live_message together have each message of a queue with a history exactly once.
+-- Queries should limit recorded_at, by which the table is partitioned and indexed. The metrics job reads this view.
 create or replace view queue.finished_message as
 select h.queue_id, coalesce(h.each_group_id, h.group_id) as group_id, h.sent_at, h.first_received_at, h.finished_at,
     h.receive_count, h.outcome, h.recorded_at, h.transaction, coalesce(h.entered_at, h.sent_at) as entered_at,

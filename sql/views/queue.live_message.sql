@@ -1,8 +1,9 @@
--- queue.live_message: one row for each message in the tables: waiting, leased, skipped, in the slow path, FIFO. The
--- view also has messages that ended, or whose retention is over, and whose rows have not been cleaned into the history
--- yet (finished_at, outcome; no state), unless their queue keeps no history. state: visible, in_flight, delayed, at the
--- start of the transaction. The view leaves out messages of deleted queues. entered_at, entered_by, redelivered_at: as
--- queue.finished_message. Cost: everything in the tables; index log_pkey, lease_pkey. The metrics job reads this view.
+-- queue.live_message: has a row for each message in the tables.
+--   state                 visible, in_flight or delayed, at the start of the transaction; null: the message has ended
+--   finished_at, outcome  of a message that ended, or whose retention is over, and whose row is not in the history yet
+--   entered_at, entered_by, redelivered_at   as in queue.finished_message
+-- The view omits messages of deleted queues, and ended messages of queues without a history.
+-- A query reads everything in the tables. Uses the indexes log_pkey and lease_pkey. The metrics job reads this view.
 create or replace view queue.live_message as
 with cursor as materialized (
     select q.queue_id, s.shard::smallint as shard, c.pos, c.low
@@ -16,7 +17,7 @@ found as (
         null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at,
         l.sent_at as entered_at, l.system, null::timestamptz[] as redelivered_at
     from cursor c
-    cross join lateral (        -- offset 0: the planner reads each shard's (below, each lease's) range of the log
+    cross join lateral (        -- offset 0: the planner reads only the range of each shard (below: each lease)
         select k.queue_id, k.system, k.sent_at from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id > c.pos offset 0) l
     union all
@@ -34,7 +35,7 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or l.finished_at is not null       -- the others moved to the slow path
+    where l.open or l.finished_at is not null       -- The other messages moved to the slow path.
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at, coalesce(s.entered_at, s.sent_at), s.system, s.redelivered_at
@@ -47,8 +48,8 @@ select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.
     case when f.finished_at is not null then null when f.visible_at <= now() then 'visible'
         when f.receive_count > 0 then 'in_flight' else 'delayed' end as state,
     f.visible_at, f.entered_at,
-    case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- as queue.entered_by, which readers may not
-        else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- call
+    case when f.system ? 'DeadLetterQueueSourceArn' then 'dead_lettered'      -- Readers may not call
+        else coalesce(f.system ->> 'EnteredBy', 'sent') end as entered_by,    -- queue.entered_by.
     f.redelivered_at
 from (
     select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.receive_count, l.visible_at, l.entered_at, l.system,
@@ -59,5 +60,5 @@ from (
     join queue.queues q on q.queue_id = l.queue_id
     cross join lateral (
         select x.at, coalesce(l.finished_at, now()) > x.at as expired
-        from (select l.sent_at + q.retention_seconds * interval '1 second' as at) x) e       -- as queue.ending
+        from (select l.sent_at + q.retention_seconds * interval '1 second' as at) x) e       -- queue.ending has the same expressions.
     where q.keeps_history or (l.finished_at is null and not e.expired)) f;

@@ -1,6 +1,8 @@
--- queue.add_signing_key: stores a signing key if there is no current one. If p_rotate is set, the function replaces the
--- signing key. The function deletes the private part of a replaced key at once, because no process signs with it any
--- more. The certificate of the key stays. Returns the current signing key. Locks: advisory, one caller at a time.
+-- queue.add_signing_key: stores a signing key if the installation has none. Returns the current signing key.
+-- With p_rotate, the new key replaces the current one.
+-- The function deletes the private part of a replaced key at once, because no process signs with it any more.
+-- The certificate of a replaced key stays.
+-- An advisory lock admits one caller at a time.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
 returns table (key_id text, sealed boolean, private_key bytea)
@@ -18,7 +20,7 @@ begin
     return query select * from queue.current_signing_key();
 end $$;
 
--- queue.find_certificate(key id): returns the certificate of a signing key; for null, of the key that signs now.
+-- queue.find_certificate(key id): returns the certificate of a signing key, or of the current key if p_key_id is null.
 create or replace function queue.find_certificate(p_key_id text) returns table (certificate text)
 language sql stable as $$
 select k.certificate from queue.signing_key k

@@ -1,9 +1,10 @@
--- queue.caller_account(): returns the account and region for which the session's login role acts in the SQL interface,
--- and whether the role is limited to its account. Both values come from the entry of queue.role_account for this role.
--- If the role has no entry, they come from the entry of its groups, provided that all entries agree. The service's
--- roles (is_service_role) need no entry. A service role without an entry acts for the default account and may name
--- every queue. The function uses session_user, because current_user is the owner of the function that calls this one;
--- SET ROLE does not change it. Raises 42501 for a role without an account, or with several.
+-- queue.caller_account(): returns the account and region of the session's login role in the SQL interface. is_bound:
+-- whether the role may use only its account.
+-- The entry of the role in queue.role_account has both values.
+-- A role without an entry uses the entry of its groups if all their entries agree.
+-- A service role (is_service_role) without an entry uses the default account and may name every queue.
+-- The function reads session_user: current_user owns the calling function, and SET ROLE does not change session_user.
+-- Raises 42501 if the role has no account or several accounts.
 create or replace function queue.caller_account(out account_id text, out region text, out is_bound boolean)
 language plpgsql stable as $$
 declare

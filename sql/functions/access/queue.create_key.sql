@@ -1,8 +1,13 @@
--- queue.create_key(kind, id, account, secret, description, user, expires): stores a new key. p_kind is 'access'
--- (p_secret is encrypted) or 'bearer' (p_secret is a hash). If p_user is null, the key belongs to the account itself.
--- If p_expires_at is null, the key does not expire. Returns one row: created (false if the id is taken), and error:
--- UnknownUser, or TooManyKeys: a user has two keys of a kind that are neither revoked nor expired (as in IAM), so that
--- one can replace the other. Raises 23514 for an account that does not have 12 digits. Locks: the user's row.
+-- queue.create_key(kind, id, account, secret, description, user, expires): stores a new key.
+--   p_kind        'access' or 'bearer'
+--   p_secret      the encrypted secret of an access key, or the hash of a bearer key's secret
+--   p_user        null: the key belongs to the account itself
+--   p_expires_at  null: the key does not expire
+--   created       false: the id is taken, or error is set
+--   error         UnknownUser or TooManyKeys
+-- A user may have two valid keys of a kind, as in IAM, so that the new key can replace the old one.
+-- Locks the user's row.
+-- Raises 23514 if the account does not have 12 digits.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text, p_user text,
     p_expires_at timestamptz)
@@ -30,8 +35,7 @@ begin
     return query select found and v_error is null, v_error;
 end $$;
 
--- queue.list_keys(): returns every key, the oldest first, without secrets. The list includes revoked and expired
--- keys.
+-- queue.list_keys(): returns all keys without secrets, the oldest first. The list includes revoked and expired keys.
 create or replace function queue.list_keys()
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
     expires_at timestamptz, revoked_at timestamptz, description text)
@@ -46,9 +50,10 @@ language sql stable as $$
     order by 5, 2
 $$;
 
--- queue.create_first_key(id, account, secret, description): stores an access key if no key of any kind has ever existed.
--- Revoked keys count: after an operator has revoked the last key, the next start must not write a new key into a log.
--- Returns one row: created. Locks: advisory, one caller at a time.
+-- queue.create_first_key(id, account, secret, description): stores an access key if no key of any kind has ever
+-- existed.
+-- Revoked keys count: if an operator revoked the last key, the next start must not write a new key into a log.
+-- An advisory lock admits one caller at a time.
 create or replace function queue.create_first_key(
     p_key_id text, p_account_id text, p_secret bytea, p_description text)
 returns table (created boolean)
@@ -61,7 +66,7 @@ begin
     return query select found;
 end $$;
 
--- queue.limit_key(id, expires): sets when a key expires; null: never. Returns one row: whether the key exists.
+-- queue.limit_key(id, expires): sets when a key expires; null: never. found: whether the key exists.
 create or replace function queue.limit_key(p_key_id text, p_expires_at timestamptz) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -72,9 +77,8 @@ begin
     return query select found;
 end $$;
 
--- queue.revoke_key(id): revokes a key. From then on, find_access_key and find_bearer_key do not return the key. Returns
--- one row: revoked, false if the key does not exist. A key that was revoked before keeps the time of the first
--- revocation.
+-- queue.revoke_key(id): revokes a key. revoked: whether the key exists.
+-- A key that is already revoked keeps the time of its first revocation.
 create or replace function queue.revoke_key(p_key_id text) returns table (revoked boolean)
 language plpgsql as $$
 begin

@@ -1,6 +1,6 @@
--- queue.find_access_key(id): returns a key that signs requests: its account, encrypted secret, user with the user's
--- policies (null: the account itself), and when it expires. Returns no row if the key is unknown, expired or revoked.
--- Records the use of the key. Index: primary key.
+-- queue.find_access_key(id): returns a valid key that signs requests, and records its use.
+-- Returns no row if the key is unknown, expired or revoked.
+-- user_name and policies: the user that the key belongs to; null: the account itself.
 create or replace function queue.find_access_key(p_access_key_id text)
 returns table (account_id text, sealed_secret bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$
@@ -17,9 +17,9 @@ begin
         and coalesce(k.expires_at > clock_timestamp(), true);
 end $$;
 
--- queue.find_bearer_key(id): returns a key of the REST API: its account, the hash of its secret, user with the user's
--- policies (null: the account itself), and when it expires. Returns no row if the key is unknown, expired or revoked.
--- Records the use of the key. Index: primary key.
+-- queue.find_bearer_key(id): returns a valid key of the REST API, and records its use.
+-- Returns no row if the key is unknown, expired or revoked.
+-- user_name and policies: the user that the key belongs to; null: the account itself.
 create or replace function queue.find_bearer_key(p_key_id text)
 returns table (account_id text, secret_hash bytea, user_name text, policies text[], expires_at timestamptz)
 language plpgsql as $$

@@ -1,7 +1,7 @@
--- queue.find_role_problems(service's roles): returns problems of roles' rights, one row for each. p_service_roles:
--- further login roles that the service uses, besides the caller and the schema's owner; the members of these roles also
--- count as roles of the service. The function ignores superusers, because they may do everything, and roles that do not
--- exist (penstock/postgres/roles.py finds them).
+-- queue.find_role_problems(service's roles): returns a row for each problem of the database roles' rights.
+-- The service's roles are the caller, the schema's owner, p_service_roles and the members of these roles.
+-- The function skips superusers, because a superuser may do everything.
+-- The function skips roles that do not exist; penstock/postgres/roles.py finds them.
 create or replace function queue.find_role_problems(p_service_roles text[]) returns table (problem text)
 language sql stable as $$
 with service as (
@@ -32,7 +32,7 @@ select format('penstock_reader and penstock_metrics may not read %s tables', cou
 from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select')
 where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
     and c.relkind in ('r', 'p', 'v') and c.oid not in (select s.oid from secret s)
-    -- read through their table
+    -- Each of these partitions is read through its table.
     and c.relname !~ '^(history|outgoing_delivery_history|outgoing_delivery_attempt)_[0-9]{8}$'
 having count(*) > 0
 union all
@@ -89,8 +89,7 @@ where o.rolcanlogin and not o.rolsuper and o.rolname <> 'penstock_owner'
     and exists (select from privileged p where queue.has_role(o.rolname, p.oid))
 $$;
 
--- queue.application_functions(): returns the functions that applications may call, those of api/
--- (docs/reference/sql.md).
+-- queue.application_functions(): returns the functions in api/, which applications may call (docs/reference/sql.md).
 create or replace function queue.application_functions() returns setof regprocedure
 language sql stable as $$
 select p.oid::regprocedure from pg_proc p

@@ -1,9 +1,9 @@
--- queue.is_service_role(): returns whether the session's login role belongs to the service: a superuser, or a role that
--- has penstock_api or the role that owns the schema.
+-- queue.is_service_role(): returns whether the session's login role belongs to the service.
+-- Such a role is a superuser, a member of penstock_api, or a member of the role that owns the schema.
 create or replace function queue.is_service_role() returns boolean
 language plpgsql stable as $$
 begin
-    if queue.has_role(session_user, to_regrole('penstock_api')) then        -- the usual case; it takes no query
+    if queue.has_role(session_user, to_regrole('penstock_api')) then        -- The usual case takes no query.
         return true;
     end if;
     return queue.has_role(session_user, (select n.nspowner from pg_namespace n where n.nspname = 'queue'));

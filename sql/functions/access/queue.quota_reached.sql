@@ -1,11 +1,13 @@
--- queue.quota_reached(account, region, kind, group, name, most): returns whether an account has reached its quota of
--- queues, topics, subscriptions, schedules and so on. Returns false if the named item exists. p_group is the group of a
--- schedule. p_name is null for a subscription or an event source mapping, the ARN of a platform application, or an
--- opted-out phone number.
--- Concurrent calls may exceed a quota because each counts before the others have added their item. For a large quota,
--- the function does not count while PostgreSQL estimates that the whole installation has less than half of the quota.
--- Index: queues_account_id_region_name_key, topic_account_id_region_name_key, subscription_owner,
--- schedule_account_id_region_group_name_name_key, opted_out_number_pkey, event_source_mapping_account.
+-- queue.quota_reached(account, region, kind, group, name, most): returns whether an account has reached a quota.
+-- Returns false if the named item exists already.
+--   p_kind   queues, topics, subscriptions, schedules, platform_applications, opted_out_numbers or mappings
+--   p_group  the group of a schedule
+--   p_name   the item's name, the ARN of a platform application, or a phone number; null: a subscription or a mapping
+--   p_most   the quota
+-- Concurrent calls may exceed a quota, because each call counts before the others add an item.
+-- If a quota is at least 1,000, the function first reads PostgreSQL's estimate for the whole installation. It counts
+-- only if that estimate exceeds half of the quota.
+-- Uses the index by account of each table.
 create or replace function queue.quota_reached(
     p_account_id text, p_region text, p_kind text, p_group text, p_name text, p_most int)
 returns table (reached boolean)

@@ -1,5 +1,7 @@
--- queue.read_policies(arns): returns the access policies of queues. n is the position in p_arns, from 1. policy is null
--- if a queue has no policy. An unknown queue has no row. Index: queues (arn).
+-- queue.read_policies(arns): returns the access policies of queues.
+-- Returns no row for an unknown queue.
+--   n       the position in p_arns, from 1
+--   policy  null: the queue has no policy
 create or replace function queue.read_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$
@@ -8,10 +10,12 @@ language sql stable as $$
     join queue.queues q on q.arn = a.arn
 $$;
 
--- queue.read_topic_policies(arns): returns the access policies of topics. n is the position in p_arns, from 1. policy
--- is null if a topic sets none. The row for the ARN of a subscription has no policy. It has the owner of the
--- subscription, and the account of the queue to which the subscription delivers. An unknown ARN has no row.
--- Index: topic (arn), subscription (arn).
+-- queue.read_topic_policies(arns): returns the access policies of topics, and the owners of subscriptions.
+-- Returns no row for an unknown ARN.
+--   n         the position in p_arns, from 1
+--   policy    null: the topic has no policy, or the ARN belongs to a subscription
+--   owner     the account that owns the topic or the subscription
+--   receiver  the account of the queue to which the subscription delivers
 create or replace function queue.read_topic_policies(p_arns text[])
 returns table (n int, policy text, owner text, receiver text)
 language sql stable as $$

@@ -1,6 +1,8 @@
--- queue.sealed_keys(): returns the valid secrets that QUEUE_ENCRYPTION_KEY encrypts: the newest 10,000 access keys that
--- are neither revoked nor expired, and the key that signs SNS messages. Returns a row for each: kind, access or signing;
--- key_id; account_id, null for a signing key; sealed.
+-- queue.sealed_keys(): returns the secrets that QUEUE_ENCRYPTION_KEY encrypts.
+-- The rows are the newest 10,000 valid access keys and the key that signs SNS messages.
+--   kind        access or signing
+--   account_id  null for a signing key
+--   sealed      the encrypted secret
 create or replace function queue.sealed_keys()
 returns table (kind text, key_id text, account_id text, sealed bytea)
 language sql stable as $$
@@ -13,9 +15,9 @@ union all
 select 'signing', k.key_id, null, k.private_key from queue.current_signing_key() k where k.sealed
 $$;
 
--- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY. The
--- first call with a p_fingerprint stores it. Later calls store the fingerprint only if p_replace is set. Returns one
--- row, which has null before the first fingerprint is stored.
+-- queue.encryption_key(fingerprint, replace): returns the fingerprint of the installation's QUEUE_ENCRYPTION_KEY.
+-- The first call with a p_fingerprint stores it. A later call stores it only with p_replace.
+-- The value is null before the first fingerprint is stored.
 create or replace function queue.encryption_key(p_fingerprint bytea, p_replace boolean)
 returns table (fingerprint bytea)
 language plpgsql as $$

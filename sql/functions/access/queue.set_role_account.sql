@@ -1,7 +1,7 @@
--- queue.set_role_account(role, account, region): makes a database role act for an account and region in the SQL
--- interface. They replace the role's earlier account and region. Returns a row with the role's problem (role_problem)
--- or null. If the role does not exist, the function stores nothing and returns no row.
--- Raises 23514 for an account or region that is not allowed.
+-- queue.set_role_account(role, account, region): sets the account and region of a database role in the SQL interface.
+-- Returns the role's problem (role_problem), or null.
+-- Stores nothing and returns no row if the role does not exist.
+-- Raises 23514 if the account or region is invalid.
 create or replace function queue.set_role_account(p_role text, p_account_id text, p_region text)
 returns table (problem text)
 language sql as $$
@@ -11,7 +11,7 @@ language sql as $$
     returning queue.role_problem(r.role_name)
 $$;
 
--- queue.unset_role_account(role): removes a database role's account. Returns one row: whether the role had one.
+-- queue.unset_role_account(role): removes the account of a database role. found: whether the role had an account.
 create or replace function queue.unset_role_account(p_role text) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -19,8 +19,7 @@ begin
     return query select found;
 end $$;
 
--- queue.list_role_accounts(): returns the account and region of each database role, by name, and the problem of its
--- memberships (role_problem) or null.
+-- queue.list_role_accounts(): returns the account, region and problem (role_problem) of each database role, by name.
 create or replace function queue.list_role_accounts()
 returns table (role_name text, account_id text, region text, created_at timestamptz, problem text)
 language sql stable as $$

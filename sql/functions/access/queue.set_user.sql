@@ -1,5 +1,6 @@
--- queue.set_user(account, name, policies): creates a user, or gives the user other policies. Returns one row: whether
--- the user is new. Raises 23514 for a name or an account that is not allowed.
+-- queue.set_user(account, name, policies): creates a user or replaces a user's policies. created: whether the user is
+-- new.
+-- Raises 23514 if the name or account is invalid.
 create or replace function queue.set_user(p_account_id text, p_name text, p_policies text[])
 returns table (created boolean)
 language plpgsql as $$
@@ -14,8 +15,8 @@ begin
     return query select false;
 end $$;
 
--- queue.end_user(account, name): revokes the keys of a user and removes the user's policies. A later user of this name
--- gets none of these keys. Returns one row: whether the user existed.
+-- queue.end_user(account, name): deletes a user and revokes the user's keys. found: whether the user existed.
+-- A later user with this name gets none of these keys.
 create or replace function queue.end_user(p_account_id text, p_name text) returns table (found boolean)
 language plpgsql as $$
 begin
@@ -27,7 +28,7 @@ begin
     return query select found;
 end $$;
 
--- queue.list_users(): returns every user with the user's policies, by account and name.
+-- queue.list_users(): returns all users with their policies, by account and name.
 create or replace function queue.list_users()
 returns table (account_id text, name text, policies text[], created_at timestamptz)
 language sql stable as $$

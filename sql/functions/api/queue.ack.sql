@@ -1,7 +1,8 @@
--- queue.ack(name, ids): deletes messages that the caller has received and processed, inside the caller's transaction. A
--- commit keeps both the work and the deletions; a rollback undoes both. Raises QU001 (undefined queue), and QU005 if
--- one of the messages no longer exists, because an application must not do its work twice. Locks: as
--- queue.delete_by_id. SQL interface.
+-- queue.ack(name, ids): deletes messages that the caller has processed, inside the caller's transaction.
+-- A commit keeps both the caller's work and the deletions. A rollback undoes both.
+-- Raises QU001 (undefined queue).
+-- Raises QU005 if a message no longer exists, because an application must not do its work twice.
+-- Locks the same rows as queue.delete_by_id. SQL interface.
 create or replace function queue.ack(name text, ids bigint[]) returns void
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

@@ -1,5 +1,6 @@
--- queue.change_visibility(name, id, vt): makes a message visible in vt seconds. Returns that time, or null if the
--- message does not exist. Raises QU001. SQL interface.
+-- queue.change_visibility(name, id, vt): makes a message visible in vt seconds. Returns that time.
+-- Returns null if the message does not exist.
+-- Raises QU001 (undefined queue). SQL interface.
 create or replace function queue.change_visibility(name text, id bigint, vt int) returns timestamptz
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 begin

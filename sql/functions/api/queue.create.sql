@@ -1,7 +1,9 @@
--- queue.create(name, attributes): creates a standard queue, or finds the existing queue of that name. Returns its ARN.
--- The attributes are those of CreateQueue, whose values are texts. The dead-letter queue must exist and belong to the
--- same account. Raises QU002 if the existing queue has other attributes, QU003 for a name or dead-letter queue that is
--- not allowed. SQL interface.
+-- queue.create(name, attributes): creates a standard queue. Returns the queue's ARN.
+-- If a queue with this name and these attributes exists, the function only returns its ARN.
+-- The attributes are the same as in CreateQueue. Their values are texts.
+-- The dead-letter queue must exist and belong to the same account.
+-- Raises QU002 if the existing queue has other attributes.
+-- Raises QU003 if the name or the dead-letter queue is invalid. SQL interface.
 create or replace function queue.create(name text, attributes jsonb default '{}') returns text
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

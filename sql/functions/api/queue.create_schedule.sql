@@ -1,9 +1,12 @@
--- queue.create_schedule: creates a schedule inside the caller's transaction. The schedule exists and fires after the
--- commit. Exactly one of cron, every and fire_at (rounded up to a second) sets its times. Exactly one of queue (in the
--- schedule's account and region, by name or ARN) and topic (a routing key) names the target. options: jitter_seconds,
--- catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
--- Returns the first time at which the schedule fires. Raises QU002 (the name is taken), QU003 (a name, time, target or
--- option is not allowed, or the schedule would never fire). SQL interface.
+-- queue.create_schedule: creates a schedule inside the caller's transaction. Returns the first time at which the
+-- schedule fires.
+-- The schedule exists and fires only after the commit.
+-- The caller gives exactly one of cron, every and fire_at. fire_at is rounded up to a second.
+-- The caller gives exactly one of queue and topic. topic is a routing key.
+-- queue is a name or an ARN in the account and region of the schedule.
+-- options: jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
+-- Raises QU002 if the name is taken.
+-- Raises QU003 if a name, time, target or option is invalid, or if the schedule would never fire. SQL interface.
 create or replace function queue.create_schedule(
     name text, cron text default null, every text default null, fire_at timestamptz default null,
     queue text default null, topic text default null, message jsonb default null, headers jsonb default null,

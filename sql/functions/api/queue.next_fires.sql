@@ -1,7 +1,8 @@
--- queue.next_fires(canonical, timezone, after, count, anchor): returns the next times of an expression that
--- queue.parse_schedule returned, or of the column queue.schedule.canonical. Returns fewer than count if the expression
--- ends. anchor is the first time of a rate, from which all later times are counted (default: after). All times are
--- before the year 2200. Raises QU003. SQL interface.
+-- queue.next_fires(canonical, timezone, after, count, anchor): returns the next times of a schedule expression.
+-- canonical: a result of queue.parse_schedule, or a value of queue.schedule.canonical.
+-- anchor: the time from which a rate counts its intervals (default: after).
+-- Returns fewer than count times if the expression ends. All times are before the year 2200.
+-- Raises QU003 if a parameter is invalid. SQL interface.
 create or replace function queue.next_fires(
     canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
     anchor timestamptz default null)

@@ -1,7 +1,11 @@
 -- queue.send_batch(name, messages, headers, delay, group_id, deduplication_ids): sends messages inside the caller's
--- transaction. The commit of that transaction notifies the receivers that wait for the queue. Returns the messages'
--- ids, in order. headers: a JSON object for each message, or null. delay: in seconds; null: the queue's delay. A FIFO
--- queue needs group_id. Raises QU001 (undefined queue), QU003 (a message or parameter is not allowed). SQL interface.
+-- transaction. Returns the messages' ids in order.
+-- headers: a JSON object for each message, or null.
+-- delay: in seconds; null: the queue's delay.
+-- group_id: a FIFO queue needs a group.
+-- The commit notifies the receivers that wait for the queue.
+-- Raises QU001 (undefined queue).
+-- Raises QU003 if a message or parameter is invalid. SQL interface.
 create or replace function queue.send_batch(
     name text, messages jsonb[], headers jsonb[] default null, delay int default null,
     group_id text default null, deduplication_ids text[] default null)

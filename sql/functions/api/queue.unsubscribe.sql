@@ -1,5 +1,6 @@
--- queue.unsubscribe(pattern, name): removes the binding that queue.subscribe made. Returns false if the binding does
--- not exist. Raises QU001 (undefined queue). SQL interface.
+-- queue.unsubscribe(pattern, name): removes a binding of queue.subscribe.
+-- Returns false if the binding does not exist.
+-- Raises QU001 (undefined queue). SQL interface.
 create or replace function queue.unsubscribe(pattern text, name text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, queue, pg_temp as $$
 declare

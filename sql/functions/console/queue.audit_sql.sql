@@ -1,6 +1,7 @@
--- queue.audit_sql(action, target, details, affected, result): records an act of the SQL interface in its transaction, as
--- queue.write_audit does. The actor is the login role. The row belongs to the account of the target's ARN, or else to the
--- role's account. p_result: the row that the act returned.
+-- queue.audit_sql(action, target, details, affected, result): records an act of the SQL interface in its transaction.
+-- The actor is the login role.
+-- The row belongs to the account in the target's ARN, or to the role's account if the target is not an ARN.
+-- p_result: the row that the act returned.
 create or replace function queue.audit_sql(p_action text, p_target text, p_details jsonb, p_affected bigint, p_result jsonb)
 returns void
 language sql volatile as $$

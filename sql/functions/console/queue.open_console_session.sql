@@ -1,6 +1,8 @@
--- queue.open_console_session(session, kind, key, seconds): signs a browser in. p_session: SHA-256 of its cookie, in
--- hexadecimal; p_kind: access or bearer. The session ends after p_seconds, or with its key. The function removes
--- sessions that are over. A key has at most 100 sessions, so a further session removes the oldest one.
+-- queue.open_console_session(session, kind, key, seconds): signs a browser in. Removes sessions that are over.
+--   p_session  the SHA-256 of the cookie, in hexadecimal
+--   p_kind     access or bearer
+-- The session ends after p_seconds, or together with its key.
+-- A key has at most 100 sessions. A further session replaces the oldest one.
 create or replace function queue.open_console_session(p_session text, p_kind text, p_key_id text, p_seconds int)
 returns table (expires_at timestamptz)
 language plpgsql as $$
@@ -18,9 +20,10 @@ begin
     returning s.expires_at;
 end $$;
 
--- queue.find_console_session(session): returns the key that a browser has signed in with: its account, id, user with the
--- user's policies (null: the account itself), and when the session is over. Returns no row if the session is unknown or
--- over, or if its key is revoked or expired. Index: primary keys.
+-- queue.find_console_session(session): returns the user and the policies of a signed-in browser.
+-- Returns no row if the session is unknown or over, or if its key is revoked or expired.
+-- user_name and policies: the user that the key belongs to; null: the account itself.
+-- expires_at: when the session or its key expires, whichever is earlier.
 create or replace function queue.find_console_session(p_session text)
 returns table (account_id text, key_id text, user_name text, policies text[], expires_at timestamptz)
 language sql stable as $$
@@ -39,8 +42,7 @@ select k.account_id, k.key_id, k.user_name, u.policies, k.expires_at
 from key k left join queue.account_user u on u.account_id = k.account_id and u.name = k.user_name
 $$;
 
--- queue.close_console_session(session): signs a browser out. Returns one row: closed (false if the browser was not
--- signed in).
+-- queue.close_console_session(session): signs a browser out. closed: whether the browser was signed in.
 create or replace function queue.close_console_session(p_session text) returns table (closed boolean)
 language plpgsql as $$
 begin

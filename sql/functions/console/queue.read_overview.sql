@@ -1,15 +1,18 @@
 -- queue.read_overview(account, region, limit): returns the counts of an account's queues, and the queues that may need
--- attention. The first row has no name. The first row has the sums of the last measurements, and the number of queues.
--- At most 4 * p_limit rows follow, one for each queue that may need attention: queues with the most messages, queues
--- with the oldest message, dead-letter queues that hold messages, and queues from which the most messages were moved to
--- a dead-letter queue lately. The caller decides with a verdict whether a queue does need attention.
---   queues         the number of queues of the account; null in other rows
---   measured       how many of them were measured; the counts are theirs
---   dead_letters   whether other queues name it as their dead-letter queue; in the first row: messages of such queues
---   measured_at    time of the oldest measurement that was counted; for a queue: time of its measurement
--- Most queues of most installations are empty. Such queues are one row of `own`.
--- Cost: a pass over the measurements of the account's queues. The function has separate planner settings, because the
--- settings of the service would avoid this plan.
+-- attention.
+-- The first row has the sums of the last measurements. Its name is null.
+-- The next rows, at most 4 * p_limit, have one queue each:
+--   - queues with the most messages, and queues with the oldest message
+--   - dead-letter queues with messages
+--   - queues that moved the most messages to a dead-letter queue lately
+-- The caller decides with a verdict whether a queue needs attention.
+--   queues         the first row: the number of the account's queues
+--   measured       the first row: the number of measured queues; the counts are sums over these queues
+--   dead_letters   the first row: the messages in dead-letter queues; other rows: 1 if the queue is a dead-letter queue
+--   measured_at    the time of the oldest measurement in the row
+-- `own` has one row for all empty queues, because most queues of most installations are empty.
+-- The cost is one pass over the measurements of the account's queues.
+-- The service's planner settings would avoid this plan, so the function overrides them.
 create or replace function queue.read_overview(p_account_id text, p_region text, p_limit int)
 returns table (name text, arn text, queues bigint, measured bigint, visible bigint, in_flight bigint, delayed bigint,
     dead_letters bigint, oldest_at timestamptz, measured_at timestamptz, read_at timestamptz)

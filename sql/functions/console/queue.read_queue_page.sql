@@ -1,11 +1,13 @@
 -- queue.read_queue_page(account, region, search, sort, descending, skip, limit): returns a page of an account's queues
--- with the last measurement of each. p_search: a part of the name, in upper or lower case; empty: all queues. p_sort:
--- name, visible, in_flight, delayed, age or created. Queues without a value come last. Queues with equal values are in
--- the order of their names.
---   total              number of queues that the search finds, the same in each row
---   dead_letter_name   its dead-letter queue, if that belongs to the account in this region
---   source_name        the first queue by name whose dead-letter queue this is; sources: the number of such queues
--- Cost: sorted by name, a pass over the names; sorted otherwise, also a pass over the measurements.
+-- with their last measurements.
+--   p_search          a part of the name, in upper or lower case; empty: all queues
+--   p_sort            name, visible, in_flight, delayed, age or created
+--   total             the number of queues that match the search
+--   dead_letter_name  the queue's dead-letter queue, if it belongs to the same account and region
+--   source_name       the first queue by name that uses this queue as its dead-letter queue
+--   sources           the number of such queues
+-- Queues without a value come last. Queues with equal values are sorted by name.
+-- The cost is one pass over the names, and a pass over the measurements unless p_sort is name.
 create or replace function queue.read_queue_page(
     p_account_id text, p_region text, p_search text, p_sort text, p_descending boolean, p_skip int, p_limit int)
 returns table (name text, arn text, fifo boolean, created_at timestamptz, total bigint, visible bigint, in_flight bigint,

@@ -1,6 +1,8 @@
 -- queue.read_topic_subscriptions(topic, attribute facts, body facts, skip, limit): returns a page of a topic's
--- subscriptions, the oldest first, and whether each would get a message with these facts (if both are null, matches is
--- null). filter_policy: as the user set it. Index: subscription_topic_id_protocol_endpoint_key.
+-- subscriptions, the oldest first.
+--   filter_policy  the policy as the user wrote it
+--   matches        whether the subscription would get a message with these facts; null: both p_..._facts are null
+-- Uses the index subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.read_topic_subscriptions(
     p_topic text, p_attribute_facts jsonb, p_body_facts jsonb, p_skip int, p_limit int)
 returns table (arn text, owner text, protocol text, endpoint text, confirmed boolean, raw boolean, filter_policy text,

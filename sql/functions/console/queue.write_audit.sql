@@ -1,9 +1,11 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- result): records an act in the transaction of the act. p_before: queue.audited_state before it; p_result: the first
--- row that its function returned, null: no row. The function writes nothing for an act that was refused or had nothing
--- to do. With p_when_changed it also writes nothing for an act that changed no value. The columns of queue.audit
--- explain the other parameters.
--- An account keeps its last 100,000 rows, for 400 days. Indexes: audit_happened_at, audit_account_id.
+-- result): records an act in the transaction of the act.
+-- The function writes nothing if the act was refused or had no effect.
+--   p_before        the result of queue.audited_state before the act
+--   p_result        the first row that the act's function returned; null: no row
+--   p_when_changed  write nothing if no value changed
+-- The columns of queue.audit explain the other parameters.
+-- An account keeps its last 100,000 rows, for 400 days.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
     p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_result jsonb)
@@ -39,10 +41,14 @@ begin
     return query select v_id;
 end $$;
 
--- queue.audited_state(arn): returns what the audit compares before and after an act: the attributes and tags of a queue
--- or a topic, the attributes of a subscription, the definition of a schedule without its message, a mapping, the
--- policies of a user. Null: the resource does not exist. {}: the audit compares nothing of this kind.
--- The function is stable, so a statement that also changes the resource gets the state before its change.
+-- queue.audited_state(arn): returns the values of a resource that the audit compares before and after an act.
+--   a queue or topic   attributes and tags
+--   a subscription     attributes, endpoint and confirmation
+--   a schedule         the definition without the message
+--   a mapping          function, options, tags and user
+--   a user             policies
+-- Returns null if the resource does not exist, and {} if the audit compares nothing of this kind.
+-- The function is stable: a statement that also changes the resource gets the state before the change.
 create or replace function queue.audited_state(p_arn text) returns jsonb
 language sql stable as $$
 select case
@@ -75,8 +81,8 @@ select case
     else '{}' end
 $$;
 
--- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value. The
--- function cuts a value of more than 4,096 characters.
+-- queue.audited_changes(before, after): returns the members that differ, each with its old and its new value.
+-- The function cuts values of more than 4,096 characters.
 create or replace function queue.audited_changes(p_before jsonb, p_after jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(k.key, jsonb_build_array(queue.cut_json(p_before -> k.key),
@@ -85,7 +91,7 @@ from (select jsonb_object_keys(p_before) union select jsonb_object_keys(p_after)
 where p_before -> k.key is distinct from p_after -> k.key
 $$;
 
--- queue.cut_json(value): returns a value, or the beginning of its text if that has more than 4,096 characters.
+-- queue.cut_json(value): returns a value, or the first 4,096 characters of a longer text.
 create or replace function queue.cut_json(p_value jsonb) returns jsonb
 language sql immutable as $$
 select case when length(p_value #>> '{}') > 4096
@@ -93,12 +99,13 @@ select case when length(p_value #>> '{}') > 4096
     else p_value end
 $$;
 
--- queue.mask_secrets(text): returns a text in which the user and the password of URLs are replaced by ***.
+-- queue.mask_secrets(text): replaces the user and password of each URL in a text by ***.
 create or replace function queue.mask_secrets(p_text text) returns text
 language sql immutable as $$ select regexp_replace(p_text, E'(https?://)[^/@"\\s]*@', E'\\1***@', 'gi') $$;
 
--- queue.prune_audit(account, id): removes rows that are older than 400 days, up to 100 at a time, and for each hundredth
--- id those of the account beyond its last 100,000. Indexes: audit_happened_at, audit_account_id.
+-- queue.prune_audit(account, id): removes old rows of the audit.
+-- Each call removes up to 100 rows that are older than 400 days.
+-- If the id is a multiple of 100, the call also removes rows beyond the account's last 100,000.
 create or replace function queue.prune_audit(p_account_id text, p_audit_id bigint) returns void
 language plpgsql as $$
 begin
@@ -116,8 +123,10 @@ begin
 end $$;
 
 -- queue.note_refusals(accounts, interfaces, actors, keys, addresses, actions, targets, errors, counts): records refused
--- requests and failed sign-ins: one row for a minute, a caller and an error, which counts them; and, with the error null,
--- requests that showed messages: one row for a minute, a caller and a target. All processes share the rows.
+-- requests, failed sign-ins and readings of messages.
+-- A refusal or failed sign-in has one row for each minute, caller and error. The row counts them.
+-- A reading has a null error, and one row for each minute, caller and target.
+-- All processes share the rows.
 create or replace function queue.note_refusals(
     p_account_ids text[], p_interfaces text[], p_actors text[], p_key_ids text[], p_addresses text[], p_actions text[],
     p_targets text[], p_errors text[], p_counts int[])
@@ -146,8 +155,8 @@ begin
     return query select v_noted;
 end $$;
 
--- queue.list_audit(account, before, limit): returns the acts and refusals in an account, the newest first, from before
--- the row p_before (null: from the newest). Index: audit_account_id.
+-- queue.list_audit(account, before, limit): returns the acts and refusals in an account, the newest first.
+-- p_before: return only rows before this audit_id; null: start at the newest row.
 create or replace function queue.list_audit(p_account_id text, p_before bigint, p_limit int)
 returns table (audit_id bigint, happened_at timestamptz, interface text, actor text, key_id text, address text, action text,
     target text, details text, changes text, affected bigint, error text, repeated int)

@@ -1,7 +1,9 @@
--- queue.cron_days(day-of-month, day-of-week, aws, month): returns the days of a month that a cron expression names, in
--- order. A field that restricts nothing is null. If both fields restrict the days, a day has to match only one of them
--- (crontab, POSIX). p_month is the month's first day. Raises QU003.
--- The counterpart in Python is scheduler/expressions/days.py.
+-- queue.cron_days(day-of-month, day-of-week, aws, month): returns the days of a month that match a cron expression, in
+-- order.
+-- A field is null if it restricts nothing.
+-- If both fields restrict the days, a day has to match only one of them, as in POSIX crontab.
+-- p_month is the month's first day.
+-- scheduler/expressions/days.py is the counterpart in Python. Raises QU003.
 create or replace function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date) returns int[]
 language plpgsql immutable parallel safe as $$
 declare

@@ -1,7 +1,9 @@
--- queue.cron_values(field, low, top, high, names, wraps): returns the values that a field of a cron expression names, in
--- order: `*`, `5`, `1-5`, `*/10`, `MON-FRI`, lists. `*` and open steps end at p_top. With p_wraps a range such as `22-2`
--- continues after the highest value with the lowest.
--- The function does the same as parse_values of scheduler/expressions/fields.py. Raises QU003.
+-- queue.cron_values(field, low, top, high, names, wraps): returns the values that match a field of a cron expression,
+-- in order.
+-- The field is `*`, `5`, `1-5`, `*/10`, `MON-FRI` or a list.
+-- `*` and open steps end at p_top.
+-- With p_wraps, a range such as `22-2` continues at the lowest value after the highest one.
+-- parse_values in scheduler/expressions/fields.py is the counterpart in Python. Raises QU003.
 create or replace function queue.cron_values(
     p_field text, p_low int, p_top int, p_high int, p_names text[], p_wraps boolean)
 returns int[]

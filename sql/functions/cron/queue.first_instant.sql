@@ -1,6 +1,7 @@
--- queue.first_instant(local time, zone): returns the instant of a local time, the first one if it occurs twice, and null
--- if it does not occur because the clock is put forward. The function does the same as
--- scheduler/expressions/zones.py. A zone is never more than 16 hours from UTC.
+-- queue.first_instant(local time, zone): returns the first instant at which a zone's clocks show a local time.
+-- Returns null if the clocks skip this time.
+-- A zone is at most 16 hours from UTC.
+-- scheduler/expressions/zones.py is the counterpart in Python.
 create or replace function queue.first_instant(p_local timestamp, p_zone text) returns timestamptz
 language sql stable parallel safe as $$
     select min(c.at)

@@ -1,6 +1,7 @@
--- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression. The function
--- skips a local time that does not exist. A local time that occurs twice fires only the first time. Raises QU003. The
--- counterpart in Python is scheduler/expressions/next_time.py; test_schedule_expressions compares the two.
+-- queue.next_cron_fires(expression, zone, after, count): returns the next times of a cron expression.
+-- The function skips a local time that does not exist. A local time that occurs twice fires only the first time.
+-- scheduler/expressions/next_time.py is the counterpart in Python; test_schedule_expressions compares the two.
+-- Raises QU003.
 create or replace function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamptz, p_count int)
 returns setof timestamptz
 language plpgsql stable parallel safe as $$
@@ -27,8 +28,9 @@ begin
     end loop;
 end $$;
 
--- queue.end_of_clock_change(local time, zone): returns the last second of the gap or of the repeated hour that contains
--- a local time, so that a search can skip it. The function does the same as scheduler/expressions/zones.py.
+-- queue.end_of_clock_change(local time, zone): returns the last second of the gap or the repeated hour that contains a
+-- local time. A search continues after this second.
+-- scheduler/expressions/zones.py is the counterpart in Python.
 create or replace function queue.end_of_clock_change(p_local timestamp, p_zone text) returns timestamp
 language plpgsql stable parallel safe as $$
 declare

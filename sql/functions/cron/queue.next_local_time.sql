@@ -1,6 +1,8 @@
 -- queue.next_local_time(seconds, minutes, hours, months, years, of month, of week, aws, after): returns the first local
--- time of a cron expression (its parts as parse_cron returns them) after another one, and null if none follows until
--- 2199. The function searches 40 years, because two consecutive occurrences are never further apart.
+-- time of a cron expression after p_after.
+-- The parameters before p_after are columns of queue.parse_cron.
+-- Returns null if the expression has no time until 2199.
+-- The function searches 40 years, because the distance between two times is never longer.
 create or replace function queue.next_local_time(
     p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
     p_aws boolean, p_after timestamp)
@@ -31,7 +33,10 @@ begin
 end $$;
 
 -- queue.next_time_of_day(seconds, minutes, hours, after): returns the first time of day of a cron expression after
--- p_after, or the first of the whole day if p_after is null, and null if none follows. The arrays are in order.
+-- p_after.
+-- p_after null: the first time of the whole day.
+-- Returns null if the day has no later time.
+-- The arrays are in ascending order.
 create or replace function queue.next_time_of_day(p_seconds int[], p_minutes int[], p_hours int[], p_after time)
 returns time
 language plpgsql immutable parallel safe as $$

@@ -1,8 +1,8 @@
--- queue.parse_cron(expression): splits a cron expression into its fields: 5 fields, 6 with seconds first, or AWS's
--- `cron(…)`. of_month and of_week stay texts, and are null if they restrict nothing. years is null if every year
--- matches. Raises QU003.
--- The counterpart in Python is scheduler/expressions/cron.py. Change a rule in both places. test_schedule_expressions
--- compares the two.
+-- queue.parse_cron(expression): splits a cron expression into its fields.
+-- The expression has 5 fields, 6 fields with seconds first, or the form `cron(…)` of AWS.
+-- of_month and of_week are texts; null: the field restricts nothing. years is null if every year matches.
+-- scheduler/expressions/cron.py is the counterpart in Python; test_schedule_expressions compares the two.
+-- Raises QU003.
 create or replace function queue.parse_cron(
     p_expression text, out seconds int[], out minutes int[], out hours int[], out months int[], out years int[],
     out of_month text, out of_week text, out aws boolean)

@@ -1,5 +1,6 @@
--- queue.parse_every(text): returns the cron expression of an interval such as `5m`: a number that divides the next unit,
--- and s, m, h or d. The function does the same as scheduler/expressions/every.py. Raises QU003.
+-- queue.parse_every(text): returns the cron expression of an interval such as `5m`.
+-- The interval is a number with s, m, h or d. The number must divide the next unit.
+-- scheduler/expressions/every.py is the counterpart in Python. Raises QU003.
 create or replace function queue.parse_every(p_text text) returns text
 language plpgsql immutable parallel safe as $$
 declare

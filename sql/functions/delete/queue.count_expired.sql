@@ -1,5 +1,4 @@
--- queue.count_expired(queue, messages): counts messages that ended because their retention was over, in the queue's
--- minutes and in its measurement.
+-- queue.count_expired(queue, messages): counts expired messages in the queue's minutes and in its measurement.
 create or replace function queue.count_expired(p_queue_id int, p_messages bigint) returns void
 language plpgsql as $$
 begin

@@ -1,7 +1,7 @@
--- queue.delete_by_id(arn, public ids, archive): deletes messages in any state: waiting, delayed or in flight. If
--- p_archive is set, the messages go to the archive, as in a queue that archives. Returns the ids that existed. Raises
--- QU004 (not under READ COMMITTED) for messages that were never received. Locks: advisory, readers of the shards of
--- such messages; rows of groups, leases and messages.
+-- queue.delete_by_id(arn, public ids, archive): deletes messages in any state. Returns the ids that existed.
+-- With p_archive, the messages go to the archive even if the queue does not archive.
+-- Locks the readers of the shards that contain unreceived messages, then groups, leases and messages.
+-- Raises QU004 (not under READ COMMITTED) for messages that were never received.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$
@@ -13,7 +13,7 @@ begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
     if v_queue.fifo then
-        -- locks only groups of this queue, because the caller may keep the locks for long
+        -- The caller may keep the locks for long, so the function locks only groups of this queue.
         perform queue.lock_groups_of_messages(array(
             select (select m.id from queue.fifo_message m where m.id = u >> 8 and m.queue_id = v_queue.queue_id)
             from unnest(p_public_ids) u));

@@ -1,8 +1,10 @@
--- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight or
--- not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row for each
--- handle, as delete_messages. A message past its retention is never `expired`: it is gone, or deleted while it is in
--- flight, and the history says that its retention was over (ending). The caller holds the groups' rows
--- (lock_groups_of_messages). Index: fifo_message_pkey.
+-- queue.delete_fifo: deletes FIFO messages by their ids, and makes the next messages of their groups available.
+-- Returns a row for each id, as delete_messages does.
+--   p_receive_count  delete only messages in flight with this receive count; null: delete messages in any state
+--   p_message_ids    delete only messages with these message ids; null: any message id
+-- A message past its retention is never `expired`: it is `gone`, or `deleted` if it was in flight.
+-- For a message that the function deletes after its retention, the history has `expired` (queue.ending).
+-- The caller holds the groups' rows (lock_groups_of_messages).
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
     p_keeps_history boolean)
@@ -16,8 +18,8 @@ declare
     v_deleted bigint[];
     v_expired bigint[];
 begin
-    -- Each id has a separate look-up: with an array the planner may read all messages. The groups are locked, so
-    -- these ctids stay valid.
+    -- Each id has a separate look-up: with an array the planner may read all messages. The caller has locked the
+    -- groups, so these ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups
@@ -34,7 +36,7 @@ begin
                 select from queue.fifo_message m join queue.queues q on q.queue_id = m.queue_id
                 where m.id = u.id and m.sent_at >= v_now - q.retention_seconds * interval '1 second'));
     end if;
-    if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
+    if p_archives then      -- A separate statement costs nothing if the queue archives nothing.
         insert into queue.archive overriding user value
         select r.* from queue.fifo_message m
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(m) || jsonb_build_object(
@@ -52,7 +54,7 @@ begin
             case when min(d.name) = max(d.name) then min(d.name) end,
             case when min(d.name) <> max(d.name) then array_agg(d.name) end, array_agg(d.sent_at),
             array_agg(d.finished_at)
-        from (      -- sorted once, for the groups and for the lists
+        from (      -- One sort serves the groups and the lists.
             select m.receive_count, m.first_received_at, m.redelivered_at, queue.entered_by(m.system) as entered_by,
                 e.outcome, m.system ->> 'MessageGroupId' as name, m.sent_at, e.finished_at
             from deleted m

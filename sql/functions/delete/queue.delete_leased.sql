@@ -1,7 +1,7 @@
--- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns the messages that were in the
--- lease. The lease has the nonce p_nonce. clean_shard later deletes their rows in the log, together with neighbouring
--- rows.
--- Locks: the lease's row. Index: lease_pkey.
+-- queue.delete_leased: takes messages out of a lease. Returns the ids that were in the lease.
+-- p_ids are in ascending order. The lease must have the nonce p_nonce.
+-- clean_shard later deletes the messages' rows in the log, together with neighbouring rows.
+-- Locks the lease's row.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_nonce int, p_ids bigint[], p_archives boolean)
 returns bigint[]
@@ -15,7 +15,7 @@ begin
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.nonce = p_nonce
         and x.ids = p_ids
     returning x.receive_count into v_receive_count;
-    if found then                       -- the usual case: all messages of the lease
+    if found then                       -- In the usual case, p_ids are all messages of the lease.
         v_deleted := p_ids;
     else
         update queue.lease x
@@ -24,7 +24,7 @@ begin
             gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
             done_at = case when x.ids <@ p_ids then v_now end
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.nonce = p_nonce
-            and x.ids && p_ids          -- does not lock a finished lease, for which clean_shard would have to wait
+            and x.ids && p_ids          -- A lock on a finished lease would delay clean_shard.
         returning array(
             select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)),
             x.receive_count
@@ -38,7 +38,7 @@ begin
             'public_id', queue.public_id(p_shard, l.id), 'archived_at', clock_timestamp(),
             'receive_count', v_receive_count)) r
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)
-            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- it limits the index scan
+            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- This limits the index scan.
     end if;
     return v_deleted;
 end $$;

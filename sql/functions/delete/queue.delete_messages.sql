@@ -1,14 +1,14 @@
--- queue.delete_messages: acknowledges messages under their receipt handles.
--- Parameters: arrays with an element for each handle: queue, shard, lease, id, receive count, the lease's nonce (0:
--- none), message id.
--- Returns a row for each handle: n, and outcome: deleted; gone (deleted before); expired (FIFO: its visibility timeout
--- is over, even if the message was received again since); no_queue.
--- A handle of a standard queue also deletes its message after a newer receive (recorded at AWS). A handle never deletes
--- another message with the same id, which can exist after a failover or a restore: the lease's nonce shows that the
--- lease is the one that was handed out, and otherwise the message's id is compared.
--- Locks: FIFO groups, then leases and messages shard by shard, from the highest shard to the lowest. Each kind is
--- locked in the order of its keys. Concurrent calls may wait but cannot deadlock, except with handles of earlier
--- receives (delete_received).
+-- queue.delete_messages: acknowledges messages by their receipt handles.
+-- Each handle has an element in each array. p_nonces: the nonce of the lease; 0: no lease.
+--   n        the position of the handle, from 1
+--   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO message
+--     is
+--            over, even if another consumer has received the message since then
+-- A handle of a standard queue also deletes its message after a newer receive (recorded at AWS).
+-- Another message may have the same id after a failover or a restore. A handle never deletes such a message: the
+-- function compares the lease's nonce, or the message id if the handle has no lease.
+-- Locks FIFO groups, then leases and messages from the highest shard to the lowest, each in the order of their keys.
+-- Concurrent calls may wait for each other, but they deadlock only with handles of earlier receives (delete_received).
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[])
@@ -21,8 +21,8 @@ declare
     v_deleted bigint[];
     v_given bigint[];
     v_message_ids uuid[];
-    v_counted int;              -- the queue whose deletions v_count counts; deletions of FIFO queues, the slow path and
-    v_count int := 0;           -- messages that were received again are counted where they happen
+    v_counted int;              -- The queue whose deletions v_count counts. Other functions count deletions of FIFO
+    v_count int := 0;           -- messages, of messages in the slow path and of messages that were received again.
 begin
     if queue.fifo_shard() = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
@@ -79,12 +79,15 @@ begin
     end if;
 end $$;
 
--- queue.delete_received: deletes messages that are not in the leases that their handles name, except p_already. Such
--- messages are in the slow path, were received again in the meantime, or wait again because a crash of the server undid
--- their receive (receive_messages, asynchronous commit). Each handle has an element in both arrays: the id, and the
--- message id, by which the function recognises the message. Returns the ids that it deleted. Locks: as delete_by_id,
--- but after leases. A purge locks the readers of shards before leases, and another call may hold the lease of the newer
--- receive, so PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey, log_pkey, lease_pkey.
+-- queue.delete_received: deletes messages that are no longer in the leases of their handles. Returns the deleted ids.
+-- Such a message is in the slow path, was received again, or waits again after a crash undid its receive
+-- (receive_messages, asynchronous commit).
+--   p_ids          the ids, with an element for each handle
+--   p_message_ids  the message ids, by which the function recognises the messages
+--   p_already      ids to skip, because the caller has deleted them
+-- Takes the same locks as delete_by_id, but after leases. A purge locks readers before leases, so PostgreSQL may abort
+-- one of the two transactions because of a deadlock.
+-- Uses the indexes side_pkey, log_pkey and lease_pkey.
 create or replace function queue.delete_received(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean,
     p_keeps_history boolean)

@@ -1,5 +1,6 @@
--- queue.delete_one: deletes one message by shard and id, in any state. Returns false if the message does not exist.
--- Locks: as delete_by_id.
+-- queue.delete_one: deletes one message in any state by its shard and id.
+-- Returns false if the message does not exist.
+-- Takes the same locks as delete_by_id.
 create or replace function queue.delete_one(
     p_queue_id int, p_shard int, p_id bigint, p_archives boolean, p_keeps_history boolean) returns boolean
 language plpgsql as $$
@@ -19,11 +20,11 @@ begin
     if p_shard < 0 then
         return false;
     end if;
-    for v_attempt in 1 .. 3 loop       -- a receive may put it into another lease between the search and the lock
+    for v_attempt in 1 .. 3 loop       -- A receive may move the message to another lease before this function locks it.
         select n.pos, n.nonce, p_id = any (n.ids) as held into v_lease from (
             select x.pos, x.nonce, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
-        order by held desc, n.pos limit 1;        -- leases may overlap (take_fair)
+        order by held desc, n.pos limit 1;        -- Leases may overlap (take_fair).
         if not found then
             return queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
         end if;

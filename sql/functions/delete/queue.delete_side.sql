@@ -1,5 +1,6 @@
--- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have the
--- message id in p_message_ids; null: any message id. Locks: the messages' rows. Index: side_pkey.
+-- queue.delete_side: deletes messages of the slow path (queue.side). Returns the deleted ids.
+-- p_message_ids: delete only messages with these message ids; null: any message id.
+-- Locks the messages' rows.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]
@@ -18,7 +19,7 @@ begin
                 for update)
         from unnest(p_ids, p_message_ids) u(id, message_id));
     v_now := clock_timestamp();
-    if p_archives then      -- separate: in the statement below it would also cost time if nothing is archived
+    if p_archives then      -- A separate statement costs nothing if the queue archives nothing.
         insert into queue.archive overriding user value
         select r.* from queue.side s
         cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(s) || jsonb_build_object(

@@ -1,8 +1,7 @@
--- queue.lock_readers_of_messages(queue, public ids): makes this transaction the reader of the shards in which some of
--- these messages were never received, from the highest shard to the lowest. From then on, no other transaction hands
--- these messages out. A caller calls this function before it locks leases, because a purge locks the reader first and
--- then the leases.
--- Locks: advisory, readers of shards.
+-- queue.lock_readers_of_messages(queue, public ids): makes this transaction the reader of the shards that contain
+-- unreceived messages of a list. No other transaction can then receive these messages.
+-- A caller locks the readers before leases, as a purge does.
+-- Locks the readers from the highest shard to the lowest.
 create or replace function queue.lock_readers_of_messages(p_queue_id int, p_public_ids bigint[]) returns void
 language plpgsql as $$
 begin

@@ -1,8 +1,10 @@
--- queue.purge_groups(queue, before, limit): deletes the messages of a FIFO queue as purged and records them in the
--- history. If p_before is set, the function deletes only messages that were sent before then, and records them as
--- expired. The first message of a group is its oldest. p_limit: the number of groups; null: all. Returns the number of
--- messages. Locks: the groups' rows in the order of their keys. If p_before is set, the function skips locked groups,
--- because a sender may hold a group for long.
+-- queue.purge_groups(queue, before, limit): deletes the messages of a FIFO queue and records them in the history.
+-- Returns the number of messages.
+--   p_before  null: delete all messages as purged; otherwise: delete messages that were sent before then, as expired
+--   p_limit   the maximum number of groups; null: all groups
+-- The search compares only the first message of a group, because it is the oldest.
+-- Locks the groups' rows in the order of their keys.
+-- With p_before, the function skips locked groups, because a sender may hold a group for long.
 create or replace function queue.purge_groups(
     p_queue_id int, p_before timestamptz default null, p_limit int default null)
 returns bigint

@@ -1,18 +1,18 @@
--- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not. A FIFO queue also forgets the
--- deduplication ids of earlier messages (recorded at AWS), so a client can send the same id again at once. Messages of
--- open transactions stay, with their ids. The function refuses a purge if the last one was less than p_interval_seconds
--- ago (0: never).
--- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
--- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards, leases and messages, from
--- the highest shard to the lowest, as delete_messages; for a FIFO queue the groups' rows, then deduplication ids in
--- their order, as number_fifo_messages.
+-- queue.purge_messages(arn, interval): deletes all messages of a queue, including messages in flight.
+--   purged  the number of messages
+--   error   QueueDoesNotExist, or PurgeQueueInProgress: the last purge was less than p_interval_seconds ago
+-- A FIFO queue also forgets its deduplication ids (recorded at AWS), so a client can send the same id again at once.
+-- Messages of open transactions stay, with their deduplication ids.
+-- Locks the queue's row, then the readers of all shards, leases and messages from the highest shard to the lowest.
+-- For a FIFO queue, locks the groups' rows, then the deduplication ids in their order.
+-- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$
 declare
     v_queue queue.queues;
     v_purged bigint := 0;
-    v_newest timestamptz := clock_timestamp() + interval '5 minutes';    -- expires_at of an id that is sent now
+    v_newest timestamptz := clock_timestamp() + interval '5 minutes';    -- The expires_at of an id that arrives now.
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.arn = p_arn for update;

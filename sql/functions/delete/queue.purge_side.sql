@@ -1,7 +1,8 @@
--- queue.purge_side(queue, before): deletes the messages of the slow path as purged and records them in the history. If
--- p_before is set, the function deletes at most 1,000 of the messages that were sent before then, and records them as
--- expired. Returns the number of messages. Locks: the messages' rows; with p_before, the function skips locked
--- messages. Index: side_visible_at, side_sent_at.
+-- queue.purge_side(queue, before): deletes messages of the slow path and records them in the history. Returns their
+-- number.
+-- p_before null: delete all messages as purged. Otherwise, the function deletes up to 1,000 messages that were sent
+-- before then, as expired, and skips locked messages.
+-- Locks the messages' rows. Uses the indexes side_visible_at and side_sent_at.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare

@@ -1,6 +1,9 @@
--- queue.take_unreceived: removes a message that was never received from the log: deletes it (p_visible_at null), or
--- moves it to the slow path, where it becomes visible at p_visible_at. Returns false if the log has no such message.
--- The function records the gap in queue.hole so that counts stay exact. Locks: advisory, reader of the shard.
+-- queue.take_unreceived: removes an unreceived message from the log.
+-- Returns false if the log has no such message.
+-- p_visible_at null: the function deletes the message. Otherwise, it moves the message to the slow path, where the
+-- message becomes visible at p_visible_at.
+-- The function adds the id to queue.hole, so that counts stay exact.
+-- Locks the shard's reader. Raises QU004 (not under READ COMMITTED).
 create or replace function queue.take_unreceived(
     p_queue_id int, p_shard int, p_id bigint, p_visible_at timestamptz, p_archives boolean, p_keeps_history boolean)
 returns boolean

@@ -1,17 +1,23 @@
--- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases up to p_limit deliveries that are
--- due. For p_lease_ms no other worker gets these deliveries, and only the holder of the lease may write their outcome.
--- p_limit: the free places of the process. p_endpoints and p_busy: the column `endpoint_key` of the deliveries that it
--- has under way, and their numbers. The process gets at most p_per_host deliveries for a host of an account, including
--- those, and an account gets at most its share of the process (queue.delivery_share). Accounts take turns, in a new
--- order each time: an account with slow hosts and many due deliveries gets no more of the free places than any other.
--- If a due delivery may not be sent now, that delivery waits for its host (p_per_host are under way) or for its
--- endpoint (it is paused or throttled), so that later claims do not read it (queue.delivery_endpoint). Half of p_limit
--- is for such hosts and endpoints if one of these is due. Returns a row for each delivery. `endpoint_key` names its
--- endpoint and its account. The policy of an invocation by a schedule says how many seconds of its age are left. trace:
--- the trace header of the publish, if it was traced. password: the password of a URL with a user
--- (queue.endpoint_password). Locks: deliveries and rows of queue.delivery_endpoint, skipped if another worker has them.
--- The function inserts new rows of queue.delivery_endpoint in the order of their names. Index:
--- outgoing_delivery_account_due, outgoing_delivery_waits_for, delivery_endpoint_account_next_at.
+-- queue.claim_deliveries(limit, lease, lease_ms, endpoints, busy, per_host): leases due deliveries to a process of the
+-- worker.
+-- For p_lease_ms, no other process gets these deliveries, and only the holder of the lease may write their outcome.
+--   p_limit      the number of free places of the process
+--   p_endpoints  the endpoint_key of the deliveries that the process has under way
+--   p_busy       the number of these deliveries for each of p_endpoints
+--   p_per_host   the maximum number of deliveries under way for a host of an account
+-- Accounts take turns in random order. An account gets at most its share of the process (queue.delivery_share), so an
+-- account with slow hosts does not crowd out other accounts.
+-- If a due delivery has to wait for its host or endpoint, the function sets the delivery aside
+-- (queue.delivery_endpoint).
+-- Later claims then do not read it.
+-- If a row of queue.delivery_endpoint is due, half of p_limit is reserved for such rows.
+--   endpoint_key         the account and the endpoint
+--   subscription_policy  for a schedule: with the remaining seconds of its age
+--   trace                the trace header of the publish; null: the publish was not traced
+--   password             the password of a URL with a user (queue.endpoint_password)
+-- Locks deliveries and rows of queue.delivery_endpoint, and skips locked ones. Inserts rows of queue.delivery_endpoint
+-- in the order of their names.
+-- Uses the indexes outgoing_delivery_account_due, outgoing_delivery_waits_for and delivery_endpoint_account_next_at.
 create or replace function queue.claim_deliveries(
     p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_host int)
 returns table (
@@ -23,7 +29,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    v_busy text[];      -- the host of each request under way, and of each delivery that this call has chosen
+    v_busy text[];      -- The host of each request under way, and of each delivery that this call has chosen.
     v_free int := p_limit;
     v_due record;
     v_capacity int;
@@ -92,11 +98,13 @@ begin
     order by d.delivery_id;
 end $$;
 
--- queue.choose_due_deliveries(now, limit, free, busy, per_host): chooses deliveries that are due and that wait for no host
--- or endpoint, for claim_deliveries. p_free: how many of p_limit places are for them. p_busy: the host of each request
--- under way. Returns one row: ids and hosts of the deliveries that may be sent now; aside and endpoint_keys: those that
--- have to wait, and the row of queue.delivery_endpoint that each waits for.
--- Locks: deliveries, skipped if another worker has them. Index: outgoing_delivery_account_due.
+-- queue.choose_due_deliveries(now, limit, free, busy, per_host): chooses due deliveries for claim_deliveries.
+--   p_free         the number of places, of p_limit, for these deliveries
+--   p_busy         the host of each request under way
+--   ids, hosts     the deliveries that the worker can send now
+--   aside          the deliveries that have to wait
+--   endpoint_keys  the row of queue.delivery_endpoint for which each of `aside` waits
+-- Locks deliveries and skips locked ones. Uses the index outgoing_delivery_account_due.
 create or replace function queue.choose_due_deliveries(
     p_now timestamptz, p_limit int, p_free int, p_busy text[], p_per_host int)
 returns table (ids bigint[], hosts text[], aside bigint[], endpoint_keys text[])
@@ -105,7 +113,7 @@ language plpgsql as $$
 begin
     -- The search takes four times p_limit, so that enough deliveries are left when the first ones have to be set aside.
     return query
-    with recursive accounts as (    -- one step in the index for each account
+    with recursive accounts as (    -- Each account takes one step in the index.
         (select d.account_id from queue.outgoing_delivery d where d.state = 'pending' and not d.waiting
          order by d.account_id limit 1)
         union all
@@ -152,8 +160,9 @@ begin
     from sorted s;
 end $$;
 
--- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint, so that later claims do
--- not read them. The caller holds their rows. Locks: rows of queue.delivery_endpoint, in the order of their names.
+-- queue.set_deliveries_aside(ids, endpoint_keys): makes deliveries wait for a host or an endpoint.
+-- Later claims then do not read these deliveries. The caller holds their rows.
+-- Locks rows of queue.delivery_endpoint in the order of their names.
 create or replace function queue.set_deliveries_aside(p_delivery_ids bigint[], p_endpoint_keys text[]) returns void
 language plpgsql as $$
 begin
@@ -161,7 +170,7 @@ begin
         update queue.outgoing_delivery d set waiting = true, waits_for = u.endpoint_key
         from unnest(p_delivery_ids, p_endpoint_keys) u(delivery_id, endpoint_key) where d.delivery_id = u.delivery_id
         returning d.waits_for, d.account_id, d.endpoint)
-    -- if it is missing, so that a claim finds it
+    -- A claim finds this row. The insert adds a missing row.
     insert into queue.delivery_endpoint (endpoint_key, next_at, account_id, host)
     select d.waits_for, clock_timestamp(), d.account_id, d.host
     from (
@@ -172,8 +181,8 @@ begin
         queue.delivery_endpoint.next_at, greatest(excluded.next_at, queue.delivery_endpoint.paused_until));
 end $$;
 
--- queue.delivery_rate(subscription's policy, topic's): returns how many deliveries a second the delivery policies allow;
--- null: any number. A topic may ignore the policies of its subscriptions.
+-- queue.delivery_rate(subscription's policy, topic's): returns the maximum number of deliveries per second in delivery
+-- policies; null: no maximum. A topic's policy can override the policies of its subscriptions.
 create or replace function queue.delivery_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(
@@ -181,23 +190,25 @@ return (coalesce(
         else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
     nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;
 
--- queue.delivery_share(free, busy): returns how many of a process's free places an account with p_busy places gets. The
--- account may have four times the places that stay free, and gets at least one. A single account gets four fifths of
--- all places. With more accounts, each account gets fewer places, and a few places stay free for the next account.
+-- queue.delivery_share(free, busy): returns how many of a process's free places an account may get.
+-- p_busy: the number of places that the account has now.
+-- An account may have four times the number of places that stay free, and at least one place.
+-- A single account gets four fifths of all places. With more accounts, each gets fewer, and a few places stay free.
 -- Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches" (1998).
 create or replace function queue.delivery_share(p_free int, p_busy int) returns int
 language sql immutable parallel safe
 return greatest(0, (4 * p_free - p_busy) / 5, least(1, p_free) - p_busy);
 
--- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses up to p_limit deliveries that wait for a host or
--- an endpoint and may be sent now, and stores when to check it again. A paused endpoint gives none. After the pause of
--- an endpoint that failed, the function chooses one delivery as a probe, which has time until p_until. An endpoint that
--- a user paused gives none. If no delivery waits, the function keeps the pause of an endpoint that failed for an hour,
--- because retries may be due later. A throttled endpoint gives the deliveries of a tenth of a second at once, at least
--- one, then deliveries in proportion to the time. Deliveries of a host whose endpoint is paused wait for the endpoint. The
--- caller holds the row of queue.delivery_endpoint and leases the deliveries. Returns the ids of the chosen deliveries,
--- or {} if it chose none. Locks: deliveries and, for a host, rows of paused endpoints, skipped if locked. Index:
--- outgoing_delivery_waits_for, delivery_endpoint_paused.
+-- queue.claim_endpoint_deliveries(endpoint_key, limit, until): chooses deliveries that wait for a host or an endpoint.
+-- Returns up to p_limit ids, and stores when a worker checks the host or endpoint again.
+-- A paused endpoint gives no deliveries. After the pause of a failed endpoint, the endpoint gives one delivery as a
+-- probe, which has time until p_until.
+-- If no delivery waits, the pause of a failed endpoint stays for an hour, because retries may be due later.
+-- A throttled endpoint gives the deliveries of a tenth of a second at once, at least one, and later ones at its rate.
+-- The deliveries of a host whose endpoint is paused wait for the endpoint.
+-- The caller holds the row of queue.delivery_endpoint, and leases the deliveries.
+-- Locks deliveries and, for a host, rows of paused endpoints. Skips locked rows.
+-- Uses the indexes outgoing_delivery_waits_for and delivery_endpoint_paused.
 create or replace function queue.claim_endpoint_deliveries(
     p_endpoint_key queue.delivery_endpoint, p_limit int, p_until timestamptz)
 returns bigint[]
@@ -211,7 +222,7 @@ declare
     v_ids bigint[];
     v_next timestamptz;
 begin
-    if exists (     -- a subscription with a rate waits in a separate row
+    if exists (     -- A subscription with a rate has a separate row, which does not have the user's pause.
         select from queue.delivery_endpoint l
         where l.endpoint_key = p_endpoint_key.account_id || ' ' || split_part(p_endpoint_key.endpoint_key, ' ', 2)
             and l.stopped and l.endpoint_key <> p_endpoint_key.endpoint_key)
@@ -226,7 +237,7 @@ begin
     if p_endpoint_key.endpoint_key = p_endpoint_key.host and exists (
         select from queue.delivery_endpoint l where l.host = p_endpoint_key.host and l.paused_until is not null)
     then
-        with paused as materialized (   -- locked, so that the row stays until a delivery waits for it
+        with paused as materialized (   -- The lock keeps the row until a delivery waits for it.
             select l.endpoint_key from queue.delivery_endpoint l
             where l.host = p_endpoint_key.host and l.paused_until is not null for update skip locked),
         first as materialized (
@@ -253,20 +264,20 @@ begin
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
-        -- if the worker that sends the probe dies, another delivery becomes the probe then
+        -- If the probe's worker dies, another delivery becomes the probe at p_until.
         v_paused_until := p_until;
     end if;
     select d.due_at into v_next from queue.outgoing_delivery d
     where d.waits_for = p_endpoint_key.endpoint_key and d.state = 'pending' and d.waiting and d.delivery_id <> all (v_ids)
     order by d.due_at limit 1;
     if v_next is null and v_ids = '{}' and v_paused_until > v_now - interval '1 hour' then
-        -- retries may be due later
+        -- Retries may be due later.
         update queue.delivery_endpoint l set next_at = v_paused_until + interval '1 hour'
         where l.endpoint_key = p_endpoint_key.endpoint_key;
         return v_ids;
     end if;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint_key.failures = 0)) then
-        -- no delivery needs the row any more
+        -- No delivery needs the row any more.
         delete from queue.delivery_endpoint l where l.endpoint_key = p_endpoint_key.endpoint_key;
         return v_ids;
     end if;

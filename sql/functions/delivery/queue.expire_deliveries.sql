@@ -1,9 +1,11 @@
--- queue.expire_deliveries(limit): gives up deliveries that have waited for a paused endpoint too long since they were
--- due: one hour; six hours for those of the gateway, mails and invocations, which is as long as SNS tries at most; and
--- for those of a schedule the age in its RetryPolicy. The function gives up at most p_limit for each endpoint.
--- Deliveries to an endpoint that a user paused wait without a limit. Returns one row: exhausted, dead_lettered, and
--- failed_redrives: the exhausted deliveries whose dead-letter queue could not take the message.
--- Locks: deliveries, skipped if locked, then notices. Index: outgoing_delivery_waits_for.
+-- queue.expire_deliveries(limit): gives up deliveries that have waited too long for a paused endpoint.
+--   a URL                                  one hour after the delivery was due
+--   a gateway, a mail or a Lambda function   six hours, which is SNS's longest time for retries
+--   an invocation by a schedule            the age in its RetryPolicy
+-- Deliveries to an endpoint that a user paused wait without a limit.
+-- p_limit: the maximum number of deliveries for each endpoint.
+-- failed_redrives: the number of exhausted deliveries whose dead-letter queue refused the message.
+-- Locks deliveries and skips locked ones, then locks notices. Uses the index outgoing_delivery_waits_for.
 create or replace function queue.expire_deliveries(p_limit int)
 returns table (exhausted int, dead_lettered int, failed_redrives int)
 language plpgsql as $$
@@ -24,7 +26,7 @@ begin
         v_ids := array(
             select d.delivery_id from queue.outgoing_delivery d
             where d.waits_for = v_endpoint and d.state = 'pending' and d.waiting
-                -- due_at of an invocation by a schedule may be later than that
+                -- The due_at of an invocation by a schedule may be later than its maximum age.
                 and case when d.endpoint like 'arn:%' and d.outgoing_id is null
                     then extract(epoch from clock_timestamp()) >= (d.subscription_policy::jsonb ->> 'Until')::float8
                     else d.due_at <= clock_timestamp()

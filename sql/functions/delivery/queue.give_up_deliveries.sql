@@ -1,11 +1,13 @@
--- queue.give_up_deliveries(ids): ends the attempts of these deliveries, whose rows the caller holds. If a delivery has
--- a dead-letter queue, its message goes there in this transaction and the delivery is deleted; the caller deletes its
--- notice. The message has the text that would have been posted (a raw one keeps its attributes). A message for the
--- gateway, and a mail, goes there in its envelope, as other messages of its topic do (notice.head). An invocation by a
--- schedule goes there with the failure as attributes. The delivery stays as exhausted if it has no dead-letter queue or
--- if that queue cannot take the message. The history records either outcome, and an outgoing message has failed.
--- Returns the number of messages that went to a dead-letter queue.
--- Locks: as queue.send_messages.
+-- queue.give_up_deliveries(ids): ends the attempts of deliveries. Returns the number of messages sent to a dead-letter
+-- queue.
+-- If a delivery has a dead-letter queue, the function sends the message there and deletes the delivery. Otherwise, or
+-- if that queue refuses the message, the delivery stays as exhausted.
+--   a URL                   the text that the worker would have posted; a raw message keeps its attributes
+--   a gateway or a mail     the message in its envelope (notice.head)
+--   a schedule's function   the input, with the failure as attributes
+-- The history records the outcome. An outgoing message becomes failed.
+-- The caller holds the deliveries' rows, and deletes the notices.
+-- Takes the same locks as queue.send_messages.
 create or replace function queue.give_up_deliveries(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
@@ -18,8 +20,7 @@ begin
         array_agg(b.body order by d.delivery_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by d.delivery_id) as sizes,
         array_agg(b.attributes order by d.delivery_id) as attributes,
-        -- A FIFO queue also takes such messages. Each message has a separate group, so that no message waits for
-        -- another.
+        -- A FIFO queue also accepts such messages. Each has a separate group, so that no message waits for another.
         array_agg(d.delivery_id::text order by d.delivery_id) as groups
     into v_dead_letters
     from queue.outgoing_delivery d join queue.notice n on n.notice_id = d.notice_id
@@ -58,8 +59,8 @@ begin
     return cardinality(v_moved);
 end $$;
 
--- queue.function_failure(delivery, notice): returns the attributes of a failed invocation by a schedule in the
--- dead-letter queue. The code of the error is the part of the last error before the colon.
+-- queue.function_failure(delivery, notice): returns the attributes that describe a schedule's failed invocation in a
+-- dead-letter queue. The error code is the part of the last error before the colon.
 create or replace function queue.function_failure(p_delivery queue.outgoing_delivery, p_notice queue.notice) returns jsonb
 language sql stable as $$
 select queue.schedule_failure(jsonb_populate_record(null::queue.schedule, n.headers -> 'schedule'),

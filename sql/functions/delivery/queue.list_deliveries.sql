@@ -1,7 +1,7 @@
--- queue.list_deliveries(account, state, after, limit): returns the deliveries of an account in one state, pending or
--- exhausted, in the order of their ids, from the one after p_after (null: from the first). Times are in milliseconds
--- since 1970.
--- Index: outgoing_delivery_exhausted, outgoing_delivery_pkey.
+-- queue.list_deliveries(account, state, after, limit): returns deliveries of an account by id.
+--   p_state  pending or exhausted
+--   p_after  return only greater ids; null: all ids
+-- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_exhausted and outgoing_delivery_pkey.
 create or replace function queue.list_deliveries(p_account_id text, p_state text, p_after bigint, p_limit int)
 returns table (
     delivery_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint,

@@ -1,9 +1,13 @@
 -- queue.list_delivery_attempts(account, endpoint, failed, since, before, limit, most): returns attempts to deliver, the
--- newest first. p_endpoint: null: any endpoint. p_failed: only those without success. p_since: null: any time. p_before:
--- only those with a smaller id (null: from the newest). The function examines at most p_most attempts and returns up
--- to p_limit. Returns a header row (looked_at: the number of examined attempts; attempt_id: where the next call
--- continues, null at the end), then the attempts. Times are in milliseconds since 1970. Index:
--- outgoing_delivery_attempt_pkey.
+-- newest first.
+--   p_endpoint  null: any endpoint
+--   p_failed    return only failed attempts
+--   p_since     null: any time
+--   p_before    return only smaller ids; null: all ids
+--   p_most      the maximum number of attempts that the function examines
+-- The first row is a header: looked_at is the number of examined attempts, and attempt_id is the p_before of the next
+-- call; null: there are no more attempts.
+-- Times are in milliseconds since 1970.
 create or replace function queue.list_delivery_attempts(
     p_account_id text, p_endpoint text, p_failed boolean, p_since timestamptz, p_before bigint, p_limit int, p_most int)
 returns table (

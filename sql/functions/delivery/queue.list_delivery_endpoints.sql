@@ -1,8 +1,12 @@
--- queue.list_delivery_endpoints(account, most): returns the results of an account's endpoints in its newest p_most
--- attempts, and the paused endpoints, the most failures first, at most 1,000. stopped: a user paused it;
--- paused_until_ms: the worker paused it because it failed. waiting: the number of deliveries that wait for a paused
--- endpoint, 10,001 if there are more. Times are in milliseconds since 1970. Index: outgoing_delivery_attempt_pkey,
--- delivery_endpoint_account_next_at, outgoing_delivery_waits_for.
+-- queue.list_delivery_endpoints(account, most): returns the endpoints of an account's newest attempts, and paused
+-- endpoints.
+-- Stopped endpoints come first, then paused ones, then the endpoints with the most failures; at most 1,000.
+--   p_most           the number of attempts that count
+--   stopped          a user paused the endpoint
+--   paused_until_ms  the end of the worker's pause after failures
+--   waiting          the number of deliveries that wait for a paused endpoint, up to 10,001
+-- Times are in milliseconds since 1970. Uses the indexes outgoing_delivery_attempt_pkey,
+-- delivery_endpoint_account_next_at and outgoing_delivery_waits_for.
 create or replace function queue.list_delivery_endpoints(p_account_id text, p_most int)
 returns table (
     endpoint text, attempts int, delivered int, p95_ms int, last_status int, last_error text, last_at_ms bigint,

@@ -1,11 +1,13 @@
--- queue.list_failed_endpoints(account, most, seconds): returns the endpoints of an account that are paused, to which
--- deliveries were given up and are kept, or that have answered no attempt for p_seconds. The endpoints with the most
--- deliveries that were given up come first, at most 200. The function counts the newest p_most deliveries that were
--- given up, and the first p_most that are due. given_up_at: when the first of them was given up. paused_at: the
--- beginning of the endpoint's pause, null if it is not paused. stopped: a user paused it. failing_since: the first
--- failure without an answer since then, null if the endpoint is paused or answers. retried: deliveries of such an
--- endpoint that will be tried again. Index: outgoing_delivery_exhausted, outgoing_delivery_account_due,
--- delivery_endpoint_account_next_at.
+-- queue.list_failed_endpoints(account, most, seconds): returns up to 200 endpoints of an account that do not work.
+-- Such an endpoint is paused, has exhausted deliveries, or has failed for p_seconds without a response.
+-- The endpoints with the most exhausted deliveries come first.
+--   p_most         count only the newest exhausted deliveries and the first due ones, up to this number
+--   given_up_at    when the first of the counted deliveries was given up
+--   paused_at      the beginning of the pause; null: the endpoint is not paused
+--   stopped        a user paused the endpoint
+--   failing_since  the first failure since the last response; null: the endpoint is paused or works
+--   retried        the number of deliveries that the worker will retry
+-- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_account_due and delivery_endpoint_account_next_at.
 create or replace function queue.list_failed_endpoints(p_account_id text, p_most int, p_seconds int)
 returns table (
     endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean,
@@ -27,7 +29,7 @@ failing as materialized (
     where l.account_id = p_account_id and l.paused_until is null and l.failures > 0
         and l.failing_since < clock_timestamp() - p_seconds * interval '1 second'
     group by 1),
-retried as (        -- reads no delivery if no endpoint fails
+retried as (        -- This reads no delivery if no endpoint fails.
     select n.endpoint, count(*)::int as number, max(n.last_error) as last_error
     from (
         select d.endpoint, d.last_error from queue.outgoing_delivery d

@@ -1,12 +1,13 @@
--- queue.next_delivery(watcher): returns the milliseconds until a delivery may be due (0: now; no row: no delivery is
--- pending).
--- If a watcher is given and no delivery is due now, the function registers this process for a notification of the next
--- delivery. The notification comes on the channel `penstock`, with `deliveries` in place of an ARN. A registration is
--- valid for one notification and five seconds. After half a second without a notification, the registration is extended
--- to a minute, because the process can then miss no delivery. In the last ten seconds of that minute the process is
--- registered for two hours, and again when less than 70 minutes are left. A call that creates a registration may miss a
--- delivery that is committed at that moment, so the process calls again soon. Index: outgoing_delivery_due,
--- delivery_endpoint_next_at.
+-- queue.next_delivery(watcher): returns the milliseconds until the next delivery is due; 0: now.
+-- Returns no row if no delivery is pending.
+-- If no delivery is due now, the function registers the process p_watcher for a notification of the next delivery.
+-- The notification arrives on the channel `penstock` with the text `deliveries`.
+-- A registration is valid for one notification and for five seconds. If no notification arrives within half a second,
+-- the next call extends the registration to a minute, because the process can then miss no delivery. Later calls extend
+-- it to two hours, in the last ten seconds of the minute and when less than 70 minutes are left.
+-- The call that creates a registration may miss a delivery that commits at that moment, so the process calls again
+-- soon.
+-- Uses the indexes outgoing_delivery_due and delivery_endpoint_next_at.
 create or replace function queue.next_delivery(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$
 declare
@@ -18,7 +19,7 @@ begin
          where d.state = 'pending' and not d.waiting order by d.due_at limit 1),
         (select l.next_at from queue.delivery_endpoint l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
-        insert into queue.watcher (queue_id, watcher, registered_at)      -- as watch_queues does
+        insert into queue.watcher (queue_id, watcher, registered_at)      -- watch_queues does the same.
         select 0, p_watcher, v_now + case when r.registered_at is null then interval '0'
             when r.registered_at < v_now then interval '55 seconds' else interval '2 hours' end
         from (select max(w.registered_at) as registered_at from queue.watcher w

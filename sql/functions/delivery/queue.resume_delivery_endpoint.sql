@@ -1,6 +1,7 @@
--- queue.resume_delivery_endpoint(account, URL): ends a pause of this URL, even one that the worker began because the
--- endpoint failed. Waiting deliveries are due now. Returns one row: whether the URL was paused. Locks: rows of
--- queue.delivery_endpoint, in the order of their names.
+-- queue.resume_delivery_endpoint(account, URL): ends the pause of a URL and makes its waiting deliveries due now.
+-- The function ends both a user's pause and the worker's pause after failures.
+-- known: whether the URL was paused.
+-- Locks rows of queue.delivery_endpoint in the order of their names.
 create or replace function queue.resume_delivery_endpoint(p_account_id text, p_endpoint text) returns table (known boolean)
 language plpgsql as $$
 declare
@@ -11,7 +12,7 @@ begin
         reported = false, next_at = clock_timestamp()
     where l.endpoint_key = v_endpoint_key and l.paused_until is not null;
     known := found;
-    if known then   -- a subscription with a rate waits for a separate row
+    if known then   -- A subscription with a rate has a separate row.
         perform from queue.delivery_endpoint l
         where l.account_id = p_account_id and starts_with(l.endpoint_key, v_endpoint_key || ' ')
         order by l.endpoint_key for update;

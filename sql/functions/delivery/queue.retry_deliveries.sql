@@ -1,9 +1,13 @@
--- queue.retry_deliveries(account, endpoint, since, after, limit): does the same as queue.retry_delivery for at most
--- p_limit deliveries that were given up: those with this endpoint (null: any) whose last attempt was at p_since or later
--- (null: at any time) and whose id is greater than p_after. Returns one row: their number, and the last id if there may
--- be more.
--- Locks: the deliveries in the order of their ids, skipped if locked, then outgoing messages. Index:
--- outgoing_delivery_exhausted.
+-- queue.retry_deliveries(account, endpoint, since, after, limit): retries exhausted deliveries, as queue.retry_delivery
+-- does.
+--   p_endpoint  null: any endpoint
+--   p_since     retry only deliveries with a last attempt at this time or later; null: any time
+--   p_after     retry only greater ids
+--   p_limit     the maximum number of deliveries
+--   retried     the number of deliveries
+--   last_id     the p_after of the next call; null: no more deliveries match
+-- Locks the deliveries in the order of their ids and skips locked ones, then locks outgoing messages.
+-- Uses the index outgoing_delivery_exhausted.
 create or replace function queue.retry_deliveries(
     p_account_id text, p_endpoint text, p_since timestamptz, p_after bigint, p_limit int)
 returns table (retried int, last_id bigint)

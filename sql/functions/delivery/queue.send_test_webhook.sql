@@ -1,9 +1,12 @@
--- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores one delivery for a
--- subscribed URL. The worker delivers it like any other delivery. No dead-letter queue gets the test event.
--- p_subscription_arn or p_binding_id is the target that find_test_target has found. The text is JSON; head and tail
--- belong to its envelope. Returns the id of the delivery, or the error RequestThrottled: the account has too many
--- deliveries. Returns no row if the target no longer exists. Index: subscription_arn_key, binding_pkey,
--- delivery_excess_pkey.
+-- queue.send_test_webhook(account, subscription, binding, message_id, text, head, tail): stores a test delivery to a
+-- URL.
+-- The worker delivers the event like any other, but never sends it to a dead-letter queue.
+--   p_subscription_arn, p_binding_id  the target that find_test_target returned
+--   p_raw                             the text, in JSON
+--   p_head, p_tail                    the parts of the envelope around the subscription's ARN
+--   error                             RequestThrottled: the account has too many deliveries
+-- Returns no row if the target no longer exists.
+-- Uses the indexes subscription_arn_key, binding_pkey and delivery_excess_pkey.
 create or replace function queue.send_test_webhook(
     p_account_id text, p_subscription_arn text, p_binding_id bigint, p_message_id uuid, p_raw text, p_head text, p_tail text)
 returns table (delivery_id bigint, error text)

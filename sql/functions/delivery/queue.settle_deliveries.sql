@@ -1,15 +1,18 @@
 -- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
--- answers): writes the outcomes of attempts and logs each in queue.outgoing_delivery_attempt. Each array has an element
--- for each delivery. Only the holder of the lease may write an outcome: an outcome that arrives after another worker
--- has claimed the delivery changes nothing.
--- A delivery without an error has arrived. The function deletes it and records it in the history. Otherwise a delivery
--- is retried after delay_ms or, if that is null, given up. Status 0: no request was sent, and the attempt does not
--- count. healths: 1: the endpoint answers; -1: it fails; 0: neither (queue.record_endpoint_health). 2: a mail server
--- answers and refuses the recipient permanently (queue.record_mail_refusals). Returns one row: how many were delivered,
--- will be retried, were given up (exhausted), went to a dead-letter queue, and how many belonged to another worker by
--- then (lost); and the endpoints whose pauses begin now (paused), that have failed for two minutes now (failing), and that
--- answer again after either (recovered). Locks: notices, then deliveries, then subscriptions of
--- mails, then rows of queue.delivery_endpoint, each in order. Index: outgoing_delivery_pkey, outgoing_delivery_notice.
+-- answers): writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt.
+-- Each delivery has an element in each array.
+--   p_errors     null: the delivery succeeded; the function deletes it and records it in the history
+--   p_delays_ms  the time until the retry; null: the function gives the delivery up
+--   p_statuses   0: the worker sent no request, and the attempt does not count
+--   p_healths    1: the endpoint responds; -1: it fails; 0: neither (queue.record_endpoint_health);
+--                2: a mail server refused the recipient permanently (queue.record_mail_refusals)
+-- Only the holder of a lease may write an outcome. After another worker claimed the delivery, an outcome has no effect.
+--   lost       the number of deliveries that another worker had claimed
+--   paused     the endpoints whose pauses begin now
+--   failing    the endpoints that have now failed for two minutes
+--   recovered  the endpoints that respond again after either
+-- Locks notices, deliveries, subscriptions of mails and rows of queue.delivery_endpoint, each in order.
+-- Uses the indexes outgoing_delivery_pkey and outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
@@ -24,7 +27,7 @@ declare
     v_refused text[];
 begin
     perform queue.require_read_committed();
-    -- Otherwise two workers that delete the last two deliveries of a notice would each still see the other's delivery.
+    -- Without these locks, two workers that delete the last two deliveries of a notice would each see the other's row.
     v_notices := array(
         select n.notice_id from queue.notice n
         where n.notice_id = any (array(select d.notice_id from queue.outgoing_delivery d where d.delivery_id = any (p_ids)))
@@ -77,7 +80,7 @@ begin
     end if;
     dead_lettered := case when exhausted > 0 then queue.give_up_deliveries(v_exhausted) else 0 end;
     exhausted := exhausted - dead_lettered;
-    failed_redrives := (    -- the others with a dead-letter queue have moved there
+    failed_redrives := (    -- The function has deleted the deliveries whose messages moved to a dead-letter queue.
         select count(*) from queue.outgoing_delivery d
         where d.delivery_id = any (v_exhausted) and d.dead_letter_arn is not null);
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
@@ -89,10 +92,11 @@ begin
     return next;
 end $$;
 
--- queue.record_mail_refusals(subscriptions, refused): counts mails that the server refused permanently because of the
--- recipient. Each mail has an element in the arrays. An accepted mail resets the count of its subscription. See
--- hand_over_mail.
--- Locks: subscriptions, in the order of their ARNs. Index: subscription_arn_key.
+-- queue.record_mail_refusals(subscriptions, refused): counts mails that a server refused permanently because of the
+-- recipient.
+-- Each mail has an element in each array.
+-- An accepted mail resets the count of its subscription. hand_over_mail reads the count.
+-- Locks subscriptions in the order of their ARNs. Uses the index subscription_arn_key.
 create or replace function queue.record_mail_refusals(p_subscriptions text[], p_refused boolean[]) returns void
 language plpgsql as $$
 declare
@@ -108,15 +112,17 @@ begin
     end loop;
 end $$;
 
--- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work. Each attempt
--- has an element in the arrays: 1: the endpoint answered; -1: it failed (no answer, 5xx, 429); 0: neither. p_endpoints:
--- the column `endpoint_key` of claim_deliveries, so the failures of an account do not pause the deliveries of another
--- account to the same URL.
--- 20 failures without an answer in between pause an endpoint for 5 seconds. The endpoint then gets one delivery as a
--- probe. An answer ends the pause, and a failure doubles the pause, up to a minute. Failures of other attempts that
--- were still under way do not count. An endpoint that a user paused stays paused. Returns one row: the endpoints whose
--- first pause begins now (paused), those that have failed for two minutes now (failing), and those that answer again after
--- either (recovered). Locks: rows of queue.delivery_endpoint, in the order of their names. Index: delivery_endpoint_pkey.
+-- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work.
+-- Each attempt has an element in each array.
+--   p_endpoints  the column `endpoint_key` of claim_deliveries; it contains the account
+--   p_healths    1: the endpoint responded; -1: it failed (no response, 5xx or 429); 0: neither
+-- 20 failures in a row pause an endpoint for 5 seconds. The endpoint then gets one delivery as a probe.
+-- A response ends the pause. A failure of the probe doubles the pause, up to a minute. Other failures do not count.
+-- An endpoint that a user paused stays paused.
+--   paused     the endpoints whose first pause begins now
+--   failing    the endpoints that have now failed for two minutes
+--   recovered  the endpoints that respond again after either
+-- Locks rows of queue.delivery_endpoint in the order of their names.
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[])
 returns table (paused text[], failing text[], recovered text[])
 language plpgsql as $$
@@ -141,7 +147,7 @@ begin
             update queue.delivery_endpoint l
             set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
                 next_at = least(l.next_at, v_now), reported = false
-            from queue.delivery_endpoint o        -- the row before the update
+            from queue.delivery_endpoint o        -- `o` is the row before the update.
             where l.endpoint_key = v_endpoint.endpoint_key and (l.failures > 0 or l.paused_until is not null)
                 and not l.stopped and o.endpoint_key = l.endpoint_key
             returning o.reported into v_reported;

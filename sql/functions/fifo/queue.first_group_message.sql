@@ -1,7 +1,9 @@
--- queue.first_group_message(group): returns the stored facts of a message group and its first message: the ctid of the
--- newest row in queue.fifo_ready; the queue; the time since which, or from which on, the group counts as ready; an id
--- below which the group has no messages; and of the first message the id, when it becomes visible and when it was sent.
--- The first message's columns are null if the group is empty. Index: fifo_ready_pkey, fifo_message_of_group.
+-- queue.first_group_message(group): returns the readiness of a message group and its first message.
+--   place       the ctid of the newest row in queue.fifo_ready
+--   ready_at    when the group became ready, or will become ready
+--   first_id    no message of the group has a lower id
+--   id, visible_at, sent_at   the first message; null: the group is empty
+-- Uses the indexes fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (
     place tid, queue_id int, ready_at timestamptz, first_id bigint, id bigint, visible_at timestamptz,

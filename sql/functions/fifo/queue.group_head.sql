@@ -1,7 +1,8 @@
--- queue.group_head(group, first id, bytes, format): returns facts of the first message of a FIFO group: when it is
--- visible, how often it was received, when it was sent, and whether it fits into an answer (receive_messages; a message
--- of unknown length fits). No message of the group has an id below p_first_id. Returns no row if the group is empty.
--- PostgreSQL inlines the function into the calling statement. Index: fifo_message_of_group.
+-- queue.group_head(group, first id, bytes, format): returns the first message of a FIFO group.
+-- Returns no row if the group is empty.
+--   p_first_id  no message of the group has a lower id
+--   fits        whether the response has room for the message (receive_messages); true if its length is unknown
+-- PostgreSQL inlines the function into the calling statement. Uses the index fifo_message_of_group.
 create or replace function queue.group_head(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text)
 returns table (visible_at timestamptz, receive_count int, sent_at timestamptz, fits boolean)

@@ -1,17 +1,20 @@
--- queue.take_groups: hands out messages of a FIFO queue, group by group. The group that has been ready longest comes
--- first. The function takes only the messages of a group before the first invisible one, so that no message overtakes
--- one in flight. The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. No
--- two receivers get messages of one group because a call takes messages of a group once, for one receiver. p_before:
--- messages that were sent earlier are not handed out, because their retention is over. Such messages of a group end
--- now, even in flight: a group is ready when the retention of its first message ends. If the call finds only such
--- messages, it tries once more (p_again). p_answer_bytes, p_answer_format: as receive_messages. If the first message of
--- a group is passed over, the group waits: it stays ready for other receives, and this one reads that message but does
--- not lock the group, unless the message has to become a dead letter. After a receive that found nothing, the setting
--- queue.passed_over says whether such a group exists. The function begins to search where store_search says, because
--- dead entries of the index by time make other searches long. The function is long because its parts cost more as
--- functions: the start of the search, as a query that PostgreSQL inlines, took 2 to 6 % of a receive, for which the
--- executor prepares two lateral joins. Locks: the groups' rows, skipped if locked. Index: fifo_ready_visible_at,
--- fifo_ready_pkey, fifo_message_of_group.
+-- queue.take_groups: receives messages of a FIFO queue, group by group.
+-- The group that has been ready longest comes first.
+-- The function takes a group's messages only up to the first invisible one, so no message overtakes one in flight.
+-- The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. Each group goes to
+-- one receiver.
+--   p_before         do not return messages that were sent earlier, because their retention is over
+--   p_answer_bytes, p_answer_format   the limit of the response, as in receive_messages
+--   p_again          search once more if the first search finds only messages past their retention
+-- A group is ready when the retention of its first message ends. The function ends such messages, even in flight.
+-- If the response has no room for a group's first message, this receive passes over the group and does not lock it,
+-- unless the message has to become a dead letter. The group stays ready for other receives.
+-- If a receive finds nothing, the setting queue.passed_over says whether it passed over a group.
+-- Dead entries of the index by time make searches long. The search therefore begins where store_search says.
+-- Smaller functions would cost more: a query that PostgreSQL inlines for the start of the search took 2 to 6 % of a
+-- receive.
+-- Locks the groups' rows and skips locked ones.
+-- Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
@@ -24,7 +27,7 @@ declare
     v_firsts bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
-    v_ctids tid[] := '{}';      -- Not ids: a plan by id that was made for a small table scans a whole index for each
+    v_ctids tid[] := '{}';      -- With ids, a plan for a small table would scan a whole index for each message.
     v_taken bigint[] := '{}';
     v_first_ids bigint[] := '{}';
     v_sent_at timestamptz[] := '{}';
@@ -49,7 +52,7 @@ begin
         v_start := coalesce(queue.first_ready_at(p_queue_id, v_start), v_now);
         v_took := clock_timestamp() - v_now;
     end if;
-    loop        -- few groups first, because other receivers cannot take groups that this call locks and does not use
+    loop        -- The first step takes few groups, because other receivers cannot take groups that this call locks.
         select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
         from (
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
@@ -67,7 +70,7 @@ begin
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_capacity <= 0;
-            -- no message of a group has been received more often than an earlier message of the group
+            -- No message of a group has been received more often than an earlier message of the group.
             v_redelivered := v_redelivered or v_ready.receive_count > 0;
             if v_ready.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(
@@ -80,7 +83,7 @@ begin
                     v_ready.ids := null;
                 end if;
             end if;
-            if v_ready.ids is null then     -- update_groups changes nothing for a group that is ready and passed over
+            if v_ready.ids is null then     -- update_groups does not change a ready group that the receive passed over.
                 perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
@@ -94,8 +97,8 @@ begin
         v_seen := v_seen || v_groups;
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
-    -- An empty receive writes only if that spares the next one a long search, or if searches have become short again:
-    -- poll_queues says that the queue is ready while one of those is due.
+    -- An empty receive writes only if that saves the next receive a long search, or if searches have become short
+    -- again. Until the due search runs, poll_queues says that the queue is ready.
     if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds'
         or (v_full and v_search.full_took > interval '5 milliseconds'))
     then
@@ -146,8 +149,8 @@ begin
     end if;
 end $$;
 
--- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or was ready, and null if
--- the index has no such entry. Index: fifo_ready_visible_at.
+-- queue.first_ready_at(queue, from): returns the first time from p_from on at which a group is or becomes ready.
+-- Returns null if the index has no such entry. Uses the index fifo_ready_visible_at.
 create or replace function queue.first_ready_at(p_queue_id int, p_from timestamptz) returns timestamptz
 language plpgsql as $$
 begin
@@ -158,20 +161,21 @@ begin
 end $$;
 
 -- queue.store_search(queue, search, full, late, now, first entry, duration, got less): stores where the next searches
--- begin, after a search that searched the first entry. p_search: the row that it began with. p_got_less: the receive got
--- fewer messages than it asked for.
--- Each change of a group leaves a dead entry in the index by time (of queue.fifo_ready). The entry stays while an old
--- snapshot may read it, and a search from the beginning of the index passes all of them. Therefore queue.fifo_search
--- stores the time of the first entry that was found, and the next search begins at that time. However, a transaction
--- that commits late adds an entry with an earlier time. A search therefore begins at one of three places:
---   usually: the stored time, at least 0.1 seconds before the search that stored it. When that search is 0.1 seconds
---     old, this one searches the first entry again and stores its time.
---   once a second (late): a second stored time, at least 2 seconds before the last search of this kind. This search
---     finds the entries of transactions that were open for up to 2 seconds.
---   seldom (full): the beginning of the index. This search finds every entry. A full search is due again after a second
---     if this receive got less than it asked for, otherwise after a minute, but not before 50 times the time that it
---     took. Full searches therefore take at most a fiftieth of the time.
--- Locks: rows of queue.fifo_search, skipped if locked.
+-- begin.
+--   p_search    the row with which this search began
+--   p_first_at  the first entry that this search found
+--   p_got_less  the receive returned fewer messages than the client asked for
+-- Each change of a group leaves a dead entry in the index by time. The entry stays while an old snapshot may read it,
+-- and a search from the beginning of the index passes all dead entries.
+-- Therefore the next search begins at the first entry that this search found. However, a transaction that commits late
+-- adds an entry with an earlier time. A search therefore begins at one of three places:
+--   usually: the stored time, at least 0.1 seconds before the search that stored it. 0.1 seconds later, a search stores
+--   a new time.
+--   once a second (late): a second stored time, at least 2 seconds before the last late search. A late search finds the
+--   entries of transactions that were open for up to 2 seconds.
+--   seldom (full): the beginning of the index. A full search finds every entry. The next full search is due after a
+--   second if p_got_less, otherwise after a minute, and at least after 50 times the duration of this one.
+-- Locks rows of queue.fifo_search and skips locked ones.
 create or replace function queue.store_search(
     p_queue_id int, p_search queue.fifo_search, p_full boolean, p_late boolean, p_now timestamptz, p_first_at timestamptz,
     p_took interval, p_got_less boolean)
@@ -191,9 +195,10 @@ begin
     on conflict do nothing;
 end $$;
 
--- queue.note_passed_over(queue, from, now, bytes, format): sets queue.passed_over to `on` if a group that is ready was
--- passed over, because its first message does not fit into the answer, and to `off` otherwise.
--- Index: fifo_ready_visible_at, as group_head.
+-- queue.note_passed_over(queue, from, now, bytes, format): stores in queue.passed_over whether a receive passed over a
+-- group.
+-- The value is `on` if a ready group's first message is too long for the response, and `off` otherwise.
+-- Uses the index fifo_ready_visible_at, and the index of group_head.
 create or replace function queue.note_passed_over(
     p_queue_id int, p_start timestamptz, p_now timestamptz, p_answer_bytes int, p_answer_format text)
 returns void
@@ -208,10 +213,11 @@ begin
 end $$;
 
 -- queue.group_fits(group, first id, bytes, format, greatest receive count, before): returns whether a receive with a
--- limited answer locks the group: its first message fits (group_head), becomes a dead letter or was sent before
--- p_before, or the group has no message.
--- The function is in PL/pgSQL, which PostgreSQL does not inline. If the function were inlined, other receives would pay
--- for the subquery, which the executor would prepare and never run (3 % of a receive of one message, 2026-11-26).
+-- limited response locks the group.
+-- The receive locks the group if the response has room for its first message, if this message becomes a dead letter or
+-- was sent before p_before, or if the group is empty.
+-- The function is in PL/pgSQL, which PostgreSQL does not inline. Inlined, it would cost other receives 3 % (one
+-- message, 2026-11-26), because the executor prepares the subquery without running it.
 create or replace function queue.group_fits(
     p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int,
     p_before timestamptz)
@@ -224,12 +230,16 @@ begin
 end $$;
 
 -- queue.first_ready_messages(group, first id, limit, now, before, answer bytes, answer format): returns the visible
--- messages at the head of a FIFO group, at most p_limit, up to the first one that is invisible or passed over (it has
--- more than p_answer_bytes in p_answer_format: pass_over). A message that was sent before p_before counts as visible:
--- its retention is over, so it must not block the messages that follow. No message of the group has an id below
--- p_first_id. The ctids of their rows stay valid while the group is locked. ids is null if the group has no such
--- message. receive_count is the count of the first message, and sent_at the earliest of the times at which the first
--- p_limit messages were sent. Index: fifo_message_of_group.
+-- messages at the head of a FIFO group, at most p_limit.
+-- The list ends before the first message that is invisible or too long for the response (pass_over).
+-- A message that was sent before p_before counts as visible: its retention is over, so it must not block other
+-- messages.
+--   p_first_id     no message of the group has a lower id
+--   ids            null: the group has no such message
+--   ctids          the rows; the ctids stay valid while the caller has locked the group
+--   receive_count  the count of the first message
+--   sent_at        the earliest time at which one of the first p_limit messages was sent
+-- Uses the index fifo_message_of_group.
 create or replace function queue.first_ready_messages(
     p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_answer_bytes int,
     p_answer_format text)
@@ -245,14 +255,15 @@ from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;
 
--- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times and are
--- visible again to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id
--- as deduplication id. The retention of a moved message starts again in the dead-letter queue. Both rules are AWS's
--- (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues"). Messages that were sent before
--- p_before end instead, because their retention is over. A call moves at most 100 messages. Returns false if messages
--- of the group still have to move: there were 100 or more, or another transaction has locked the target's group. In
--- that case the caller must not hand out a message of the group now. The caller holds the group's row. Locks: the
--- target's group row, without waiting, because two queues may share a dead-letter queue.
+-- queue.dead_letter_group: moves the first messages of a group to the FIFO dead-letter queue.
+-- The function moves visible messages that were received p_max_receive_count times, at most 100 in a call.
+-- The messages keep their group and order. The message id becomes the deduplication id, and the retention starts again.
+-- Both rules are AWS's (Developer Guide, "dead-letter queue redrive" and "Using dead-letter queues").
+-- Messages that were sent before p_before end instead, because their retention is over.
+-- Returns false if more messages have to move, or if another transaction has locked the target's group. The caller must
+-- then not return a message of the group.
+-- The caller holds the group's row.
+-- Locks the target's group row without waiting, because two queues may share a dead-letter queue.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text,
     p_before timestamptz)

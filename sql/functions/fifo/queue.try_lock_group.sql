@@ -1,7 +1,8 @@
--- queue.try_lock_group(queue, group): locks the row of a message group until the end of the transaction and returns its
--- key. The function creates a missing row. Returns null if another transaction has locked it or is creating it,
--- because the caller holds other groups and must not wait. Locks: the group's row. Index:
--- fifo_group_queue_id_group_id_key.
+-- queue.try_lock_group(queue, group): locks the row of a message group until the end of the transaction. Returns the
+-- group's key.
+-- The function creates a missing row.
+-- Returns null if another transaction has locked or is creating the row. The caller holds other groups, so it must not
+-- wait.
 create or replace function queue.try_lock_group(p_queue_id int, p_group_id text) returns bigint
 language plpgsql set lock_timeout = '1ms' as $$
 declare

@@ -1,8 +1,10 @@
--- queue.update_groups(groups): stores when the first messages of these groups may be received, after a change of their
--- messages. A message whose retention is over blocks no receive (take_groups), so that the group is ready at that time
--- at the latest. A group that was ready and is still ready keeps its turn. Empty groups stay for a minute (maintain_queue),
--- because a group that is often deleted and created again leaves a dead row each time.
--- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
+-- queue.update_groups(groups): stores when the first messages of groups become available, after a change of their
+-- messages.
+-- The end of a message's retention also makes its group ready, because such a message blocks no receive (take_groups).
+-- A ready group keeps its turn.
+-- An empty group stays for a minute (maintain_queue). Otherwise, a group that is often deleted and created again would
+-- leave a dead row each time.
+-- The caller holds the groups' rows in queue.fifo_group.
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void
 language plpgsql as $$
 declare
@@ -23,8 +25,8 @@ begin
     select h.group_key, h.queue_id, h.visible_at, h.first_id from head h;
 end $$;
 
--- queue.retention_end(queue, sent at): returns when the retention of a message ends. The function is in PL/pgSQL, so
--- that update_groups pays for the query only if a group's first message is invisible. Index: queues_pkey.
+-- queue.retention_end(queue, sent at): returns when the retention of a message ends.
+-- The function is in PL/pgSQL, so update_groups runs the query only if a group's first message is invisible.
 create or replace function queue.retention_end(p_queue_id int, p_sent_at timestamptz) returns timestamptz
 language plpgsql stable as $$
 begin

@@ -1,14 +1,15 @@
--- queue.body_facts(message): returns the values of a JSON object that filter policies compare, in the format of
--- sns/filter_policy/facts.py: the values of each path (a dot in a name has the same effect as nesting) and, if an array
--- holds objects or arrays, the message itself. Returns null for any other JSON value. Returns true, which every
--- policy lets pass, for more than 32 nested arrays, and for more than 131,072 brackets that open an object or an array.
+-- queue.body_facts(message): returns the values of a JSON object that filter policies compare.
+-- The format is the same as in sns/filter_policy/facts.py: the values of each path and, if an array contains objects or
+-- arrays, the message itself. A dot in a name has the same effect as nesting.
+-- Returns null if the message is not an object.
+-- Returns true, which passes every policy, for more than 32 nested arrays or more than 131,072 opening brackets.
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$
 with recursive part as (
     select replace(e.key, '.', e'\x1f') as path, e.value, 0 as level
     from jsonb_each(case when jsonb_typeof(p_message) = 'object'
         and (length(p_message::text) - length(translate(p_message::text, '[{', '')) <= 131072
-            -- brackets within texts do not count
+            -- Brackets within texts do not count.
             or (select length(o.text) - length(translate(o.text, '[{', '')) <= 131072
                 from regexp_replace(p_message::text, E'"([^"\\\\]|\\\\.)*"', '', 'g') o(text))) then p_message end) e
     union all
@@ -20,7 +21,7 @@ with recursive part as (
         union all
         select null, a.value from jsonb_array_elements(case when jsonb_typeof(p.value) = 'array' then p.value end) a) n)
 select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32
-        and (p_message = '{}' or count(*) > 0) then     -- otherwise it has too many brackets
+        and (p_message = '{}' or count(*) > 0) then     -- Otherwise it has too many brackets.
     coalesce((
         select jsonb_object_agg(f.path, f.values) from (
             select l.path, jsonb_agg(l.value) as values from part l

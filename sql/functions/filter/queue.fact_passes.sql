@@ -1,6 +1,9 @@
--- queue.fact_passes(test, fact, kind): returns whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of
--- a compiled filter policy: [operator, arguments…], see sns/filter_policy/operators.py. A text is never used as a
--- regular expression. The function is one expression, so PostgreSQL inlines it into its caller.
+-- queue.fact_passes(test, fact, kind): returns whether one fact passes a test of a compiled filter policy.
+--   p_test  [operator, arguments…] (sns/filter_policy/operators.py)
+--   p_fact  a JSON scalar
+--   p_kind  its jsonb_typeof
+-- The function never uses a text as a regular expression.
+-- The function is one expression, so PostgreSQL inlines it.
 create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
 language sql immutable parallel safe as $$
 select case p_test ->> 0
@@ -19,14 +22,14 @@ select case p_test ->> 0
 end
 $$;
 
--- queue.like_any(text, patterns): returns whether the text is like one of the patterns, a JSON array of strings.
+-- queue.like_any(text, patterns): returns whether the text matches one of the patterns, a JSON array of strings.
 create or replace function queue.like_any(p_text text, p_patterns jsonb) returns boolean
 language sql immutable parallel safe as $$
 select exists (select from jsonb_array_elements_text(p_patterns) e where p_text like e.value)
 $$;
 
--- queue.in_network(text, network): returns whether the text is an IP address in a network, and false if the text is not
--- an address.
+-- queue.in_network(text, network): returns whether the text is an IP address in a network. Returns false for other
+-- texts.
 create or replace function queue.in_network(p_text text, p_network text) returns boolean
 language plpgsql immutable parallel safe as $$
 begin

@@ -1,6 +1,7 @@
--- queue.key_passes(key, values): returns whether at least one of the values passes at least one test of a key of a
--- compiled filter policy: [path, may be missing, test, …]. Numbers from -10^9 to 10^9 are compared with five digits
--- after the point (source: "Filter policy constraints", SNS Developer Guide).
+-- queue.key_passes(key, values): returns whether a value passes a test of a key of a compiled filter policy.
+-- p_key: [path, may be missing, test, …].
+-- The function compares numbers from -10^9 to 10^9 with five digits after the point ("Filter policy constraints", SNS
+-- Developer Guide).
 create or replace function queue.key_passes(p_key jsonb, p_values jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

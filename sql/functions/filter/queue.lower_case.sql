@@ -1,5 +1,6 @@
--- queue.lower_case(text): returns the text in lower case, character by character, as lower_case of
--- sns/filter_policy/values.py: by Unicode's simple mappings, with any collation of the database.
+-- queue.lower_case(text): returns the text in lower case by Unicode's simple mappings, with any collation of the
+-- database.
+-- lower_case in sns/filter_policy/values.py is the counterpart in Python.
 create or replace function queue.lower_case(p_text text) returns text
 language sql immutable parallel safe
 return case when octet_length(p_text) = length(p_text) then lower(p_text collate "C")

@@ -1,7 +1,8 @@
--- queue.policy_matches(policy, facts): returns whether a message with these facts (sns/filter_policy/facts.py) matches a
--- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or empty
--- facts match nothing; true, for a message that is too complicated, matches everything. Keys whose values are in arrays
--- of objects must also pass together, see keys_match_together.
+-- queue.policy_matches(policy, facts): returns whether a message matches a compiled filter policy.
+-- The message matches if all keys of one alternative pass.
+--   p_policy  the result of sns/filter_policy/compile.py
+--   p_facts   the result of sns/filter_policy/facts.py; null or empty: no policy matches; true: every policy matches
+-- Keys whose values are in arrays of objects must also pass together (keys_match_together).
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -35,8 +36,9 @@ begin
     return false;
 end $$;
 
--- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative, each of which has
--- passed alone, pass together in the document. The function ignores keys that pass because their path is missing.
+-- queue.branch_matches_together(keys, facts, document): returns whether the keys of an alternative pass together in a
+-- document.
+-- Each key has already passed alone. The function ignores keys whose path is missing.
 create or replace function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

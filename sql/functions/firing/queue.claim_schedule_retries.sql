@@ -1,8 +1,10 @@
--- queue.claim_schedule_retries(limit, per second): locks up to p_limit failed invocations that have to be retried now,
--- until the caller's transaction ends. Accounts share p_limit equally, as in claim_schedules, so that failing targets of
--- one account delay no other account. Returns a row for each: id; the ARN of the target if it is an SNS topic; the
--- input, which the caller signs for such a topic; the name of the schedule.
--- Locks: the rows, skipped if another worker has them. Index: schedule_retry_account_due.
+-- queue.claim_schedule_retries(limit, per second): locks up to p_limit failed invocations whose retry is due.
+-- The locks last until the caller's transaction ends.
+-- Accounts share p_limit equally, so one account's failing targets do not delay other accounts (claim_schedules).
+--   topic  the target's ARN if the target is an SNS topic; the caller signs the input for it
+--   input  the text for the target
+--   name   the name of the schedule
+-- Skips rows that another worker has locked. Uses the index schedule_retry_account_due.
 create or replace function queue.claim_schedule_retries(p_limit int, p_per_second int default 0)
 returns table (retry_id bigint, topic text, input text, name text)
 language plpgsql as $$
@@ -14,7 +16,7 @@ declare
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
-    with recursive accounts(account_id) as (    -- one step in the index for each account
+    with recursive accounts(account_id) as (    -- Each account takes one step in the index.
         (select r.account_id from queue.schedule_retry r order by r.account_id limit 1)
         union all
         select (select r.account_id from queue.schedule_retry r

@@ -1,14 +1,15 @@
--- queue.claim_schedules(limit, per second): locks up to p_limit schedules that are due, until the caller's transaction
--- ends. Accounts share p_limit equally, so that no account delays another. The others share the places that one account
--- does not need. The function takes the schedules of an account that have waited longest, and at most as many as the
--- account may fire in a second (p_per_second; 0: any number). The caller computes the occurrences that fire, calls
--- fire_schedules and commits. Other workers skip the locked schedules. If the caller dies, the transaction ends after
--- 10 seconds without any effect. Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
--- now is the time of the database, the only clock that counts. topic: the ARN if the target is an SNS topic, whose
--- messages are signed before they are sent.
--- First it makes the schedules due that rewind_schedules finds, whose next_fire_at is then in the future.
--- Locks: the schedules, skipped if another worker has them. The transaction waits 250 ms for further locks (FIFO
--- groups). Index: schedule_account_due.
+-- queue.claim_schedules(limit, per second): locks up to p_limit due schedules until the caller's transaction ends.
+-- The caller computes the occurrences that fire, calls fire_schedules and commits. If the caller dies, the transaction
+-- ends after 10 seconds without effect.
+-- Accounts share p_limit equally, so no account delays another. Other accounts get the places that an account does not
+-- need.
+-- The function takes the schedules that have waited longest, at most p_per_second for an account; 0: no maximum.
+-- Returns a row for each schedule, in the order of penstock.scheduler.firing.plan.Due.
+--   now    the database's time, the only clock that counts
+--   topic  the ARN if the target is an SNS topic; the caller signs messages to topics
+-- rewind_schedules first makes schedules due if the clock has gone back. Their next_fire_at is in the future.
+-- Skips schedules that another worker has locked. The transaction waits 250 ms for other locks (FIFO groups).
+-- Uses the index schedule_account_due.
 create or replace function queue.claim_schedules(p_limit int, p_per_second int default 0)
 returns table (
     now timestamptz, schedule_id bigint, api text, expression_kind text, canonical text, timezone text,
@@ -21,13 +22,13 @@ declare
     v_now timestamptz := clock_timestamp();
     v_accounts text[];
     v_ids bigint[] := '{}';
-    v_of text[] := '{}';        -- the accounts of these schedules
+    v_of text[] := '{}';        -- The accounts of these schedules.
     v_share int;
 begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
     perform queue.rewind_schedules(p_limit, v_now);
-    with recursive accounts(account_id) as (    -- one step in the index for each account
+    with recursive accounts(account_id) as (    -- Each account takes one step in the index.
         (select s.account_id from queue.schedule s where s.status = 'active' order by s.account_id limit 1)
         union all
         select (select s.account_id from queue.schedule s
@@ -53,7 +54,7 @@ begin
                 for no key update skip locked) c)
         select v_ids || array_agg(c.schedule_id), v_of || array_agg(c.account_id),
             array(select k.account_id from claimed k group by k.account_id having count(*) = v_share)
-        into v_ids, v_of, v_accounts from claimed c;    -- leaves out accounts that have given all their schedules
+        into v_ids, v_of, v_accounts from claimed c;    -- This leaves out accounts without further schedules.
     end loop;
     return query
     select v_now, s.schedule_id, s.api, s.expression_kind, s.canonical, s.timezone, s.anchor_at, s.end_at,
@@ -65,12 +66,14 @@ begin
     order by s.due_at;
 end $$;
 
--- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead. The next
--- occurrence of such a schedule may be far away, so that the caller computes it anew. A run that was recorded over ten
--- seconds after p_now betrays that the clock has gone back since. The function sets the time of these runs to p_now, so
--- that it finds each run once. It treats at most p_limit schedules in a call. Retries that wait longer than a retry can
--- wait become due, too. Locks: the schedules and retries,
--- skipped if another transaction has them; the runs. Index: schedule_run_recorded_at, schedule_retry_due.
+-- queue.rewind_schedules(limit, now): makes schedules due that fired while the database's clock was ahead.
+-- The next occurrence of such a schedule may be far away, so the caller computes it again.
+-- If a run was recorded more than ten seconds after p_now, the clock has gone back since then. The function sets the
+-- time of such runs to p_now, so it finds each run once.
+-- The function handles at most p_limit schedules in a call.
+-- The function also makes retries due that would wait longer than the maximum of 300 seconds.
+-- Skips locked schedules and retries. Locks the runs.
+-- Uses the indexes schedule_run_recorded_at and schedule_retry_due.
 create or replace function queue.rewind_schedules(p_limit int, p_now timestamptz) returns void
 language plpgsql as $$
 declare
@@ -92,7 +95,7 @@ begin
     where r.recorded_at > v_ahead and (
         r.schedule_id = any (v_ids)
         or not exists (select from queue.schedule s where s.schedule_id = r.schedule_id));
-    update queue.schedule_retry r set due_at = p_now     -- a retry waits 300 s at most
+    update queue.schedule_retry r set due_at = p_now     -- A retry waits 300 s at most.
     where r.retry_id in (
         select e.retry_id from queue.schedule_retry e where e.due_at > v_ahead + interval '5 minutes'
         for update skip locked);

@@ -1,7 +1,9 @@
--- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in
--- this transaction, each in a separate savepoint. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
--- choice; AWS says exponential), or is given up. Returns a row for each: outcome "fired", "failed", "exhausted", or
--- "busy" and "unsigned", which mean the same as in fire_schedules; detail. Locks: those of dispatch_schedule.
+-- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked.
+-- Each invocation has a separate savepoint.
+-- After a failure, the function waits 2, 4, 8, … 300 seconds (AWS documents only that it backs off exponentially), or
+-- gives the invocation up.
+-- outcome: fired, failed, exhausted, or busy and unsigned as in fire_schedules.
+-- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
 returns table (retry_id bigint, outcome text, detail text)
 language plpgsql as $$
@@ -34,7 +36,7 @@ begin
                 outcome := 'busy';
                 update queue.schedule_retry r set due_at = clock_timestamp() + interval '1 second'
                 where r.retry_id = v_retry.retry_id;
-            when sqlstate 'QU008' then      -- the run had fired before, and sent no second message
+            when sqlstate 'QU008' then      -- The run fired before, so this attempt sent no second message.
                 outcome := 'fired';
                 delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
             when others then

@@ -1,17 +1,20 @@
--- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
--- occurrences. Simple schedules fire in one batch. All other schedules fire one by one, each in a savepoint. If the
--- batch fails, its schedules also fire one by one.
--- Parameters: arrays with an element for each schedule: id; the next occurrence (null: none); if occurrences are
--- skipped, the text for last_error, and the first of these occurrences, which gets a run with this text; the number of
--- occurrences that fire now. Further arrays have an element for each occurrence, in the same order: its time; its topic
--- message, as dispatch_schedule describes it.
--- Returns a row for each schedule. Outcome "done": how many occurrences fired, were skipped (overlap) or failed.
--- "failed": a schedule of the REST API, which is retried, or paused at its failure_threshold. "busy": another
--- transaction holds a lock that the schedule needs, and the schedule is due again in a second; or the account has too
--- many deliveries, and the schedule is due again in ten seconds. "unsigned": the schedule did not fire, because its
--- topic messages have to be signed with the version in detail.
--- The function raises an error of the whole server (out of space, a deadlock, a shutdown), which undoes everything.
--- Locks: those of dispatch_schedule.
+-- queue.fire_schedules: fires the schedules that claim_schedules locked, and stores their next occurrences.
+-- Simple schedules fire in one batch. Other schedules fire one by one, each in a savepoint. If the batch fails, its
+-- schedules also fire one by one.
+--   p_next_fire_at    the next occurrence of each schedule; null: the last one is over
+--   p_notes           the text for last_error if the caller skips occurrences
+--   p_skipped_at      the first skipped occurrence, which gets a run with this text
+--   p_counts          the number of occurrences of each schedule that fire now
+--   p_at              the time of each occurrence, in the same order
+--   p_topic_messages  the topic message of each occurrence (dispatch_schedule)
+-- Returns a row for each schedule. fired, skipped and failed are numbers of occurrences.
+--   outcome done      the occurrences have fired, were skipped (overlap) or failed
+--   outcome failed    a schedule of the REST API failed; it is retried, or paused at its failure_threshold
+--   outcome busy      another transaction holds a lock, and the schedule is due again in a second; or the account has
+--                     too many deliveries, and the schedule is due again in ten seconds
+--   outcome unsigned  the schedule did not fire: the caller has to sign its topic messages with the version in detail
+-- Raises errors of the whole server (out of space, a deadlock, a shutdown), which undo everything.
+-- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_skipped_at timestamptz[], p_counts int[],
     p_at timestamptz[], p_topic_messages jsonb[])
@@ -62,7 +65,7 @@ begin
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
                 failed);
         exception
-            when sqlstate 'QU007' then         -- the message has to be signed with another version
+            when sqlstate 'QU007' then         -- The caller has to sign the message with another version.
                 outcome := 'unsigned';
                 get stacked diagnostics detail = pg_exception_detail;
             when lock_not_available then
@@ -91,10 +94,13 @@ begin
 end $$;
 
 -- queue.fire_occurrence(schedule, occurrence, topic message): fires one occurrence of a schedule, or stores why it does
--- not fire. Returns fired; skipped: the occurrence had fired before, or a message of an earlier run still exists
--- (overlap); failed: an invocation of EventBridge Scheduler, which is retried or given up. Other errors are raised: all
--- errors of a schedule of the REST API, QU007, QU008, a lock that is not available, and errors of the server.
--- Locks: those of dispatch_schedule.
+-- not fire.
+--   fired    the occurrence has fired
+--   skipped  the occurrence fired before, or a message of an earlier run still exists (overlap)
+--   failed   an invocation of EventBridge Scheduler failed; it will be retried or was given up
+-- Raises all errors of a schedule of the REST API.
+-- For EventBridge Scheduler, raises only QU007, QU008, unavailable locks and errors of the server.
+-- Takes the same locks as dispatch_schedule.
 create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
 language plpgsql as $$
@@ -136,12 +142,13 @@ begin
     return case when v_error is null then 'fired' when v_code is null then 'skipped' else 'failed' end;
 end $$;
 
--- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with
--- one occurrence, with one statement each for their messages, runs and rows. A schedule is simple if it belongs to the
--- REST API, sends to a standard queue, has no overlap rule, and has a next occurrence or is a one-shot, which is
--- deleted. The batch takes two fifths of the time that firing one by one takes
--- (docs/decisions/0006-firing-together.md). Returns the ids of the schedules that fired. Raises QU006 or QU008 if one
--- of the schedules cannot fire. In that case no schedule has fired. Locks: those of send_messages.
+-- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires simple schedules with one
+-- statement each for their messages, runs and rows. Returns the ids of the schedules that fired.
+-- A simple schedule belongs to the REST API, sends to a standard queue and has no overlap rule. It has a next
+-- occurrence, or it is a one-shot, which the function deletes.
+-- A batch takes two fifths of the time of separate firings (docs/decisions/0006-firing-together.md).
+-- Raises QU006 or QU008 if one of the schedules cannot fire. In that case no schedule has fired.
+-- Takes the same locks as send_messages.
 create or replace function queue.fire_schedule_batch(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$
@@ -200,8 +207,8 @@ begin
     return v_fired;
 end $$;
 
--- queue.schedule_overlaps(schedule): returns whether a message that the schedule's last run sent is still in its queue,
--- waiting or in flight. Messages to an SNS topic do not count. Index: schedule_run_schedule.
+-- queue.schedule_overlaps(schedule): returns whether a message of the schedule's last run is still in its queue.
+-- Messages to an SNS topic do not count. Uses the index schedule_run_schedule.
 create or replace function queue.schedule_overlaps(p_schedule queue.schedule) returns boolean
 language sql stable as $$
 select exists (
@@ -215,8 +222,7 @@ select exists (
     where queue.message_exists(q.queue_id, (m.value ->> 'msg_id')::bigint))
 $$;
 
--- queue.message_exists(queue, public id): returns whether a message still exists: waiting, delayed or in flight. Index:
--- log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
+-- queue.message_exists(queue, public id): returns whether a message still exists, in any state.
 create or replace function queue.message_exists(p_queue_id int, p_public_id bigint) returns boolean
 language plpgsql stable as $$
 declare
@@ -237,8 +243,9 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_shard and x.pos >= v_id and v_id = any (x.ids));
 end $$;
 
--- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation for retries by the
--- schedule's RetryPolicy, and returns it. The age of the invocation counts from the end of the flexible window.
+-- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation for retries, and
+-- returns it.
+-- The schedule's RetryPolicy applies. The age of the invocation starts at the end of the flexible window.
 create or replace function queue.add_schedule_retry(
     p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
 returns queue.schedule_retry
@@ -256,11 +263,11 @@ begin
     return v_retry;
 end $$;
 
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores the next occurrence of a schedule after
--- earlier ones have fired, and their outcomes. Without a next occurrence, a one-shot of the REST API is deleted and any
--- other schedule of the REST API is paused. A schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion
--- is DELETE, and otherwise stays.
--- Locks: the schedule.
+-- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores the next occurrence of a schedule and
+-- the outcomes of earlier ones.
+-- Without a next occurrence, a one-shot of the REST API is deleted, and other schedules of the REST API are paused. A
+-- schedule of EventBridge Scheduler is deleted if its ActionAfterCompletion is DELETE.
+-- Locks the schedule.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
 language plpgsql as $$
@@ -292,8 +299,9 @@ begin
 end $$;
 
 -- queue.fail_schedule(schedule, occurrence, error): records that the target of a REST API schedule refused an
--- occurrence. The occurrence is retried after 1, 2, 4, … 60 seconds. At the failure_threshold the schedule is paused.
--- Locks: the schedule.
+-- occurrence.
+-- The worker retries the occurrence after 1, 2, 4, … 60 seconds. At the failure_threshold, the schedule is paused.
+-- Locks the schedule.
 create or replace function queue.fail_schedule(p_schedule queue.schedule, p_at timestamptz, p_error text) returns void
 language plpgsql as $$
 declare

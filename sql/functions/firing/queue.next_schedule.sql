@@ -1,6 +1,7 @@
--- queue.next_schedule(): returns the milliseconds until a schedule has to fire, and until a failed invocation has to be
--- retried (0: now; null: never). The answer is 0, too, while a run is recorded in the future (queue.rewind_schedules).
--- Index: schedule_due, schedule_retry_due, schedule_run_recorded_at.
+-- queue.next_schedule(): returns the milliseconds until the next schedule and the next retry are due; 0: now; null:
+-- never.
+-- schedule_ms is also 0 while a run is recorded in the future (queue.rewind_schedules).
+-- Uses the indexes schedule_due, schedule_retry_due and schedule_run_recorded_at.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
 select
@@ -11,9 +12,9 @@ select
      from queue.schedule_retry r order by r.due_at limit 1)
 $$;
 
--- queue.next_later_schedule(): returns the milliseconds until the next schedule or failed invocation is due that is not
--- due yet; null: no such time is known. Schedules and invocations that are due and cannot fire now (locked, or their
--- account fires too often) do not count. Index: schedule_due, schedule_retry_due.
+-- queue.next_later_schedule(): returns the milliseconds until the next schedule or retry becomes due; null: never.
+-- Schedules and retries that are already due do not count. They cannot fire now, because they are locked or their
+-- account fires too often. Uses the indexes schedule_due and schedule_retry_due.
 create or replace function queue.next_later_schedule() returns table (ms int)
 language sql volatile as $$
 select case when d.seconds is not null then least(3600000, ceil(d.seconds * 1000))::int end

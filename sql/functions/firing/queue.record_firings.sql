@@ -1,5 +1,5 @@
--- queue.record_firings(accounts, numbers): counts firings for QUOTA_FIRINGS_PER_SECOND, whatever their outcome. The
--- arrays have an element for each schedule or retry.
+-- queue.record_firings(accounts, numbers): counts firings for QUOTA_FIRINGS_PER_SECOND, with any outcome.
+-- Each schedule or retry has an element in each array.
 create or replace function queue.record_firings(p_accounts text[], p_numbers int[]) returns void
 language sql as $$
 insert into queue.recent_firing (account_id, number)

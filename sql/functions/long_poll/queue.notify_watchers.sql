@@ -1,10 +1,13 @@
--- queue.notify_watchers(queue, arn, wakes its own): at commit, notifies the processes whose long polls wait for the
--- queue. If no process waits, the function costs one index probe. An unconditional NOTIFY would take a database-wide
--- lock at commit and halve the rate of sending. p_wakes_its_own: the sending process wakes its long polls itself,
--- without a notification. That process, which the session names in the setting queue.watcher, keeps its registration.
--- If the setting penstock.notify is off (may_notify), the function notifies no process and deletes no registration.
--- Under REPEATABLE READ the function notifies without deleting registrations, because deleting a row that was deleted
--- after the snapshot would be an error. Locks: watcher rows, skipped if another sender has them.
+-- queue.notify_watchers(queue, arn, wakes its own): notifies, at commit, the processes whose long polls wait for a
+-- queue.
+-- If no process waits, the function costs one index probe. An unconditional NOTIFY would lock the database at commit
+-- and halve the rate of sending.
+-- p_wakes_its_own: the sending process wakes its long polls itself and keeps its registration. The session names this
+-- process in the setting queue.watcher.
+-- If the setting penstock.notify is off (may_notify), the function has no effect.
+-- Under REPEATABLE READ, the function deletes no registrations, because PostgreSQL raises an error if another
+-- transaction has deleted a row since the snapshot.
+-- Skips watcher rows that another sender has locked.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text, p_wakes_its_own boolean default false)
 returns void
 language plpgsql as $$
@@ -21,7 +24,7 @@ begin
         select from queue.watcher r
         where r.queue_id = p_queue_id and r.registered_at > v_since and r.watcher is distinct from v_own)
     then
-        return;         -- the usual case; a third of the cost of a search for rows to delete
+        return;         -- The usual case costs a third of a search for rows to delete.
     end if;
     if not queue.may_notify() then
         return;

@@ -1,12 +1,13 @@
--- queue.poll_queues(arns, seen): returns a row for each of these queues that has a message to hand out now, or does not
--- exist. A last row without arn says how long the result stays the same if no transaction commits: wait_ms (0: it may
--- change at once; at most an hour). A paused queue has no message to hand out. A change of the queue's attributes is a
--- commit. The next call passes `snapshot` of that row as p_seen. If no transaction has ended since, the result cannot
--- have changed, and the function returns no row and reads no queue.
--- Leases and delays end without a commit, so wait_ms lasts until the earliest such end. The lease that ends may hold no
--- message, because an unnecessary poll is cheaper than a search among thousands of leases. Index: side_visible_at,
--- deferred_pkey, fifo_search_pkey (the newest entry), fifo_ready_visible_at, lease_visible_at and those of
--- ready_shards.
+-- queue.poll_queues(arns, seen): returns the queues of a list that have a message to receive now, or that do not exist.
+-- A paused queue has no message to receive.
+-- The last row has no arn. Its wait_ms says how long the result stays the same if no transaction commits; 0: the result
+-- may change at once; at most an hour.
+-- p_seen: the `snapshot` of the previous result's last row. If no transaction has ended since then, the function reads
+-- no queue and returns no row.
+-- Leases and delays end without a commit, so wait_ms lasts until the earliest such end. That lease may contain no
+-- message, because an unnecessary poll is cheaper than a search among thousands of leases.
+-- Uses the indexes side_visible_at, deferred_pkey, fifo_search_pkey, fifo_ready_visible_at and lease_visible_at, and
+-- those of ready_shards.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$
@@ -25,9 +26,8 @@ begin
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
                 when a.paused then 'infinity'
-                -- The place where the last search for ready groups found the first one (take_groups), if it was in the
-                -- last second or full searches take long. If such a search is due, the result is `now`, so that a
-                -- receive makes the search.
+                -- The first ready group that the last search found (take_groups), if the search ran in the last second
+                -- or full searches take long. If a full search is due, the result is `now`, so that a receive runs it.
                 when a.fifo then (
                     select case when k.long_full and k.full_due_at <= v_now then v_now else (
                         select r.visible_at from queue.fifo_ready r

@@ -1,7 +1,8 @@
--- queue.take_poll_slot(function, holder, slots, seconds): takes one of the p_slots slots in which requests of this
--- Lambda function may wait in long polls. The slot ends after p_seconds, because a frozen or killed environment does
--- not release its slot. Returns the slot, and no row if no slot is free.
--- Locks: advisory, one caller of a function at a time.
+-- queue.take_poll_slot(function, holder, slots, seconds): takes a slot in which a request of a Lambda function may
+-- long-poll.
+-- Returns no row if all p_slots slots are taken.
+-- The slot ends after p_seconds, because a frozen or killed environment does not release its slot.
+-- An advisory lock admits one caller of a function at a time.
 create or replace function queue.take_poll_slot(p_function_name text, p_holder uuid, p_slots int, p_seconds float8)
 returns table (slot int)
 language plpgsql as $$
@@ -20,8 +21,8 @@ begin
     returning taken.slot;
 end $$;
 
--- queue.release_poll_slot(function, holder): releases the slot that take_poll_slot gave to this holder. Returns the
--- slot, and no row if the slot has ended and now belongs to another holder.
+-- queue.release_poll_slot(function, holder): releases the slot that take_poll_slot gave to a holder.
+-- Returns no row if the slot has ended and belongs to another holder.
 create or replace function queue.release_poll_slot(p_function_name text, p_holder uuid) returns table (slot int)
 language sql as $$
 update queue.poll_slot p set ends_at = '-infinity'

@@ -1,9 +1,11 @@
--- queue.check_server(after restore): detects that the database has moved to another server, by the system identifier of
--- the cluster and the timeline of its log. A database moves to another server by a failover, or by a restore into
--- another cluster. The last messages may then be lost, and the new server would give out their ids again. Therefore
--- sequences jump at once, and jump_ids lets shards jump later. p_after_restore: the caller reports a restore into the
--- same cluster, which changes neither value. Returns whether ids jump. The timeline counts as 0 if the server hides it.
--- Aurora does so, and its storage loses no data. Locks: the row in queue.server.
+-- queue.check_server(after restore): detects that the database has moved to another server. Returns whether ids jump.
+-- A move is a failover, or a restore into another cluster. It changes the cluster's system identifier or the log's
+-- timeline.
+-- The last messages may be lost, and the new server would assign their ids again. Therefore sequences jump at once, and
+-- jump_ids lets shards jump later.
+-- p_after_restore: the caller reports a restore into the same cluster, which changes neither value.
+-- If the server hides the timeline, it counts as 0. Aurora hides the timeline, and its storage loses no data.
+-- Locks the row in queue.server.
 create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
 language plpgsql as $$
 declare
@@ -19,7 +21,7 @@ begin
     end if;
     select * into v_server from queue.server s for update;
     if v_server.system_identifier = v_identifier and v_server.timeline = v_timeline and not p_after_restore then
-        return false;       -- another process has noticed it already
+        return false;       -- Another process has already noticed the move.
     end if;
     for v_sequence in
         select format('%I.%I', s.schemaname, s.sequencename)::regclass as name, s.max_value > 4294967296 as is_long
@@ -33,8 +35,8 @@ begin
     return true;
 end $$;
 
--- queue.timeline(): returns the timeline of the server's write-ahead log, with which the name of each log file begins,
--- and 0 if the server hides the timeline.
+-- queue.timeline(): returns the timeline of the server's write-ahead log, or 0 if the server hides it.
+-- The name of each log file begins with the timeline.
 create or replace function queue.timeline() returns int
 language plpgsql as $$
 begin

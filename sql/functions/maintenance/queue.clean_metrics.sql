@@ -1,6 +1,8 @@
--- queue.clean_metrics(limit, days): removes windows of a minute that began more than p_days days ago, and windows of an
--- hour that are 12 times as old. Windows of a day stay. The function removes at most p_limit windows of each table and
--- length. Returns the number of rows. Indexes: metrics_window_starts_at, metrics_latency_starts_at.
+-- queue.clean_metrics(limit, days): removes old windows of the metrics job. Returns the number of rows.
+-- The function removes windows of a minute after p_days days, and windows of an hour after 12 * p_days days. Windows of
+-- a day stay.
+-- p_limit: the maximum number of windows of each table and length.
+-- Uses the indexes metrics_window_starts_at and metrics_latency_starts_at.
 create or replace function queue.clean_metrics(p_limit int, p_days int) returns bigint
 language plpgsql as $$
 declare

@@ -1,10 +1,11 @@
--- queue.clean_shard(queue, shard, low, pos): deletes all finished messages of a shard above p_low up to the first
+-- queue.clean_shard(queue, shard, low, pos): deletes the finished messages of a shard above p_low, up to the first
 -- unfinished one, and records them in the history. Returns the id up to which the shard is now clean.
--- The function cleans whole leases. The leases of one receive that skipped noisy tenants overlap, and are cleaned
--- together (take_fair). The caller is the shard's reader and writes the result into the cursor's `low`. The cursor's
--- row stays until the next cleaning if the result is p_pos. sweep_shard deletes finished messages behind the first open
--- lease. A call cleans at most 20,000 ids, or one lease if that covers more; sweep_shard cleans the same number. Index:
--- lease_pkey.
+-- The function cleans whole leases. A receive that skipped noisy tenants has leases that overlap; the function cleans
+-- them together (take_fair).
+-- The caller is the shard's reader and writes the result into the cursor's `low`. If the result is p_pos, the cursor's
+-- row stays until the next cleaning.
+-- sweep_shard deletes finished messages behind the first open lease.
+-- A call cleans at most 20,000 ids, or one longer lease.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
@@ -13,13 +14,13 @@ declare
     v_in_flight boolean;
 begin
     select min(o.id) - 1, bool_and(o.in_flight) into v_open, v_in_flight
-    from (      -- leases that overlap the first open one are among the next 200
+    from (      -- Leases that overlap the first open one are among the next 200.
         select x.ids[1] as id, x.visible_at < 'infinity' as in_flight from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
         order by x.pos limit 200) o;
     if v_in_flight
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
-    then        -- if messages were skipped, maintain_queue decides this
+    then        -- After a skip of messages, maintain_queue decides this.
         perform queue.update_in_flight_counting(p_queue_id, true);
     end if;
     v_low := queue.lease_boundary(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
@@ -36,11 +37,13 @@ begin
 end $$;
 
 -- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
--- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. All messages of a lease are
--- recorded together, so the messages of an open lease stay, even acknowledged ones.
--- The function reads the open leases once: a lease that is acknowledged at the same time stays for the next call. The
--- cursor's row also stays. The next cleaning begins at this row and deletes it. The caller is the shard's reader.
--- Index: lease_pkey, log_pkey.
+-- p_to, and records them in the history.
+-- No lease crosses the ends of the range (lease_boundary).
+-- The function records all messages of a lease together. The messages of an open lease stay, even acknowledged ones.
+-- The function reads the open leases once. If a consumer acknowledges a lease at the same time, the lease stays for the
+-- next call.
+-- The cursor's row stays. The next cleaning begins at this row and deletes it.
+-- The caller is the shard's reader.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
 language plpgsql as $$
@@ -63,7 +66,7 @@ begin
         select p_queue_id, m.outcome, x.receive_count, x.first_received_at, x.redelivered_at, m.entered_by, m.group_ids,
             m.sent_at, m.finished_at
         from queue.lease x
-        cross join lateral (        -- aggregated inside: the planner must read for each lease its range of the log
+        cross join lateral (        -- With this inner aggregate, the planner reads each lease's range of the log.
             select e.outcome, f.entered_by, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
                 array_agg(f.sent_at) as sent_at, array_agg(e.finished_at) as finished_at
             from (
@@ -75,7 +78,7 @@ begin
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
             cross join lateral queue.ending(
                 p_queue_id, f.outcome, f.sent_at, null, x.first_received_at, f.finished_at) e
-            where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
+            where f.finished_at is not null     -- null: the message moved to queue.side.
             group by e.outcome, f.entered_by) m
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;
@@ -88,7 +91,7 @@ begin
     end if;
     delete from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
-        select e.id from (      -- without a join, for which the planner might scan the log once for each id that stays
+        select e.id from (      -- With a join, the planner might scan the log once for each id that stays.
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
             union all
@@ -96,11 +99,12 @@ begin
         group by e.id having count(*) = 1));
 end $$;
 
--- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long, such as
--- one with messages of a noisy tenant, which are skipped while other tenants have to wait. A call handles one range, as
--- large as that of clean_shard, without the last 2,000 messages, most of which are still in flight. Open leases stay
--- for a later round, which begins when the shard has doubled in size; the sweep therefore reads each message a constant
--- number of times. The caller is the shard's reader. Locks: the row in queue.sweep.
+-- queue.sweep_shard(queue, shard, low, pos): deletes finished messages behind a lease that stays open for long.
+-- For example, receives skip the messages of a noisy tenant while other tenants wait.
+-- A call handles one range as large as that of clean_shard, without the last 2,000 messages, most of which are in
+-- flight.
+-- The next round begins when the shard has doubled in size, so the sweep reads each message a constant number of times.
+-- The caller is the shard's reader. Locks the row in queue.sweep.
 create or replace function queue.sweep_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns void
 language plpgsql as $$
 declare
@@ -110,7 +114,7 @@ begin
     select * into v_sweep from queue.sweep s where s.queue_id = p_queue_id and s.shard = p_shard;
     if v_sweep.pos is null or p_pos >= v_sweep.again_at then
         v_sweep.pos := p_low;
-        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- ids may have jumped in this range
+        v_sweep.again_at := p_pos + least(p_pos - p_low, 10000000);     -- Ids may have jumped in this range.
     end if;
     v_sweep.pos := greatest(v_sweep.pos, p_low);
     if p_pos - v_sweep.pos < 4000 then
@@ -124,10 +128,10 @@ begin
     end if;
 end $$;
 
--- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most at which the leases can
--- be cut, because no later lease begins at or below it. The position is at most 20,000 above p_low, or the first
--- suitable pos if that is farther away. Returns null if no suitable pos exists. Leases overlap only within 200 messages
--- (take_fair), so a lease that overlaps another is among the next 200. Index: lease_pkey.
+-- queue.lease_boundary(queue, shard, low, most): returns the highest pos from p_low to p_most that no lease crosses.
+-- The result is at most 20,000 above p_low, unless the first such pos is higher.
+-- Returns null if no such pos exists.
+-- Leases overlap only within 200 messages (take_fair), so a lease that overlaps another is among the next 200.
 create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint
 language plpgsql stable as $$

@@ -1,13 +1,15 @@
--- queue.due_work(): finds work for a process whose workers wait for notifications. Notifications can get lost, and a
--- change of another process may not notify this process. Returns one row: count_changes, and the workers that have
--- work, by the names of their notifications:
---   deliveries    a delivery is due
---   schedules     a schedule or a retry is due
---   move-tasks    a message move task runs, and does not wait for a user to continue it
---   maintenance   the retention of a measured message is over, or ids still have to jump
--- expiry_ms: when the retention of the next measured message will be over; null: none ends within a day.
--- Index: outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due, move_task_running. Cost:
--- 0.5 ms, and a read of queue.measurement.
+-- queue.due_work(): returns the workers that have work, for a process whose workers wait for notifications.
+-- Notifications can get lost, and a change of another process may not notify this process.
+--   changes       the result of count_changes
+--   due           the names of these notifications:
+--     deliveries    a delivery is due
+--     schedules     a schedule or a retry is due
+--     move-tasks    a message move task runs and does not wait for a user to continue it
+--     maintenance   the retention of a measured message is over, or ids still have to jump
+--   expiry_ms     the time until the next measured message's retention is over; null: more than a day
+-- The call costs 0.5 ms and reads queue.measurement.
+-- Uses the indexes outgoing_delivery_due, delivery_endpoint_next_at, schedule_due, schedule_retry_due and
+-- move_task_running.
 create or replace function queue.due_work(out changes bigint, out due text[], out expiry_ms int)
 language plpgsql stable as $$
 declare

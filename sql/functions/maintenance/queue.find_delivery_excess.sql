@@ -1,10 +1,10 @@
--- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries, and removes all other
--- accounts from the record; p_most 0: no limit. The recorded accounts cannot publish (publish_messages,
--- publish_events). Deliveries that carry outgoing messages to a gateway, a mail server or a function are counted
--- separately by protocol, which is the last part of their endpoint, for the publishes that add such messages
--- (publish_messages, send_outgoing). A broken gateway therefore stops no other delivery and no mail. Returns the number
--- of removed rows.
--- Cost: a read of each pending delivery, as measure_installation does.
+-- queue.find_delivery_excess(most): records the accounts with p_most or more waiting deliveries; 0: no limit.
+-- Returns the number of removed rows. The function removes accounts that are below the limit.
+-- A recorded account cannot publish (publish_messages, publish_events).
+-- The function counts deliveries to a gateway, a mail server or a function separately, by their protocol, which is the
+-- last part of their endpoint. A broken gateway therefore stops only publishes that need it (publish_messages,
+-- send_outgoing).
+-- The call reads each pending delivery.
 create or replace function queue.find_delivery_excess(p_most int) returns bigint
 language plpgsql as $$
 declare
@@ -16,7 +16,7 @@ begin
     from queue.outgoing_delivery d
     where p_most > 0 and d.state = 'pending' group by 1, 2 having count(*) >= p_most order by 1, 2
     on conflict (account_id, protocol) do update set waiting = excluded.waiting, counted_at = excluded.counted_at;
-    delete from queue.delivery_excess e where e.counted_at < now();     -- rows that this transaction has not counted
+    delete from queue.delivery_excess e where e.counted_at < now();     -- This transaction has not counted these rows.
     get diagnostics v_forgotten = row_count;
     return v_forgotten;
 end $$;

@@ -1,14 +1,14 @@
--- queue.find_problems(service's roles): returns problems of the stored rows and rights, one row for each. The function
--- reads all queues. For most queues the function reads only the ends of the indexes. For FIFO queues it reads all
--- groups. The function changes no row.
+-- queue.find_problems(service's roles): returns problems of stored rows and rights, one row for each.
+-- The function reads all queues and changes no row. For FIFO queues it reads all groups, and for other queues mostly
+-- the ends of the indexes.
 --   roles       rights that are missing or too many (find_role_problems)
---   sequences   the next number was given out already
+--   sequences   a sequence whose next number is already in use
 --   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's
---               watermark, a message of the log below its clean end
---   groups      the same for FIFO queues: messages of a group that does not count as ready, or begins above them
+--               watermark, or a message of the log below its clean end
+--   groups      messages of a FIFO group that does not count as ready, or that begins above them
 --   positions   times in the future, because the clock went back
 --   jumps       ids that still have to jump (check_server)
---   partitions  days of a history that are not part of it
+--   partitions  days of a history that are not attached to its table
 create or replace function queue.find_problems(p_service_roles text[] default '{}')
 returns table (subject text, problem text)
 language plpgsql as $$
@@ -23,11 +23,11 @@ begin
             coalesce(u.rows, 'true') as rows, coalesce(p.last_value, 0) as last_value
         from (select c.oid, c.relname as name from pg_class c
               where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S'
-                  -- the keys of the histories also contain the time, and the number alone has no index
+                  -- The keys of the histories also contain the time, and the number alone has no index.
                   and c.relname !~ 'history_id$') s
         join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
         left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id', 'true'),
-            ('side_id', 'queue.side', 'id', 'shard = queue.side_shard()'),  -- others keep the id that they had in the log
+            ('side_id', 'queue.side', 'id', 'shard = queue.side_shard()'),  -- Other rows have their id from the log.
             ('schedule_id', 'queue.schedule', 'schedule_id', 'true'),
             ('topic_sequence', 'queue.topic_deduplication', 'sequence_number', 'true'))
             u(seq, tab, col, rows) on u.seq = s.name

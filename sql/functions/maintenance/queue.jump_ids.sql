@@ -1,7 +1,7 @@
--- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server), and shards that
--- had a writer at the time of an earlier call. Returns the number of queues; 0: no queue remains, except shards with a
--- current writer.
--- Locks: the row in queue.server; advisory, writers of the shards, without waiting.
+-- queue.jump_ids(limit): lets the shards of the next p_limit queues jump over 2^32 ids (check_server). Returns the
+-- number of queues; 0: no queue remains.
+-- The function also retries shards that had a writer at the time of an earlier call.
+-- Locks the row in queue.server, and writers of the shards without waiting.
 create or replace function queue.jump_ids(p_limit int) returns int
 language plpgsql as $$
 declare
@@ -35,10 +35,12 @@ begin
     return v_queues;
 end $$;
 
--- queue.jump_shard(queue, shard): makes the ids of a shard continue 2^32 above the last one. Returns false if the shard
--- has a writer now. A million messages a second would take days to use up 2^32 ids. Ids in SQL and REST
--- (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater integers of JSON.
--- Locks: advisory, writer of the shard, until the end of the transaction. Index: lease_pkey, log_pkey, hole_pkey.
+-- queue.jump_shard(queue, shard): makes the ids of a shard continue 2^32 above the last one.
+-- Returns false if the shard has a writer now.
+-- 2^32 ids last for more than an hour at a million messages per second.
+-- Ids in SQL and REST (queue.public_id) stay below 2^53 for 8,000 jumps. Many languages cannot represent greater
+-- integers of JSON.
+-- Locks the writer of the shard until the end of the transaction.
 create or replace function queue.jump_shard(p_queue_id int, p_shard int) returns boolean
 language plpgsql as $$
 declare
@@ -53,7 +55,7 @@ begin
         (select max(h.id) from queue.hole h where h.queue_id = p_queue_id and h.shard = p_shard)) into v_last
     from (select x.pos from queue.lease x
           where x.queue_id = p_queue_id and x.shard = p_shard order by x.pos desc limit 1) c;
-    if v_last is not null then      -- null: the queue was deleted at the same time
+    if v_last is not null then      -- null: another transaction has deleted the queue.
         insert into queue.hole (queue_id, shard, id) values (p_queue_id, p_shard, v_last + 4294967296);
         insert into queue.id_jump (queue_id, shard, first_id, last_id)
         values (p_queue_id, p_shard, v_last + 1, v_last + 4294967296);

@@ -1,16 +1,16 @@
--- queue.maintain_installation(limit, history days, part): removes the rows that no maintenance of a single queue
--- removes. p_part names a part (null: all of them), so that a table that cannot be cleaned delays only its own part:
---   expired_rows   expired deduplication ids (an id that would last longer than five minutes, because the clock went
---                  back, lasts five minutes from now) and ReceiveRequestAttemptIds, registrations of watchers that ended,
---                  passwords of URLs without a subscription, counts of past firings, receivers and
---                  ClientTokens of schedules' deletions after a day, and signing keys that were retired over 30 days ago
---   topics         expired rows of topics
---   applications   endpoints of deleted platform applications
---   deleted_queues messages of deleted queues
---   histories      creates the partitions of the histories for the days ahead, and drops those beyond p_history_days
---   outcomes       adds up queue.outcome_count
--- A call removes at most p_limit rows of each table, and empties the tables of one more deleted queue. The function
--- keeps the name of a deleted queue that has metrics. Returns the number of removed rows.
+-- queue.maintain_installation(limit, history days, part): removes rows that no maintenance of a single queue removes.
+-- Returns the number of removed rows.
+-- p_limit: the maximum number of rows of each table.
+-- p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays only its part.
+--   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords of
+--     URLs
+--   without a subscription, counts of past firings; after a day: receivers and ClientTokens of schedules'
+--                   deletions; after 30 days: retired signing keys
+--   topics          expired rows of topics
+--   applications    endpoints of deleted platform applications
+--   deleted_queues  messages of deleted queues
+--   histories       creates the partitions of the next days, and drops partitions older than p_history_days
+--   outcomes        adds up queue.outcome_count
 create or replace function queue.maintain_installation(p_limit int, p_history_days int, p_part text default null)
 returns bigint
 language plpgsql as $$
@@ -42,7 +42,10 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_expired_rows(limit): the part expired_rows of maintain_installation. Returns the number of removed rows.
+-- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
+-- rows.
+-- If the clock went back, a deduplication id would last longer than five minutes. The function shortens it to five
+-- minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -93,13 +96,16 @@ begin
     return v_removed;
 end $$;
 
--- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not confirmed
--- within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted subscriptions
--- that were not restored in time, and notices without deliveries. Deduplication ids last five minutes at most, as in
--- clean_expired_rows. Each call checks p_limit notices, starting at a
--- random one. A call removes at most p_limit rows of each table and skips locked rows. Returns the number of removed
--- rows. Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
--- outgoing_delivery_notice.
+-- queue.maintain_topics(limit): removes expired rows of topics. Returns the number of removed rows.
+-- The rows are deduplication ids, unconfirmed subscriptions, deleted subscriptions after the time for their
+-- restoration, and notices without deliveries.
+-- An unconfirmed subscription expires after two days ("Deleting an Amazon SNS topic and subscription", SNS Developer
+-- Guide).
+-- If the clock went back, deduplication ids last five minutes from now, as in clean_expired_rows.
+-- Each call checks p_limit notices, starting at a random one.
+-- p_limit: the maximum number of rows of each table. The function skips locked rows.
+-- Uses the indexes topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey
+-- and outgoing_delivery_notice.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -134,10 +140,10 @@ begin
     return v_removed + v_rows;
 end $$;
 
--- queue.clean_platform_applications(limit): removes at most p_limit endpoints of deleted applications in a call, which
--- count in the quota of their account until then. Without endpoints, the function removes the application itself.
--- Returns the number of removed rows. Locks: dropped applications and endpoints, skipped if locked; those of
--- count_platform_endpoints. Index: platform_endpoint_application.
+-- queue.clean_platform_applications(limit): removes up to p_limit endpoints of deleted platform applications, and
+-- applications without endpoints. Returns the number of removed rows.
+-- An endpoint counts in the quota of its account until its removal.
+-- Skips locked applications and endpoints. Takes the locks of count_platform_endpoints.
 create or replace function queue.clean_platform_applications(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -147,7 +153,7 @@ declare
     v_accounts text[];
     v_changes bigint[];
 begin
-    for v_dropped in    -- in random order: no account waits for the many endpoints of another one
+    for v_dropped in    -- In random order, no account waits for another one with many endpoints.
         select d.application_id, d.account_id from queue.dropped_platform_application d
         order by random() for update skip locked
     loop
@@ -169,8 +175,9 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queues(limit): removes what deleted queues left behind: up to p_limit rows of each table, and the
--- tables of one more queue. Returns the number of removed rows.
+-- queue.clean_deleted_queues(limit): removes up to p_limit rows of each table from deleted queues. Returns their
+-- number.
+-- The function keeps the name of a deleted queue that has metrics.
 create or replace function queue.clean_deleted_queues(p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -182,7 +189,7 @@ begin
     for v_dropped in
         select d.queue_id, d.dropped_at from queue.dropped_queue d where d.cleaned_at is null order by random()
     loop
-        exit when v_removed >= p_limit;      -- in random order: queues without rows do not delay the others
+        exit when v_removed >= p_limit;      -- In random order, queues without rows do not delay the others.
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
@@ -198,9 +205,9 @@ begin
     return v_removed;
 end $$;
 
--- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table that a deleted queue left behind.
--- Returns the number of removed rows. Locked rows stay for a later call, because a sender may keep a FIFO group locked
--- for long.
+-- queue.clean_deleted_queue(queue, limit): removes up to p_limit rows of each table from a deleted queue. Returns their
+-- number.
+-- Locked rows stay for a later call, because a sender may keep a FIFO group locked for long.
 create or replace function queue.clean_deleted_queue(p_queue_id int, p_limit int) returns bigint
 language plpgsql as $$
 declare
@@ -213,7 +220,7 @@ begin
         where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
     get diagnostics v_removed = row_count;
     if v_removed = p_limit then
-        return v_removed;       -- the groups stay: the next call finds the other messages through them
+        return v_removed;       -- The groups stay, because the next call needs them to find the other messages.
     end if;
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
@@ -229,11 +236,12 @@ begin
     return v_removed;
 end $$;
 
--- queue.add_history_day(name, day): creates the partition of one day (UTC) of `history`, `outgoing_delivery_history` or
--- `outgoing_delivery_attempt`, unless the partition exists or the default partition already has rows of that day (these
--- rows stay there). The function has no effect if such a row is inserted at the same time, if another worker creates
--- the partition, or if the default partition stays locked; the next run tries again. Locks: the default partition. Runs
--- as its owner, which owns the table.
+-- queue.add_history_day(name, day): creates the partition of a day (UTC) of a history.
+-- The histories are `history`, `outgoing_delivery_history` and `outgoing_delivery_attempt`.
+-- The function has no effect if the partition exists, or if the default partition has rows of that day. These rows stay
+-- in the default partition.
+-- If another worker interferes or the default partition stays locked, the next run tries again.
+-- Locks the default partition. Runs as its owner, which owns the table.
 create or replace function queue.add_history_day(p_name text, p_day date) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -256,10 +264,11 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
     null;
 end $$;
 
--- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago, and records
--- in queue.history_drop from which time on a history is complete. The metrics job replaces no older window.
--- A drop locks the whole history. A drop gives up after 200 ms without that lock, because every statement on the
--- history would wait behind it. The next run tries again. Runs as its owner, which owns the table.
+-- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago.
+-- queue.history_drop stores the time from which on a history is complete. The metrics job replaces no older window.
+-- A drop locks the whole history, and every statement on the history would wait behind it. Therefore a drop gives up
+-- after 200 ms without the lock, and the next run tries again.
+-- Runs as its owner, which owns the table.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
@@ -282,9 +291,10 @@ exception when lock_not_available then
     null;
 end $$;
 
--- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if
--- there are over 1,000. The container adds them up while it measures, but an installation of only Lambda functions has
--- no such process. A call adds up at most p_limit rows. Locks: the rows, skipped if locked.
+-- queue.compact_outcome_counts(limit): adds up the rows of queue.outcome_count to one row for each queue if there are
+-- over 1,000.
+-- The container adds them up while it measures. An installation of only Lambda functions has no such process.
+-- p_limit: the maximum number of rows. Skips locked rows.
 create or replace function queue.compact_outcome_counts(p_limit int) returns void
 language plpgsql as $$
 begin

@@ -1,9 +1,11 @@
--- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes groups that have been
--- empty for a minute, and decides whether receives count messages in flight. It mends the groups of FIFO queues after
--- the clock went back (rewind_groups). The function also removes up to 10,000
--- archived messages that are past the queue's `archive_seconds` (14 days). A call starts at a random shard and ends
--- after the shard in which a second has passed. Returns the number of messages that were cleaned or expired. Index:
--- archive_queue.
+-- queue.maintain_queue(queue): cleans a queue and ends messages past their retention. Returns the number of cleaned or
+-- expired messages.
+-- The function also decides whether receives count messages in flight.
+-- FIFO queues: the function removes groups that have been empty for a minute, and mends groups after the clock went
+-- back (rewind_groups).
+-- The function removes up to 10,000 archived messages that are older than the queue's `archive_seconds` (14 days).
+-- A call starts at a random shard and ends after the shard in which a second has passed.
+-- Uses the index archive_queue.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -13,14 +15,14 @@ declare
     v_messages bigint := 0;
     v_first int;
     v_shard int;
-    v_old int[];        -- shards with messages past their retention
+    v_old int[];        -- These shards have messages past their retention.
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
     if v_queue.queue_id is null then
         return 0;
     end if;
-    delete from queue.archive a where a.archive_id = any (array(     -- archive_id is in the order of time
+    delete from queue.archive a where a.archive_id = any (array(     -- The order of archive_id is the order of time.
         select e.archive_id from (
             select o.archive_id, o.archived_at from queue.archive o
             where o.queue_id = p_queue_id order by o.archive_id limit 10000) e
@@ -46,7 +48,7 @@ begin
         end if;
     end loop;
     delete from queue.deferred d
-    where d.queue_id = p_queue_id and not exists (      -- their messages were deleted or are past their retention
+    where d.queue_id = p_queue_id and not exists (      -- Their messages were deleted or are past their retention.
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
@@ -54,10 +56,10 @@ begin
     return v_messages;
 end $$;
 
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. The function
--- reads every group: the index by time would be no help, because it has an entry for each time that a group became
--- empty, and an old snapshot keeps these entries. Locks: the groups' rows, skipped if locked. Index: fifo_ready_pkey
--- (the newest row of a group).
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute.
+-- The function reads every group. The index by time would not help: it has an entry for each time that a group became
+-- empty, and an old snapshot keeps these entries.
+-- Skips locked groups. Uses the index fifo_ready_pkey for the newest row of each group.
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -71,18 +73,19 @@ begin
         where g.queue_id = p_queue_id and r.visible_at = 'infinity'
             and r.changed_at not between clock_timestamp() - interval '1 minute' and clock_timestamp()
         limit p_limit for update of g skip locked);
-    v_groups := array(          -- a new statement, which sees what changed before the rows were locked
+    v_groups := array(          -- This new statement sees changes from before the rows were locked.
         select u.group_key from unnest(v_groups) u(group_key)
         where (select h.id from queue.first_group_message(u.group_key) h) is null);
     delete from queue.fifo_ready r where r.group_key = any (v_groups);
     delete from queue.fifo_group g where g.group_key = any (v_groups);
 end $$;
 
--- queue.rewind_groups(queue, ARN, now, limit): mends up to p_limit groups that wait for a time in the future which the
--- clock wrote before it went back. A message that was sent over ten seconds after p_now, and was never received, counts as
--- sent at p_now and waits for its delay from then on. A group whose first message is visible becomes ready. A group whose
--- first message is in flight waits: no row says how long the visibility timeout was. Locks: the groups' rows, skipped if
--- locked. Index: fifo_ready_visible_at, fifo_message_of_group.
+-- queue.rewind_groups(queue, ARN, now, limit): mends up to p_limit groups that wait for a time in the future, after the
+-- clock went back.
+-- If an unreceived message was sent more than ten seconds after p_now, it counts as sent at p_now, and its delay starts
+-- then. A group whose first message is visible becomes ready.
+-- A group whose first message is in flight waits, because no row has its visibility timeout.
+-- Skips locked groups. Uses the indexes fifo_ready_visible_at and fifo_message_of_group.
 create or replace function queue.rewind_groups(p_queue_id int, p_arn text, p_now timestamptz, p_limit int) returns void
 language plpgsql as $$
 declare
@@ -108,10 +111,11 @@ begin
     perform queue.notify_watchers(p_queue_id, p_arn);
 end $$;
 
--- queue.maintain_shard(queue, shard, before): does work that receives do only rarely. The function cleans finished
--- messages, and moves old leases to the slow path: leases far behind the cursor that have been open for 10 seconds, and
--- leases whose first message was sent before p_before, so that its retention is over. Returns about how many messages
--- it cleaned. The function has no effect if the shard has a reader now. Locks: advisory, reader of the shard.
+-- queue.maintain_shard(queue, shard, before): cleans finished messages and moves old leases to the slow path. Returns
+-- about how many messages it cleaned.
+-- An old lease is far behind the cursor and has been open for 10 seconds, or its first message was sent before
+-- p_before, so its retention is over.
+-- The function has no effect if the shard has a reader now. Locks the shard's reader.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
 returns bigint
 language plpgsql as $$
@@ -130,7 +134,7 @@ begin
     if v_cursor.pos = v_cursor.low then
         return 0;
     end if;
-    v_due := exists (       -- the first open lease has the oldest messages
+    v_due := exists (       -- The first open lease has the oldest messages.
         select from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.sent_at < p_before and l.id = (
             select x.ids[1] from queue.lease x
@@ -153,5 +157,5 @@ begin
         update queue.lease x set low = v_low
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
     end if;
-    return least(v_low - v_cursor.low, 20000);      -- ids may have jumped in this range
+    return least(v_low - v_cursor.low, 20000);      -- Ids may have jumped in this range.
 end $$;

@@ -1,13 +1,13 @@
--- queue.read_server(): returns one row of facts about the server for the console's page of the installation. Columns
--- that the caller's role may not see are null.
---   migrations        the numbers of the applied migrations
---   sees_sessions     whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
---   snapshot_seconds  age of the oldest transaction of this database that holds a snapshot, among the visible sessions;
---                     0 without such a transaction
---   connections       the number of clients of any database
---   wal_bytes         size of the write-ahead log on disk, for roles that may list it (pg_monitor)
---   slots, kept_bytes replication slots, and size of the log that the slowest one holds back
--- Cost: a read of each session and of each file of the log.
+-- queue.read_server(): returns facts about the server for the console. A column is null if the caller's role may not
+-- see it.
+--   migrations         the numbers of the applied migrations
+--   sees_sessions      whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
+--   snapshot_seconds   the age of the oldest visible transaction with a snapshot in this database; 0: there is no such
+--     one
+--   connections        the number of clients of any database
+--   wal_bytes          the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
+--   slots, kept_bytes  the number of replication slots, and the size of the log that the slowest one retains
+-- The call reads each session and each file of the log.
 create or replace function queue.read_server()
 returns table (server_version text, migrations int[], sees_sessions boolean, snapshot_seconds double precision,
     connections bigint, most_connections int, wal_bytes bigint, slots bigint, kept_bytes bigint)

@@ -1,8 +1,10 @@
--- queue.reclaim_space(): truncates one table that has no page left itself, but whose indexes and long values still have
--- files (256 KB or more) that vacuum has emptied and cannot shorten. No transaction can see a row of such a table, even
--- with an old snapshot, because vacuum has removed the rows for all. Returns the number of tables, 0 or 1. Runs as its
--- owner, which owns the tables. First the function empties the end of the file of queue.lease (move_cursors). Locks:
--- access exclusive on the table, without waiting, until commit: some milliseconds.
+-- queue.reclaim_space(): truncates one empty table whose indexes and long values still have files of 256 KB or more.
+-- Returns the number of tables, 0 or 1.
+-- Vacuum has emptied these files but cannot shorten them. Even an old snapshot sees no row of such a table, because
+-- vacuum has removed the rows for all transactions.
+-- The function first empties the end of the file of queue.lease (move_cursors).
+-- Takes an access exclusive lock on the table without waiting, for some milliseconds until commit.
+-- Runs as its owner, which owns the tables.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -16,7 +18,7 @@ begin
             select coalesce(sum(f.relpages), 0) from pg_index i join pg_class f on f.oid = i.indexrelid
             where i.indrelid = c.oid)
         and not exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid)
-    order by random() limit 1;      -- so that a table that is always locked delays no other
+    order by random() limit 1;      -- In random order, a table that is always locked delays no other.
     if v_table is null then
         return 0;
     end if;
@@ -25,19 +27,20 @@ begin
     exception when lock_not_available then
         return 0;
     end;
-    if pg_relation_size(v_table) > 0 then       -- rows were inserted at the same time
+    if pg_relation_size(v_table) > 0 then       -- Another transaction has inserted rows.
         return 0;
     end if;
     execute format('truncate %s', v_table);
     return 1;
 end $$;
 
--- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, if that
--- file has 64 pages or more and on average less than one row for each page. PostgreSQL can shorten a file only behind
--- its last row, and the newest lease of an idle queue stays there forever. PostgreSQL fills the free pages at the front
--- first, as vacuum has noted. The remaining dead versions also start autovacuum, which would not start otherwise in an
--- idle database.
--- Returns the number of cursors. Locks: advisory, readers of the shards, without waiting.
+-- queue.move_cursors(): rewrites up to 200 cursors of idle shards, the last ones in the file of queue.lease first.
+-- Returns their number.
+-- The function acts if the file has 64 pages or more, and fewer rows than pages.
+-- PostgreSQL can shorten a file only behind its last row, and the newest lease of an idle queue stays forever. A
+-- rewritten row goes to a free page at the front.
+-- The dead versions also start autovacuum, which would not start otherwise in an idle database.
+-- Locks readers of the shards without waiting.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare

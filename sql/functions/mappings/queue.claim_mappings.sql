@@ -1,10 +1,12 @@
--- queue.claim_mappings(poller, seconds): registers a process as a poller for p_seconds, and assigns it the enabled
--- event source mappings that no living process polls for. 0 seconds: the process stops, and the function notifies the
--- other processes. Returns all mappings for which the process polls, with their revisions, the time in milliseconds
--- since 1970, and the milliseconds until the first registration of another process ends (null: no other process is
--- registered). Returns one row without a mapping if other processes poll for all mappings. The function writes nothing
--- if there are no mappings, or while half of the process's registered time is left. Locks: the poller's row, and the
--- rows of the mappings that it takes (others skip them). Index: event_source_mapping_poller.
+-- queue.claim_mappings(poller, seconds): registers a process as a poller for p_seconds, and assigns mappings to it.
+-- The process gets the enabled event source mappings whose poller is not alive.
+-- p_seconds 0: the process stops, and the function notifies the other processes.
+-- Returns the mappings of the process with their revisions, or one row without a mapping if it has none.
+--   now_ms       the time in milliseconds since 1970
+--   next_end_ms  the time until the first registration of another process ends; null: no other process is registered
+-- The function writes nothing if no mapping is enabled, or while half of the registered time is left.
+-- Locks the poller's row and the mappings that it takes. Skips locked mappings. Uses the index
+-- event_source_mapping_poller.
 create or replace function queue.claim_mappings(p_poller_id uuid, p_seconds int)
 returns table (mapping_id uuid, revision bigint, now_ms bigint, next_end_ms int)
 language plpgsql as $$
@@ -17,7 +19,7 @@ begin
         return;
     end if;
     delete from queue.poller p where p.alive_until < clock_timestamp() - interval '1 minute';
-    -- each commit makes long polls check all their queues, so the function does not write in each call
+    -- Each commit makes long polls check all their queues, so most calls do not write.
     if p_seconds <= 0 or not exists (
         select from queue.poller p
         where p.poller_id = p_poller_id and p.alive_until > clock_timestamp() + p_seconds / 2 * interval '1 second')
@@ -35,7 +37,7 @@ begin
         where f.enabled and f.poller_id is distinct from p_poller_id and not exists (
             select from queue.poller p where p.poller_id = f.poller_id and p.alive_until > clock_timestamp())
         for update skip locked);
-    -- Checks again with a new snapshot, because the search did not see the poller of a mapping that another process has
+    -- This checks again with a new snapshot. The search did not see the poller of a mapping that another process has
     -- just taken.
     update queue.event_source_mapping m set poller_id = p_poller_id
     where m.mapping_id = any (v_ids) and not exists (

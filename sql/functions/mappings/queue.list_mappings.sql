@@ -1,7 +1,8 @@
 -- queue.list_mappings(account, region, id, queue, function, after, limit): returns the event source mappings of an
--- account in a region, in the order of their ids. p_mapping_id, p_queue_arn, p_function_arn: null: any; p_after: only
--- greater ids.
--- Index: event_source_mapping_account.
+-- account in a region, in the order of their ids.
+--   p_mapping_id, p_queue_arn, p_function_arn   return only matching mappings; null: any
+--   p_after                                     return only greater ids; null: any
+-- Uses the index event_source_mapping_account.
 create or replace function queue.list_mappings(
     p_account_id text, p_region text, p_mapping_id uuid, p_queue_arn text, p_function_arn text, p_after uuid, p_limit int)
 returns table (mapping jsonb)
@@ -17,7 +18,7 @@ order by m.mapping_id
 limit p_limit
 $$;
 
--- queue.read_mappings(ids): returns event source mappings as JSON. Index: primary key.
+-- queue.read_mappings(ids): returns event source mappings as JSON.
 create or replace function queue.read_mappings(p_mapping_ids uuid[])
 returns table (mapping jsonb)
 language sql stable as $$

@@ -1,4 +1,5 @@
--- queue.as_headers(attributes): the inverse of queue.as_attributes; binary values stay base64 text.
+-- queue.as_headers(attributes): converts message attributes to headers, as the inverse of queue.as_attributes. Binary
+-- values stay base64 texts.
 create or replace function queue.as_headers(p_attributes jsonb) returns jsonb
 language sql immutable as $$
 select coalesce(jsonb_object_agg(a.key, case a.value ->> 'DataType'

@@ -1,9 +1,10 @@
--- queue.ending(queue, outcome, sent, entered, first received, finished): returns how and when a message ended that a
--- function finished at p_finished_at as deleted, purged or expired. If the retention was over before, the message
--- expired when the retention ended, even if a consumer deleted the message later. A message does not expire before it
--- came or was first received: the retention may be over then, if an administrator shortens it, or in a dead-letter queue
--- with a shorter one. queue.live_message has the same expressions. PostgreSQL inlines the function if no argument is
--- volatile. Index: queues_pkey.
+-- queue.ending(queue, outcome, sent, entered, first received, finished): returns how and when a message ended.
+-- p_outcome: deleted, purged or expired, at p_finished_at.
+-- If the retention was over before p_finished_at, the message expired at the end of its retention, even if a consumer
+-- deleted it later.
+-- A message does not expire before it entered the queue or was first received. An administrator may shorten the
+-- retention, and a dead-letter queue may have a shorter one.
+-- queue.live_message has the same expressions. PostgreSQL inlines the function if no argument is volatile.
 create or replace function queue.ending(
     p_queue_id int, p_outcome text, p_sent_at timestamptz, p_entered_at timestamptz, p_first_received_at timestamptz,
     p_finished_at timestamptz)

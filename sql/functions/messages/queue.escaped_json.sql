@@ -1,5 +1,6 @@
--- queue.escaped_json(text): returns a text that jsonb refuses as JSON, if U+FFFD in place of U+0000 and of lone surrogates
--- makes it acceptable; otherwise null.
+-- queue.escaped_json(text): returns a text that jsonb refuses as JSON, with U+FFFD in place of U+0000 and lone
+-- surrogates.
+-- Returns null if jsonb refuses the result, too.
 create or replace function queue.escaped_json(p_text text) returns jsonb
 language plpgsql immutable as $$
 begin

@@ -1,8 +1,10 @@
 -- queue.history_row(queue, outcome, system, receive count, first received, redelivered, sent, entered, finished):
--- returns the row of queue.history for one message that has ended. p_system: its system attributes, which have its
--- group. p_entered_at: null: the message entered the queue when it was sent. A message that was deleted or purged after
--- its retention has expired (ending). PostgreSQL inlines the function if no argument is volatile. Functions that end
--- many messages at once do not use this function: they insert one row for messages that were received together.
+-- returns the row of queue.history for one ended message.
+--   p_system      the system attributes, which contain the group
+--   p_entered_at  null: the message entered the queue when it was sent
+-- A message that was deleted or purged after its retention has expired (ending).
+-- Functions that end many messages insert one row for messages that were received together, without this function.
+-- PostgreSQL inlines the function if no argument is volatile.
 create or replace function queue.history_row(
     p_queue_id int, p_outcome text, p_system jsonb, p_receive_count int, p_first_received_at timestamptz,
     p_redelivered_at timestamptz[], p_sent_at timestamptz, p_entered_at timestamptz, p_finished_at timestamptz)

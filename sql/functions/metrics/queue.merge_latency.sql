@@ -1,10 +1,14 @@
--- queue.merge_latency(queues, group, window, from, to, step, measure, zone): returns the latencies of the windows of
--- p_window_seconds that begin in [p_from, p_to), merged into one row for each queue, measure and slot. A slot lasts
--- p_step_seconds, counted from p_from; null: the whole time is one slot. p_group_id '' is the whole queue, p_measure
--- null means all measures. Durations are in microseconds.
--- exact: only one window has values, so the row has its percentiles. Otherwise the percentiles come from the merged
--- sketches (DDSketch, gamma = 1.02 / 0.98): within 2 % of the nearest rank. count, mean and max are always exact.
--- p_zone: the zone of windows of days. Index: metrics_latency_pkey.
+-- queue.merge_latency(queues, group, window, from, to, step, measure, zone): returns the merged latencies of the
+-- windows that begin in [p_from, p_to), a row for each queue, measure and slot.
+--   p_group_id      '': the whole queue
+--   p_step_seconds  the length of a slot, counted from p_from; null: the whole time is one slot
+--   p_measure       null: all measures
+--   p_zone          the zone of windows of days
+--   exact           only one window has values, so the row has its percentiles
+-- Durations are in microseconds.
+-- Otherwise the percentiles come from merged sketches (DDSketch, gamma = 1.02 / 0.98), within 2 % of the nearest rank.
+-- count, mean and max are always exact.
+-- Uses the index metrics_latency_pkey.
 create or replace function queue.merge_latency(
     p_queue_ids int[], p_group_id text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int default null, p_measure text default null, p_zone text default 'UTC')
@@ -35,8 +39,8 @@ percentiles as (
         min(r.us) filter (where r.upto >= ceil(0.95 * r.whole)) as p95,
         min(r.us) filter (where r.upto >= ceil(0.99 * r.whole)) as p99
     from ranked r group by 1, 2, 3),
--- Combined by grouping, because the planner expects one row on each side and would run a join as a loop over the second
--- side.
+-- The function combines the rows by grouping. The planner expects one row on each side, so it would run a join as a
+-- loop over the second side.
 parts as (
     select s.queue_id, s.measure, s.slot, s.count, s.sum_us, s.max_us, s.negative_count, s.p50_us, s.p90_us, s.p95_us,
         s.p99_us, null::bigint as p50, null::bigint as p90, null::bigint as p95, null::bigint as p99

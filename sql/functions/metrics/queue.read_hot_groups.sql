@@ -1,8 +1,10 @@
--- queue.read_hot_groups(account, region, queue, window, from, to, limit, zone): returns the message groups with most
--- arrivals in the windows that begin in [p_from, p_to), of one queue (null: all queues), the busiest first.
--- arrivals_of_all: the arrivals of all messages of the queues in that time, with or without a group. A window stores
--- its 100 busiest groups, so a group that is seldom busy may have had more arrivals than its row shows.
--- p_zone: the zone of windows of days. Index: metrics_window_pkey.
+-- queue.read_hot_groups(account, region, queue, window, from, to, limit, zone): returns the message groups with the
+-- most arrivals in the windows that begin in [p_from, p_to), the busiest first.
+--   p_name           the queue; null: all queues
+--   p_zone           the zone of windows of days
+--   arrivals_of_all  the arrivals of all messages of the queues, with or without a group
+-- A window stores its 100 busiest groups, so a group may have had more arrivals than its row shows.
+-- Uses the index metrics_window_pkey.
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_limit int, p_zone text default 'UTC')

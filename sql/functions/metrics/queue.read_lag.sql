@@ -1,12 +1,18 @@
--- queue.read_lag(account, region, name, after, limit): returns how far behind the consumers of each queue are, in the
--- order of names, from the queue after p_after (null: from the first), or of the queue p_name.
--- Counts come from the live tables and describe the present. Rates (messages a second), time to drain, the forecast
--- and, as JSON, its outlook describe computed_at (null: the last run found the queue idle for an hour, or did not know
--- it). Latencies (JSON by measure, see merge_latency) describe the two 1-hour windows up to the end of the last run.
--- Sixty windows of a minute would take 30 times the work.
--- The first row has no name: from_at and to_at are the time of the latencies; computed_at is when the last successful
--- run ended (null: no run has succeeded, and the time ends now); latencies describe the installation: fire, delivery.
--- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
+-- queue.read_lag(account, region, name, after, limit): returns how far behind the consumers of queues are, by the
+-- queues' names.
+--   p_name   return only this queue; null: all queues
+--   p_after  return only queues after this name; null: all queues
+-- Counts come from the live tables and describe the present.
+-- Rates (messages per second), drain_seconds, the forecast and its outlook describe computed_at. computed_at is null if
+-- the last run found the queue idle for an hour or did not see the queue.
+-- latencies (JSON by measure, see merge_latency) describe the two 1-hour windows up to the end of the last run. Sixty
+-- windows of a minute would take 30 times the work.
+-- The first row has no name:
+--   from_at, to_at  the time of the latencies
+--   computed_at     when the last successful run ended; null: no run has succeeded, and the time ends now
+--   latencies       the installation's measures fire and delivery
+-- Uses the indexes queues_account_id_region_name_key and metrics_latency_pkey. The cost is count_messages for each
+-- queue.
 create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
 returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,
     in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate float8, drain_rate float8,

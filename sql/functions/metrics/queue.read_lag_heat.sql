@@ -1,7 +1,7 @@
--- queue.read_lag_heat(account, region, names, window, from, to, step, zone): returns the 95th percentile of the time from
--- sending to deletion of these queues, in microseconds, in slots of p_step_seconds from p_from, from the windows of
--- p_window_seconds. A slot without a deletion has no row. p_zone: the zone of windows of days.
--- Index: metrics_latency_pkey.
+-- queue.read_lag_heat(account, region, names, window, from, to, step, zone): returns the 95th percentile of the time
+-- from sending to deletion, in microseconds.
+-- A slot has p_step_seconds, counted from p_from. A slot without a deletion has no row.
+-- p_zone: the zone of windows of days. Uses the index metrics_latency_pkey.
 create or replace function queue.read_lag_heat(
     p_account_id text, p_region text, p_names text[], p_window_seconds int, p_from timestamptz, p_to timestamptz,
     p_step_seconds int, p_zone text default 'UTC')

@@ -1,6 +1,7 @@
--- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues, a row for each. A last
--- row without ARN combines all other queues: the sum of their messages, and the greatest age. The last row is missing
--- if there are no other queues. measured_seconds: the age of the measurement. Index: measurement_pkey.
+-- queue.read_measurements(limit): returns the last measurements of the p_limit oldest queues.
+-- The last row has no ARN. It combines all other queues: the sum of their messages, and the greatest age. The row is
+-- missing if there are no other queues.
+-- measured_seconds: the age of the measurement.
 create or replace function queue.read_measurements(p_limit int)
 returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
     noisy_groups bigint, dead_lettered bigint, expired bigint, measured_seconds double precision)
@@ -20,8 +21,7 @@ select null, sum(n.visible)::bigint, sum(n.in_flight)::bigint, sum(n.delayed)::b
 from numbered n where not n.named having count(*) > 0
 $$;
 
--- queue.read_installation(): returns the last measurements of the installation (measure_installation), a row (name,
--- label, value) for each.
+-- queue.read_installation(): returns the last measurements of the installation (measure_installation).
 create or replace function queue.read_installation() returns table (name text, label text, value double precision)
 language sql stable as $$
 select r.name, r.label, r.value from queue.reading r

@@ -1,9 +1,12 @@
 -- queue.read_metrics(arn, window, group, from, to, zone): returns the stored windows of p_window_seconds that begin in
--- [p_from, p_to), of the whole queue (p_group_id '') or one of its groups, in their order. The first row has a null
--- starts_at. It has the sums of all windows, the latencies of all windows, computed_at and ends_at of the newest stored
--- window, and the ten hottest groups. Returns no row if the queue does not exist. latencies: JSON by measure, in
--- microseconds (merge_latency). p_zone: the zone of windows of days.
--- Index: metrics_window_pkey, metrics_latency_pkey.
+-- [p_from, p_to), in their order.
+--   p_group_id  a group; '': the whole queue
+--   p_zone      the zone of windows of days
+--   latencies   JSON by measure, in microseconds (merge_latency)
+-- The first row has a null starts_at. It has the sums and latencies of all windows, computed_at and ends_at of the
+-- newest window, and the ten hottest groups.
+-- Returns no row if the queue does not exist.
+-- Uses the indexes metrics_window_pkey and metrics_latency_pkey.
 create or replace function queue.read_metrics(
     p_arn text, p_window_seconds int, p_group_id text, p_from timestamptz, p_to timestamptz,
     p_zone text default 'UTC')

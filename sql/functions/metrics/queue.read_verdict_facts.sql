@@ -1,21 +1,22 @@
--- queue.read_verdict_facts(arns): returns the facts that a verdict on these queues needs besides their minutes, a row
--- for each existing queue. n: the ARN's place in p_arns, from 1; at most 200.
+-- queue.read_verdict_facts(arns): returns the facts, besides minutes, that a verdict on a queue needs.
+-- Each existing queue of the list has a row; at most 200.
+--   n                  the ARN's position in p_arns, from 1
 --   read_at            now, by the clock of the minutes
---   dead_letters       whether other queues name it as their dead-letter queue
---   noisy_groups       tenants of a fair queue that are set back
---   top_group_share    that of the newest hour that the metrics job computed, unless it is older than two hours
+--   dead_letters       whether other queues use it as their dead-letter queue
+--   noisy_groups       the number of tenants of a fair queue that are set back
+--   top_group_share    the share in the newest hour of the metrics job; null: that hour is older than two hours
 --   paused             receives return no messages
---   paused_endpoints   URLs that do not answer, and whose deliveries end here when they are given up
---   retention_at       when the retention of the oldest message will be over, if that is within days; and
---   never_catches_up   whether its best hour drains less than arrives: both by forecasts of the metrics job since
--- yesterday
+--   paused_endpoints   the number of failing URLs whose exhausted deliveries go to this queue
+--   retention_at       when the retention of the oldest message will be over, by a forecast since yesterday
+--   never_catches_up   by such a forecast, the queue's best hour drains less than arrives
 --   stopped_mapping    why the service stopped one of its event source mappings; null: it stopped none
---   failing_since      since when an enabled mapping fails, the one that has failed longest; null: none fails
---   failing_result     its result
+--   failing_since      since when the mapping that has failed longest fails; null: no enabled mapping fails
+--   failing_result     the result of that mapping
 --   measured_at …      the last measurement of the queue; null: it was never measured
--- Index: queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey, metrics_window_pkey,
--- delivery_endpoint_paused, outgoing_delivery_waits_for, event_source_mapping_queue_arn_function_arn_key.
--- Cost: a read of one waiting delivery of each paused endpoint.
+-- The call reads one waiting delivery of each paused endpoint.
+-- Uses the indexes queues_arn_key, queues_dead_letter_arn, measurement_pkey, metrics_forecast_pkey,
+-- metrics_window_pkey, delivery_endpoint_paused, outgoing_delivery_waits_for and
+-- event_source_mapping_queue_arn_function_arn_key.
 create or replace function queue.read_verdict_facts(p_arns text[])
 returns table (n int, arn text, read_at timestamptz, fifo boolean, dead_letters boolean, noisy_groups int,
     top_group_share double precision, paused_endpoints int, retention_at timestamptz, never_catches_up boolean,

@@ -1,8 +1,8 @@
--- queue.store_measurements(limit, pause ms): measures the next p_limit queues, in a round through all queues that all
--- processes share. The next round begins p_pause_ms after the end of the last one. A round begins with
+-- queue.store_measurements(limit, pause ms): measures the next p_limit queues. Returns their number.
+-- All processes share a round through all queues. The next round begins p_pause_ms after the end of the last one, with
 -- measure_installation.
--- Returns the number of measured queues, and no row during the pause after a round.
--- Locks: the worker's row; one process measures at a time. Cost: count_messages for each queue.
+-- Returns no row during the pause.
+-- Locks the worker's row, so one process measures at a time. The cost is count_messages for each queue.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)
 language plpgsql as $$
 #variable_conflict use_column
@@ -16,7 +16,7 @@ begin
     if v_ids[1] = 0 then
         perform queue.measure_installation();
     end if;
-    perform queue.store_gauges(array(      -- without those that store_minutes has just counted
+    perform queue.store_gauges(array(      -- The array omits queues that store_minutes has just counted.
         select u from unnest(v_ids) u
         where u <> 0 and not exists (
             select from queue.measurement m
@@ -25,22 +25,23 @@ begin
     return next;
 end $$;
 
--- queue.measure_installation(): stores in queue.reading the measurements that belong to no queue, and deletes the
--- measurements of deleted queues:
---   dead_rows, live_rows   of each table of this schema, partitions under their parent's name
---   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
---                          back vacuum in this database
+-- queue.measure_installation(): stores measurements that belong to no queue in queue.reading, and deletes the
+-- measurements of deleted queues.
+--   dead_rows, live_rows   numbers for each table of this schema, with partitions under their parent's name
+--   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that
+--                          restrains vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the most overdue schedule was due
---   deliveries_pending, deliveries_overdue    waiting deliveries; seconds since the first of them was due
---   endpoints_paused       endpoints that fail, so that their deliveries wait
---   endpoints_failing      other endpoints that have answered no attempt for two minutes (list_failed_endpoints)
---   metrics_job_succeeded  when a run of the metrics job last ended without an error, in seconds since 1970; missing
---                          before the first such run
---   metrics_job_failures   runs of the job that have ended with an error since then
---   metrics_job_failed     1 if its last run ended with an error, otherwise 0
---   metrics_job_seconds    duration of that run
--- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending delivery.
+--   deliveries_pending     the number of waiting deliveries
+--   deliveries_overdue     seconds since the first waiting delivery was due
+--   endpoints_paused       endpoints that fail, so their deliveries wait
+--   endpoints_failing      other endpoints that have failed for two minutes (list_failed_endpoints)
+--   metrics_job_succeeded  when a run of the metrics job last succeeded, in seconds since 1970; missing before that
+--   metrics_job_failures   runs of the job that have failed since then
+--   metrics_job_failed     1 if its last run failed, otherwise 0
+--   metrics_job_seconds    the duration of that run
+-- Without pg_monitor a role does not see the sessions of other roles. The call costs 3 ms and reads each pending
+-- delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare

@@ -1,12 +1,15 @@
--- queue.store_minutes(limit, most queues, pause ms): adds the rows of queue.activity, at most p_limit of them, to
--- queue.minute, and counts the messages of these queues (store_gauges). If more than p_most queues had activity, only
--- the busiest get rows. Rows older than 25 hours are deleted. All processes share the pause after a call: p_pause_ms
--- (0: none), or 20 times the duration of the call, because each call reads again the dead rows of queue.activity that
--- an old snapshot keeps.
--- Deletes and counts the rows of queue.unjudged_event, at most p_limit of them.
--- Returns the number of added rows of queue.activity and of their queues, the number of unjudged events and one of their
--- routing keys. Returns no row during the pause, or while another process runs this function.
--- Locks: the worker's row, skipped if locked. Index: minute_pkey, minute_starts_at.
+-- queue.store_minutes(limit, most queues, pause ms): adds up to p_limit rows of queue.activity to queue.minute, and
+-- counts the messages of their queues (store_gauges).
+-- If more than p_most queues had activity, only the busiest ones get rows.
+-- The function deletes rows that are older than 25 hours, and up to p_limit rows of queue.unjudged_event.
+-- All processes share the pause after a call. It lasts p_pause_ms (0: no pause), or 20 times the duration of the call
+-- if that is longer, because each call reads the dead rows of queue.activity that an old snapshot keeps.
+--   calls         the number of added rows of queue.activity
+--   queues        the number of their queues
+--   unjudged      the number of unjudged events
+--   unjudged_key  one of their routing keys
+-- Returns no row during the pause, or while another process runs this function.
+-- Skips a locked worker's row. Uses the indexes minute_pkey and minute_starts_at.
 create or replace function queue.store_minutes(p_limit int, p_most int, p_pause_ms int)
 returns table (calls bigint, queues int, unjudged bigint, unjudged_key text)
 language plpgsql as $$
@@ -17,7 +20,7 @@ declare
 begin
     insert into queue.worker_position (worker, position, ran_at) values ('minutes', 0, '-infinity') on conflict do nothing;
     perform from queue.worker_position w
-    where w.worker = 'minutes'      -- a time in the future, from before the clock went back, does not count
+    where w.worker = 'minutes'      -- A time in the future does not count, because the clock went back.
         and (p_pause_ms = 0 or w.ran_at > v_now
             or w.ran_at <= v_now - greatest(p_pause_ms, w.position) * interval '1 millisecond')
     for update skip locked;

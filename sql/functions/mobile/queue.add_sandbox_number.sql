@@ -1,8 +1,10 @@
 -- queue.add_sandbox_number(account, region, number, password, text, most): adds a phone number to the SMS sandbox and
--- sends it the text with its password. A number that is not verified gets the text again. Returns one row: error
--- (OptedOut; TooMany: the account has p_most others; RequestThrottled, as send_outgoing: then nothing is stored) or
--- null.
--- Locks: advisory, the account's sandbox.
+-- sends the text with its password.
+-- An unverified number gets the text again.
+--   OptedOut          the number is opted out
+--   TooMany           the account has p_most other numbers
+--   RequestThrottled  too many text messages of the account wait (send_outgoing); the function stores nothing
+-- An advisory lock admits one caller for an account's sandbox.
 create or replace function queue.add_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text, p_text text, p_most int)
 returns table (error text)
@@ -38,9 +40,10 @@ begin
     return query select null::text;
 end $$;
 
--- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by the password that was sent
--- to it less than a day ago. After five wrong passwords, only a new password verifies the number. A verified number
--- stays verified. Returns one row: error (NotFound, WrongPassword) or null.
+-- queue.verify_sandbox_number(account, region, number, password): verifies a phone number by a password.
+-- The password must be less than a day old. After five wrong passwords, only a new password verifies the number.
+-- A verified number stays verified.
+-- error: NotFound or WrongPassword.
 create or replace function queue.verify_sandbox_number(
     p_account_id text, p_region text, p_phone_number text, p_password text)
 returns table (error text)
@@ -67,8 +70,8 @@ begin
     end if;
 end $$;
 
--- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. Returns one row:
--- whether the number existed.
+-- queue.drop_sandbox_number(account, region, number): removes a phone number from the SMS sandbox. dropped: whether it
+-- existed.
 create or replace function queue.drop_sandbox_number(p_account_id text, p_region text, p_phone_number text)
 returns table (dropped boolean)
 language plpgsql as $$
@@ -78,8 +81,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_sandbox_numbers(account, region, after, limit): returns the phone numbers of the SMS sandbox, in order,
--- after p_after (null: from the first). Index: sandbox_number_pkey.
+-- queue.list_sandbox_numbers(account, region, after, limit): returns phone numbers of the SMS sandbox in order.
+-- p_after: return only later numbers; null: all numbers.
 create or replace function queue.list_sandbox_numbers(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text, verified boolean)
 language sql stable as $$

@@ -1,6 +1,7 @@
--- queue.create_platform_application(account, region, platform, name, credentials, attributes): creates an application,
--- or finds the existing application with these attributes. p_credentials: the digest of the credentials. Returns one
--- row: arn, error (Differs: the existing application has other attributes).
+-- queue.create_platform_application(account, region, platform, name, credentials, attributes): creates an application.
+-- Returns the existing application if it has the same attributes.
+-- p_credentials: the digest of the credentials.
+-- error: Differs, if the existing application has other attributes.
 create or replace function queue.create_platform_application(
     p_account_id text, p_region text, p_platform text, p_name text, p_credentials text, p_attributes jsonb)
 returns table (arn text, error text)
@@ -17,20 +18,22 @@ begin
         exit when found;
         select * into v_application from queue.platform_application a
         where (a.account_id, a.region, a.platform, a.name) = (p_account_id, p_region, p_platform, p_name);
-        exit when found;    -- otherwise it was deleted in between
+        exit when found;    -- Otherwise another call has deleted it.
     end loop;
     return query select v_application.arn,
         case when (v_application.credentials, v_application.attributes) <> (p_credentials, p_attributes) then 'Differs' end;
 end $$;
 
--- queue.describe_platform_application(arn): returns the attributes of an application, and no row for an unknown one.
+-- queue.describe_platform_application(arn): returns the attributes of an application. Returns no row for an unknown
+-- one.
 create or replace function queue.describe_platform_application(p_arn text) returns table (attributes text)
 language sql stable as $$
 select a.attributes::text from queue.platform_application a where a.arn = p_arn
 $$;
 
--- queue.set_platform_application(arn, attributes, credentials): replaces the given attributes (a null value removes one)
--- and the digest of the credentials, unless it is null. Returns one row: whether the application exists.
+-- queue.set_platform_application(arn, attributes, credentials): changes an application. found: whether it exists.
+--   p_attributes   replaces the given attributes; a null value removes an attribute
+--   p_credentials  replaces the digest of the credentials; null: unchanged
 create or replace function queue.set_platform_application(p_arn text, p_attributes jsonb, p_credentials text)
 returns table (found boolean)
 language plpgsql as $$
@@ -41,8 +44,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_platform_applications(account, region, after, limit): returns applications in the order of their ARNs,
--- after p_after (null: from the first). Index: platform_application_account_id_region_arn_key.
+-- queue.list_platform_applications(account, region, after, limit): returns applications in the order of their ARNs.
+-- p_after: return only later ARNs; null: all ARNs.
 create or replace function queue.list_platform_applications(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, attributes text)
 language sql stable as $$
@@ -51,10 +54,9 @@ where a.account_id = p_account_id and a.region = p_region and a.arn > coalesce(p
 order by a.arn limit p_limit
 $$;
 
--- queue.drop_platform_application(arn): deletes an application and its endpoints. The call succeeds for a missing
--- application. Requests no longer find the endpoints; clean_platform_applications removes their rows later, piece by
--- piece. Returns one row: whether the application existed. Locks: the application's row, which create_platform_endpoint
--- shares, so that no endpoint comes after it.
+-- queue.drop_platform_application(arn): deletes an application and its endpoints. dropped: whether it existed.
+-- Requests no longer find the endpoints. clean_platform_applications later removes their rows.
+-- Locks the application's row. create_platform_endpoint shares this lock, so no endpoint comes later.
 create or replace function queue.drop_platform_application(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

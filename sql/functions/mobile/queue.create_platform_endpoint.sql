@@ -1,9 +1,9 @@
 -- queue.create_platform_endpoint(application's ARN, id, token, attributes, most): creates an endpoint, or finds the
--- endpoint with this token. Returns one row: arn, error (NotFound: the application; Differs: the endpoint has other
--- CustomUserData, or another Enabled if p_attributes has one; TooMany: the application's account has p_most; 0: it may
--- have any number). Concurrent calls may exceed p_most. Locks: shares the application's row; those of
--- count_platform_endpoints.
--- Index: platform_endpoint_token, platform_endpoint_count_pkey.
+-- endpoint with this token.
+--   NotFound  the application does not exist
+--   Differs   the existing endpoint has another CustomUserData, or another Enabled if p_attributes has one
+--   TooMany   the application's account has p_most endpoints; 0: no limit; concurrent calls may exceed the limit
+-- Shares the application's row, and takes the locks of count_platform_endpoints.
 create or replace function queue.create_platform_endpoint(
     p_application text, p_endpoint_id uuid, p_token text, p_attributes jsonb, p_most int)
 returns table (arn text, error text)
@@ -37,14 +37,15 @@ begin
         if found then
             perform queue.count_platform_endpoints(array[v_application.account_id], array[1]);
             exit;
-        end if;     -- otherwise another call has created it in between
+        end if;     -- Otherwise another call has created it.
     end loop;
     return query select v_endpoint.arn, case
         when coalesce(v_endpoint.attributes ->> 'CustomUserData', '') <> coalesce(p_attributes ->> 'CustomUserData', '')
             or v_endpoint.attributes ->> 'Enabled' <> p_attributes ->> 'Enabled' then 'Differs' end;
 end $$;
 
--- queue.describe_platform_endpoint(arn): returns the token and attributes of an endpoint, and no row for an unknown one.
+-- queue.describe_platform_endpoint(arn): returns the token and attributes of an endpoint. Returns no row for an unknown
+-- one.
 create or replace function queue.describe_platform_endpoint(p_arn text) returns table (token text, attributes text)
 language sql stable as $$
 select e.token, e.attributes::text
@@ -52,9 +53,9 @@ from queue.platform_endpoint e join queue.platform_application a on a.applicatio
 where e.arn = p_arn
 $$;
 
--- queue.set_platform_endpoint(arn, token, attributes): replaces the token, unless it is null, and the given attributes.
--- Returns one row: error (NotFound; TokenTaken: another endpoint of the application has it) or null.
--- Index: platform_endpoint_arn_key, platform_endpoint_token.
+-- queue.set_platform_endpoint(arn, token, attributes): replaces the given attributes of an endpoint and, unless null,
+-- its token.
+-- error: NotFound, or TokenTaken if another endpoint of the application has the token.
 create or replace function queue.set_platform_endpoint(p_arn text, p_token text, p_attributes jsonb)
 returns table (error text)
 language plpgsql as $$
@@ -69,8 +70,8 @@ exception when unique_violation then
     return query select 'TokenTaken'::text;
 end $$;
 
--- queue.list_platform_endpoints(application's ARN, after, limit): returns endpoints in the order of their ids, after
--- p_after (null: from the first). Index: platform_endpoint_application.
+-- queue.list_platform_endpoints(application's ARN, after, limit): returns endpoints in the order of their ids.
+-- p_after: return only greater ids; null: all ids.
 create or replace function queue.list_platform_endpoints(p_application text, p_after uuid, p_limit int)
 returns table (endpoint_id text, arn text, token text, attributes text)
 language sql stable as $$
@@ -81,9 +82,9 @@ where e.application_id = (select a.application_id from queue.platform_applicatio
 order by e.endpoint_id limit p_limit
 $$;
 
--- queue.drop_platform_endpoint(arn): deletes an endpoint. The call succeeds for a missing endpoint. Returns one row:
--- whether the endpoint existed. The subscriptions of the endpoint stay, as on AWS. Locks: those of
--- count_platform_endpoints.
+-- queue.drop_platform_endpoint(arn): deletes an endpoint. dropped: whether it existed.
+-- The subscriptions of the endpoint stay, as on AWS.
+-- Takes the locks of count_platform_endpoints.
 create or replace function queue.drop_platform_endpoint(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 declare

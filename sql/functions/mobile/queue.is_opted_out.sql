@@ -1,5 +1,4 @@
--- queue.is_opted_out(account, region, number): returns one row: whether a phone number is opted out.
--- Index: opted_out_number_pkey.
+-- queue.is_opted_out(account, region, number): returns whether a phone number is opted out.
 create or replace function queue.is_opted_out(p_account_id text, p_region text, p_phone_number text)
 returns table (opted_out boolean)
 language sql stable as $$

@@ -1,6 +1,6 @@
--- queue.opt_in(account, region, number): lets a phone number get text messages again. A number that was not opted out
--- does not change. Returns one row: error (TooSoon: it was opted in within the last 30 days; source: OptInPhoneNumber,
--- API reference) or null.
+-- queue.opt_in(account, region, number): lets a phone number get text messages again.
+-- error: TooSoon, if the account opted the number in within the last 30 days (OptInPhoneNumber, API reference).
+-- A number that is not opted out does not change.
 create or replace function queue.opt_in(p_account_id text, p_region text, p_phone_number text) returns table (error text)
 language plpgsql as $$
 declare
@@ -17,8 +17,9 @@ begin
     return query select null::text;
 end $$;
 
--- queue.opt_out(account, region, number): stops text messages of an account in a region to a phone number, as its owner
--- wants. Returns one row: whether the number was not opted out before.
+-- queue.opt_out(account, region, number): stops an account's text messages to a phone number in a region, as its owner
+-- wants.
+-- changed: whether the number was not opted out before.
 create or replace function queue.opt_out(p_account_id text, p_region text, p_phone_number text)
 returns table (changed boolean)
 language plpgsql as $$
@@ -29,8 +30,8 @@ begin
     return query select found;
 end $$;
 
--- queue.list_opted_out(account, region, after, limit): returns opted-out phone numbers, in order, after p_after (null:
--- from the first). Index: opted_out_number_pkey.
+-- queue.list_opted_out(account, region, after, limit): returns opted-out phone numbers in order.
+-- p_after: return only later numbers; null: all numbers.
 create or replace function queue.list_opted_out(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (phone_number text)
 language sql stable as $$

@@ -1,8 +1,8 @@
--- queue.cancel_move_task(task, source): ends a running task after its current step. Messages that the task has moved
--- stay moved.
--- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
--- TaskHandle (no such task of this queue, or it has ended).
--- Locks: the task's row. The wait for the task's row is short, because a step of the task waits for no lock.
+-- queue.cancel_move_task(task, source): ends a running task after its current step. Moved messages stay moved.
+--   moved   the number of moved messages
+--   error   ResourceNotFoundException
+--   detail  SourceArn: the queue does not exist; TaskHandle: the queue has no such task, or the task has ended
+-- Locks the task's row. The wait is short, because a step of the task waits for no lock.
 create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
 returns table (moved bigint, error text, detail text)
 language plpgsql as $$

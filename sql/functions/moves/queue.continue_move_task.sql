@@ -1,8 +1,7 @@
--- queue.continue_move_task(task, source, rate): lets a task continue after its canary; a rate that is not null replaces
--- the task's rate.
--- Returns one row: continued, false if the queue has no such task, or if it has ended. A second call
--- has no effect.
--- Locks: the task's row, for which the call may wait during a step of the task.
+-- queue.continue_move_task(task, source, rate): lets a task continue after its canary.
+-- A rate that is not null replaces the task's rate. A second call has no effect.
+-- continued: false if the queue has no such task, or the task has ended.
+-- Locks the task's row, and may wait for a step of the task.
 create or replace function queue.continue_move_task(p_task_id uuid, p_source text, p_maximum_per_second int)
 returns table (continued boolean)
 language plpgsql as $$

@@ -1,7 +1,7 @@
 -- queue.dead_letter_system(queue, system, receive count, first received at): returns the system attributes of a message
--- that moves from a queue to its dead-letter queue: the source queue, how often the message was received so far
--- (ApproximateReceiveCount counts "across all queues", ReceiveMessage, API reference), and when it was first received
--- (null: the dead-letter queue does not show it).
+-- that moves to a dead-letter queue.
+-- The function adds the source queue, the receive count and the time of the first receive; null: no such time.
+-- ApproximateReceiveCount counts "across all queues" (ReceiveMessage, API reference).
 create or replace function queue.dead_letter_system(
     p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)
 returns jsonb

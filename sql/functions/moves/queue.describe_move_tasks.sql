@@ -1,6 +1,7 @@
--- queue.describe_move_tasks(source, task): returns the last tasks of a queue, the newest first, or one of these tasks,
--- with all facts. ids: only the first 1,000. state: running, waiting (for a user to continue it), completed, cancelled,
--- failed. Index: move_task_queue.
+-- queue.describe_move_tasks(source, task): returns the last tasks of a queue, the newest first.
+--   p_task_id  return only this task; null: all tasks
+--   ids        the first 1,000 ids
+--   state      running, waiting (for a user to continue it), completed, cancelled or failed
 create or replace function queue.describe_move_tasks(p_source text, p_task_id uuid)
 returns table (task_id text, state text, destination_arn text, maximum_per_second int, ids bigint[], filter text,
     canary int, to_move bigint, moved bigint, skipped bigint, looked_at bigint, failure_reason text, started_at_ms bigint,

@@ -1,5 +1,6 @@
--- queue.list_dead_letter_sources(arn, after, limit): returns the ARNs of the queues whose dead-letter queue this is, in
--- the order of names, after p_after. Index: queues_dead_letter_arn.
+-- queue.list_dead_letter_sources(arn, after, limit): returns the names of the queues that use a dead-letter queue, in
+-- order.
+-- p_after: return only later names; null: all names. Uses the index queues_dead_letter_arn.
 create or replace function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit int)
 returns table (name text)
 language sql stable as $$

@@ -1,10 +1,12 @@
--- queue.move_selected(task, limit): makes one step of a task with ids or a filter: moves up to p_limit of its messages,
--- each to the task's destination or to the queue that it came from. Messages that are in flight, delayed or without a
--- target queue stay and count as skipped. If another transaction has locked some messages, the next step starts at the
--- same place, because moved messages are gone.
--- Returns one row: messages moved, skipped and examined, the place after which the next step continues, whether the
--- selection has ended, and why a message had no queue to move to.
--- Locks: as move_selected_side and move_selected_group. The function waits for no lock.
+-- queue.move_selected(task, limit): makes one step of a task with ids or a filter.
+-- The function moves up to p_limit messages, each to the task's destination or to the queue that it came from.
+-- Messages in flight, delayed messages and messages without a target queue stay and count as skipped.
+-- If another transaction has locked some messages, the next step starts at the same place.
+--   looked_at  the number of examined messages
+--   place      where the next step continues
+--   done       the selection has ended
+--   failure    why a message had no target queue
+-- Takes the locks of move_selected_side and move_selected_group. The function waits for no lock.
 create or replace function queue.move_selected(
     p_task queue.move_task, p_limit int, out moved int, out skipped int, out looked_at int, out place text,
     out done boolean, out failure text)
@@ -50,7 +52,7 @@ begin
             failure := coalesce(v_step.failure, failure);
             v_busy := v_busy or v_step.busy;
             if v_step.stuck and v_all.next = '-2:' || split_part(v_all.next, ':', 2) || ':' || v_group.group_id then
-                v_all.next := '-2:9223372036854775807:' || v_group.group_id;     -- up to the end of the group
+                v_all.next := '-2:9223372036854775807:' || v_group.group_id;     -- Skips the rest of the group.
             end if;
         end loop;
     end if;
@@ -62,10 +64,12 @@ begin
     end if;
 end $$;
 
--- queue.selected_messages(task, limit): returns the next messages that a task with ids or a filter has selected, at most
--- p_limit, from those that were in the queue when the task started. can_move: a receive could get it now. target_arn,
--- failure: as move_target. A last row without an id has the number of examined messages, and the place after which the
--- task continues, null at the end.
+-- queue.selected_messages(task, limit): returns the next p_limit messages of a task with ids or a filter.
+-- The function selects messages that were in the queue when the task started.
+--   can_move             a receive could return the message now
+--   target_arn, failure  as in move_target
+-- The last row has no id. It has the number of examined messages, and the place after which the task continues; null:
+-- the end.
 create or replace function queue.selected_messages(p_task queue.move_task, p_limit int)
 returns table (shard int, id bigint, group_id text, can_move boolean, target_arn text, failure text, looked_at int,
     next text)
@@ -97,10 +101,11 @@ begin
             then v_ids[cardinality(v_ids)]::text end;
 end $$;
 
--- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue; each is a row (shard,
--- id) of p_shards and p_ids, which can be received and has a queue to move to. Returns moved, and busy: a receive now
--- reads a shard of some messages, so the caller tries again. All other messages that did not move were received in
--- between. Locks: the messages' rows, skipped if locked; as unlog_message.
+-- queue.move_selected_side(queue, shards, ids, destination): moves messages of a standard queue.
+-- Each message has an element in both arrays, was receivable, and has a target queue.
+--   moved  the number of messages; the others were received in the meantime
+--   busy   a receive reads the shard of some messages, so the caller tries again
+-- Skips locked messages. Takes the locks of unlog_message.
 create or replace function queue.move_selected_side(
     p_queue_id int, p_shards int[], p_ids bigint[], p_destination text, out moved int, out busy boolean)
 language plpgsql as $$
@@ -124,8 +129,9 @@ begin
 end $$;
 
 -- queue.unlog_message(queue, shard, id): moves a receivable message of the log to the slow path, where it stays
--- receivable. Returns done; busy: a receive now reads the shard; gone: the message is in flight, or was deleted. Locks:
--- advisory, reader of the shard, or the lease's row, without waiting for either.
+-- receivable.
+-- Returns done; busy: a receive reads the shard; gone: the message is in flight or was deleted.
+-- Locks the shard's reader or the lease's row without waiting.
 create or replace function queue.unlog_message(p_queue_id int, p_shard int, p_id bigint) returns text
 language plpgsql as $$
 declare
@@ -149,11 +155,12 @@ begin
         p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], v_now) then 'done' else 'gone' end;
 end $$;
 
--- queue.move_selected_group(task, group, ids): moves messages of a FIFO group that a task has selected, in their order,
--- up to the first one that cannot be received now, so that no selected message overtakes another. Returns moved;
--- failure: why some messages had no target queue (move_target); busy: another transaction has locked a group, so the
--- caller tries again; stuck: a message in flight blocks the messages behind it.
--- Locks: the group's row and that of the target's group, without waiting.
+-- queue.move_selected_group(task, group, ids): moves selected messages of a FIFO group in their order.
+-- The function stops at the first message that cannot be received now, so no selected message overtakes another.
+--   failure  why some messages had no target queue (move_target)
+--   busy     another transaction has locked a group, so the caller tries again
+--   stuck    a message in flight blocks later messages
+-- Locks the group's row and the target's group row without waiting.
 create or replace function queue.move_selected_group(
     p_task queue.move_task, p_group_id text, p_ids bigint[], out moved int, out failure text, out busy boolean,
     out stuck boolean)
@@ -177,7 +184,7 @@ begin
         select h.id from (
             select f.id, bool_and(f.visible_at <= clock_timestamp()) over (order by f.id) as due
             from queue.fifo_message f where f.group_key = v_key and f.id = any (p_ids)) h
-        -- messages of a list are gone if earlier steps moved them
+        -- Earlier steps have removed the messages of a list that they moved.
         where h.due and not exists (
             select from queue.fifo_message e
             where e.group_key = v_key and e.group_key > 0 and e.id < p_ids[1]

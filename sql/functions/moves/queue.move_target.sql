@@ -1,6 +1,8 @@
--- queue.move_target(queue, destination, system): returns the ARN of the queue that a message of a dead-letter queue
--- moves to, or why it cannot move (FailureReason, in the words of AWS). The target is the destination of the task or,
--- without one, the queue from which the message came, unless that is the dead-letter queue itself.
+-- queue.move_target(queue, destination, system): returns the ARN of a message's target queue, or why the message cannot
+-- move.
+-- The target is the task's destination. Without one, the target is the queue that the message came from, unless that is
+-- the dead-letter queue itself.
+-- failure: FailureReason in AWS's words.
 create or replace function queue.move_target(p_queue_id int, p_destination text, p_system jsonb)
 returns table (target_arn text, failure text)
 language sql stable as $$

@@ -1,12 +1,16 @@
--- queue.run_move_task(task, limit): makes one step of a message move task: moves up to p_limit messages, and not more
--- than its rate and its canary allow, in this transaction. Each message either stays, or leaves its queue and arrives
--- in the other queue. Messages whose retention is over end instead. The task ends when no visible message remains or
--- all selected messages were examined. The task does not move messages that are in flight or delayed. A task that waits
--- for 24 hours to be continued is cancelled (NotContinued). The rate allows the messages of one second at once, then
--- messages in proportion to the time, for all workers together. Returns one row: messages moved and the status now; no
--- row if the task does not run or if another worker has it. Raises QU004 (not under READ COMMITTED). Locks: the task's
--- row (skipped if locked), then messages, shards and groups, for which a step never waits. A step therefore delays no
--- other transaction and cannot deadlock. Index: fifo_ready_visible_at, and those of poll_queues.
+-- queue.run_move_task(task, limit): makes one step of a message move task in this transaction.
+-- The step moves up to p_limit messages, at most as many as its rate and canary allow. It does not move messages in
+-- flight or delayed messages. It ends messages whose retention is over.
+-- The task ends when no visible message remains, or when it has examined all selected messages.
+-- If no user continues a waiting task for 24 hours, the function cancels it (NotContinued).
+-- The rate allows the messages of one second at once, and then messages in proportion to the time, for all workers
+-- together.
+-- Returns the number of moved messages and the task's status. Returns no row if the task does not run or another worker
+-- has locked it.
+-- Locks the task's row, then messages, shards and groups. A step waits for no lock, so it delays no other transaction
+-- and cannot deadlock.
+-- Uses the index fifo_ready_visible_at, and those of poll_queues.
+-- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -39,7 +43,7 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
-        -- the clock went back, because no step uses up this much of the rate
+        -- No step uses up this much of the rate, so the clock went back.
         if v_paced_at > clock_timestamp() + interval '2 minutes' then
             v_paced_at := clock_timestamp();
         end if;
@@ -58,7 +62,7 @@ begin
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn, v_before);
-        if v_step.moved = 0 and v_step.failure is null then     -- a separate step, which has locked no message yet
+        if v_step.moved = 0 and v_step.failure is null then     -- This separate step has locked no message yet.
             select * into v_step
             from queue.move_log(
                 v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn, v_before);
@@ -84,7 +88,7 @@ begin
         paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
         failure_reason = v_step.failure,
         status = case when v_step.failure is not null then 'FAILED'
-            when case when v_source.fifo     -- all groups, as move_groups; ready_queues may ask for a receive instead
+            when case when v_source.fifo     -- All groups count, as in move_groups; ready_queues may ask for a receive.
                 then not exists (
                     select from queue.fifo_ready r
                     where queue.fifo_key(r.queue_id) = queue.fifo_key(v_source.queue_id)
@@ -95,12 +99,13 @@ begin
     returning v_step.moved, t.status;
 end $$;
 
--- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group, starting with
--- the group that has been ready longest. The function moves the first messages of a group that are visible and go to
--- the same queue into the group of the same name there. The function stops at a message that cannot move, so that no
--- message of the group overtakes it. The function deletes messages that were sent before p_before instead: their
--- retention is over. Returns one row: messages moved, and why the next message could not move (move_target). Locks: the
--- groups' rows in both queues, skipped if locked. Index: fifo_ready_visible_at.
+-- queue.move_groups(queue, limit, destination, before): moves messages of a FIFO queue, group by group.
+-- The group that has been ready longest comes first.
+-- The function moves the first visible messages of a group that have the same target queue. It stops at a message that
+-- cannot move, so no message of the group overtakes another.
+-- The function deletes messages that were sent before p_before, because their retention is over.
+-- failure: why the next message could not move (move_target).
+-- Skips locked groups in both queues. Uses the index fifo_ready_visible_at.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -135,10 +140,11 @@ begin
     end loop;
 end $$;
 
--- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most p_limit,
--- into its group of the same name (move_group_messages).
--- Returns messages: 0 if another transaction has locked the target's group, or if the target was deleted a moment ago.
--- The caller holds the group's row. Locks: the target's group row, without waiting.
+-- queue.move_group: moves the first visible messages of a FIFO group to the same group of p_target_arn
+-- (move_group_messages).
+-- Returns the number of messages, at most p_limit. The result is 0 if another transaction has locked the target's group
+-- or deleted the target.
+-- The caller holds the group's row. Locks the target's group row without waiting.
 create or replace function queue.move_group(
     p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
 returns int
@@ -160,8 +166,8 @@ begin
         then cardinality(v_ids) else 0 end;
 end $$;
 
--- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next to be handed out, except
--- messages of a shard that has a reader now. Locks: advisory, readers of the shards.
+-- queue.release_deferred(queue, shards): makes the skipped messages of noisy tenants the next ones to receive.
+-- The function omits shards that have a reader now. Locks the readers of the shards.
 create or replace function queue.release_deferred(p_queue_id int, p_shards int) returns void
 language plpgsql as $$
 declare
@@ -180,10 +186,10 @@ begin
     end loop;
 end $$;
 
--- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side), starting with the
--- messages that have been visible longest. Messages from other queues are on the slow path. Returns one row: messages
--- moved, and why other messages could not move (move_target). Locks: the messages' rows, skipped if locked. Index:
--- side_visible_at.
+-- queue.move_side(queue, limit, destination, before): moves messages of the slow path (queue.side).
+-- The messages that have been visible longest come first. Messages from other queues are on the slow path.
+-- failure: why other messages could not move (move_target).
+-- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.move_side(
     p_queue_id int, p_limit int, p_destination text, p_before timestamptz, out moved int, out failure text)
 language plpgsql as $$
@@ -208,11 +214,12 @@ begin
     moved := queue.move_side_rows(p_queue_id, v_due.places, p_destination);
 end $$;
 
--- queue.move_log(queue, shards, limit, destination, before): moves messages that were sent to a dead-letter queue
--- directly. The function receives them and ends their leases at once. These messages came from no other queue, so they
--- cannot move without a destination. Returns one row: messages moved, and why the messages could not move (as
--- move_target). Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction
--- reads one).
+-- queue.move_log(queue, shards, limit, destination, before): moves messages that clients sent to a dead-letter queue
+-- directly.
+-- The function receives them and ends their leases at once. They came from no other queue, so they cannot move without
+-- a destination.
+-- failure: why the messages could not move, as in move_target.
+-- Locks readers of shards without waiting. The setting queue.reads says that this transaction reads a shard.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, p_before timestamptz, out moved int,
     out failure text)
@@ -241,13 +248,13 @@ begin
     if moved = 0 then
         return;
     end if;
-    update queue.lease x            -- as before the receive, because no consumer got the messages
+    update queue.lease x            -- This undoes the receive, because no consumer got the messages.
     set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
         first_received_at = case when x.receive_count > 1 then x.first_received_at end,
-        redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- they were received for 0 seconds
+        redelivered_at = nullif(array_remove(x.redelivered_at, x.visible_at), '{}')     -- The lease lasted 0 seconds.
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
-    insert into queue.activity (queue_id, redelivered)     -- they were not delivered again, as take_expired has counted
+    insert into queue.activity (queue_id, redelivered)     -- This undoes the redeliveries that take_expired counted.
     select p_queue_id, -count(*) from unnest(v_taken) t where t.receive_count > 1 having count(*) > 0;
     perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

@@ -1,8 +1,9 @@
--- queue.running_move_tasks(): returns for each account the message move task to run next: the task that ran longest ago
--- among the tasks that no other worker has. Tasks whose rate allows a message come first. A turn is one step of each
--- account, so an account with many tasks takes no more of the workers than an account with one. The function costs one
--- probe of an empty index if there are no tasks. Locks: the tasks, skipped if locked, until the caller's transaction
--- ends, which is usually at once. Index: move_task_running.
+-- queue.running_move_tasks(): returns the message move task to run next for each account.
+-- That task ran longest ago among the tasks that no other worker has locked. Tasks whose rate allows a message come
+-- first.
+-- A turn is one step of each account, so an account with many tasks gets no more turns than an account with one.
+-- Without tasks, the function costs one probe of an empty index.
+-- Locks the tasks until the caller's transaction ends, which is usually at once. Skips locked tasks.
 create or replace function queue.running_move_tasks() returns table (task_id uuid)
 language sql as $$
 with running as (

@@ -1,10 +1,15 @@
--- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves the messages of a
--- dead-letter queue, or some messages of any queue, and keeps the last ten tasks of the queue. p_destination: null:
--- each message returns to the queue that it came from. p_maximum_per_second: 1-500, null: no limit. p_ids (public ids)
--- and p_filter (of find_messages; its states do not count) select the messages; both null: all messages that can be
--- received. p_canary: the task waits after this number of messages for continue_move_task; null: it does not wait.
--- Returns one row: task_id, or error (ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
--- MoveTaskRunning) and detail (the parameter). Index: move_task_queue, queues_dead_letter_arn.
+-- queue.start_move_task(source, destination, rate, ids, filter, canary): starts a task that moves messages out of a
+-- queue.
+--   p_destination         the target queue; null: each message returns to the queue that it came from
+--   p_maximum_per_second  1 to 500; null: no limit
+--   p_ids                 the public ids of the messages to move
+--   p_filter              a filter of find_messages, whose states have no effect
+--   p_canary              the task waits after this number of messages for continue_move_task; null: it does not wait
+-- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.
+--   error                 ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
+--     MoveTaskRunning
+--   detail                the parameter
+-- The function keeps the last ten tasks of the queue. Uses the indexes move_task_queue and queues_dead_letter_arn.
 create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,
     p_ids bigint[] default null, p_filter jsonb default null, p_canary int default null)
 returns table (task_id text, error text, detail text)

@@ -1,8 +1,11 @@
--- queue.clean_outgoing(limit, days, most, protocols): removes outgoing messages that are older than p_days, and keeps
--- only the newest p_most of each account (0: any number). A call removes at most p_limit of each kind and account.
--- p_protocols: protocols with a carrier; their messages of the last six hours stay, because the carrier still has to
--- get them (hand_over_outgoing). Returns the number of removed rows. Locks: outgoing messages, skipped if locked, so
--- the function does not wait for a settle_deliveries that holds other outgoing messages. Index: outgoing_pkey,
+-- queue.clean_outgoing(limit, days, most, protocols): removes old outgoing messages. Returns the number of removed
+-- rows.
+--   p_limit      the maximum number of each kind and account
+--   p_days       remove messages that are older
+--   p_most       keep only the newest messages of each account, up to this number; 0: no limit
+--   p_protocols  protocols with a carrier; their messages of the last six hours stay for the carrier
+--     (hand_over_outgoing)
+-- Skips locked messages, so the function does not wait for settle_deliveries. Uses the indexes outgoing_pkey and
 -- outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint
 language plpgsql as $$

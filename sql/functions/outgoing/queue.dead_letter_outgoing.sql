@@ -1,7 +1,8 @@
--- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages, whose rows the caller holds, to the
--- dead-letter queues of their subscriptions. Messages without such a queue stay. The function records the messages
--- that a queue refuses. Source: "Amazon SNS dead-letter queues" (SNS Developer Guide): client-side errors are not
--- tried again. Locks: as queue.send_messages.
+-- queue.dead_letter_outgoing(ids): sends the envelopes of failed outgoing messages to the dead-letter queues of their
+-- subscriptions.
+-- Messages without such a queue stay. The function records the errors of queues that refuse a message.
+-- SNS does not retry client-side errors ("Amazon SNS dead-letter queues", SNS Developer Guide).
+-- The caller holds the messages' rows. Takes the same locks as queue.send_messages.
 create or replace function queue.dead_letter_outgoing(p_ids bigint[]) returns void
 language plpgsql as $$
 declare
@@ -13,7 +14,7 @@ begin
         array_agg(o.envelope order by o.outgoing_id) as bodies,
         array_agg(octet_length(o.envelope) order by o.outgoing_id) as sizes,
         array_agg(null::jsonb) as attributes,
-        -- A FIFO queue also takes such messages. Each message has a separate group, as in give_up_deliveries.
+        -- A FIFO queue also accepts such messages. Each message has a separate group, as in give_up_deliveries.
         array_agg('outgoing-' || o.outgoing_id order by o.outgoing_id) as groups
     into v_failed
     from queue.outgoing o where o.outgoing_id = any (p_ids) and o.dead_letter_arn is not null and o.envelope is not null;

@@ -1,11 +1,13 @@
--- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries to the gateway, to the
--- mail server or to functions for outgoing messages of these protocols that have no delivery yet, the oldest messages
--- of each account first. Accounts share p_limit, so that no account waits for the backlog of another. Messages older
--- than six hours stay, because SNS tries for at most six hours. p_confirmations: how many mails an hour may ask for
--- confirmations of an account; p_text_messages: how many text messages of an account a day go to the gateway; 0: any
--- number. Returns one row: the number of deliveries. A message whose destination has become impossible since its
--- publish fails, and goes to its dead-letter queue. Locks: outgoing messages, skipped if locked; those of
--- dead_letter_outgoing and hand_over_mail. Index: outgoing_kept.
+-- queue.hand_over_outgoing(protocols, limit, confirmations, text messages): creates deliveries for outgoing messages
+-- without one.
+-- The deliveries go to the gateway, to the mail server or to functions. Returns the number of deliveries.
+-- The oldest messages of each account come first. Accounts share p_limit, so no account waits for another's backlog.
+-- Messages that are older than six hours stay, because SNS tries for at most six hours.
+--   p_confirmations  the maximum number of mails per hour and account that ask for a confirmation
+--   p_text_messages  the maximum number of text messages per day and account that go to the gateway; 0: no limit
+-- If a destination has become impossible since the publish, the message fails and goes to its dead-letter queue.
+-- Skips locked outgoing messages. Takes the locks of dead_letter_outgoing and hand_over_mail. Uses the index
+-- outgoing_kept.
 create or replace function queue.hand_over_outgoing(
     p_protocols text[], p_limit int, p_confirmations int, p_text_messages int default 0)
 returns table (handed int)
@@ -18,7 +20,7 @@ declare
 begin
     handed := 0;
     for v_message in
-        with recursive accounts as (    -- one step in the index for each account
+        with recursive accounts as (    -- Each account takes one step in the index.
             select p.protocol, k.account_id from unnest(p_protocols) p(protocol)
             cross join lateral (
                 select o.account_id from queue.outgoing o where o.state = 'kept' and o.protocol = p.protocol
@@ -61,12 +63,14 @@ begin
     return next;
 end $$;
 
--- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server for an outgoing message, whose
--- row the caller holds. The text of the delivery is JSON, which delivery/mail/message.py reads. The endpoint of the
--- delivery is a name for each protocol, as for the gateway. A confirmation is valid for two days after it is sent.
--- Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); the server has refused
--- five mails for the subscription in a row (AddressDisabled); confirmation_time finds no time for a confirmation
--- (ConfirmationRateExceeded). Locks: those of confirmation_time, then the subscription of a confirmation.
+-- queue.hand_over_mail(message, confirmations): creates a delivery to the mail server. Returns null or an error.
+-- The text of the delivery is JSON, which delivery/mail/message.py reads. Its endpoint is a name for each protocol, as
+-- for the gateway. A confirmation is valid for two days after its sending.
+--   NotSubscribed             the subscription has ended
+--   AddressDisabled           the server has refused five mails of the subscription in a row
+--   ConfirmationRateExceeded  confirmation_time finds no time for a confirmation
+-- The caller holds the message's row. Takes the locks of confirmation_time, then locks the subscription of a
+-- confirmation.
 create or replace function queue.hand_over_mail(p_message queue.outgoing, p_confirmations int) returns text
 language plpgsql as $$
 declare
@@ -102,12 +106,14 @@ begin
     return null;
 end $$;
 
--- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask this address to confirm:
--- an hour after the last such mail of any account, and late enough that the account sends at most p_limit such mails
--- within an hour (0: any number). Returns null, without a reservation, if that is over two days from now, or if ten
--- mails of the account already wait for this address, because other accounts may also want to ask this address. Locks:
--- advisory, one caller at a time.
--- Index: confirmation_mail_account, confirmation_mail_address.
+-- queue.confirmation_time(account, address, limit): reserves the time at which a mail may ask an address for a
+-- confirmation.
+-- The time is an hour after the last such mail of any account, and late enough that the account sends at most p_limit
+-- such mails within an hour; 0: no limit.
+-- Returns null if that time is more than two days away.
+-- Returns null if ten mails of the account already wait for this address, because other accounts may also need it.
+-- An advisory lock admits one caller at a time. Uses the indexes confirmation_mail_account and
+-- confirmation_mail_address.
 create or replace function queue.confirmation_time(p_account_id text, p_address text, p_limit int) returns timestamptz
 language plpgsql as $$
 declare
@@ -130,10 +136,11 @@ begin
     return v_due;
 end $$;
 
--- queue.hand_over_to_function(message): creates an invocation of a Lambda function for an outgoing message, whose row
--- the caller holds. The text of the invocation is the envelope, from which delivery/functions/event.py makes the
--- event. Returns null, or why the message cannot be sent: its subscription has ended (NotSubscribed); its function is
--- in another account than its subscriber (FunctionNotAllowed).
+-- queue.hand_over_to_function(message): creates an invocation of a Lambda function. Returns null or an error.
+-- The text of the invocation is the envelope, from which delivery/functions/event.py makes the event.
+--   NotSubscribed       the subscription has ended
+--   FunctionNotAllowed  the function belongs to another account than the subscriber
+-- The caller holds the message's row.
 create or replace function queue.hand_over_to_function(p_message queue.outgoing) returns text
 language plpgsql as $$
 declare
@@ -155,15 +162,16 @@ begin
     return null;
 end $$;
 
--- queue.hand_over_to_gateway(message): creates a delivery to the gateway for an outgoing message, whose row the caller
--- holds. docs/reference/topics.md describes its text. The endpoint of the delivery is a name for each protocol, so that
--- text messages and pushes pause independently. The worker knows the gateway's address, which accounts do not see.
+-- queue.hand_over_to_gateway(message): creates a delivery to the gateway. docs/reference/topics.md describes its text.
+-- Its endpoint is a name for each protocol, so text messages and pushes pause independently. The worker has the
+-- gateway's address, which accounts do not see.
+-- The caller holds the message's row.
 create or replace function queue.hand_over_to_gateway(p_message queue.outgoing) returns void
 language sql as $$
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw, head)
     select 'gateway', p_message.topic_arn, p_message.message_id, json_strip_nulls(json_build_object(
-        -- as webhook_id in request.py
+        -- webhook_id in request.py has the same format.
         'id', p_message.message_id || coalesce(':' || right(p_message.subscription_arn, 36), ''),
         'message_id', p_message.message_id, 'kind', p_message.kind, 'account', p_message.account_id, 'region',
         p_message.region, 'protocol', p_message.protocol, 'destination', p_message.destination,
@@ -178,9 +186,11 @@ p_message.protocol, true,     p_message.outgoing_id, p_message.dead_letter_arn
 from notice n
 $$;
 
--- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns false, without counting the
--- message, if the account has reached the limit; 0: no limit, and the function counts nothing. Locks: the row of the
--- account and day.
+-- queue.count_text_message(account, limit): counts a text message of today (UTC). Returns whether the account may send
+-- it.
+-- Returns false, without counting, if the account has reached the limit.
+-- p_limit 0: no limit, and the function counts nothing.
+-- Locks the row of the account and day.
 create or replace function queue.count_text_message(p_account_id text, p_limit int) returns boolean
 language plpgsql as $$
 declare

@@ -1,7 +1,9 @@
--- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account, in
--- the order of their ids, from the one after p_after (null: from the first). p_protocol, p_destination: null: any. The
--- function returns at most p_limit messages, and stops at p_bytes of texts and attributes, but returns at least one
--- message. Times are in milliseconds since 1970. Index: outgoing_account.
+-- queue.list_outgoing(account, protocol, destination, after, limit, bytes): returns outgoing messages of an account by
+-- id.
+--   p_protocol, p_destination  return only matching messages; null: any
+--   p_after                    return only greater ids; null: all ids
+--   p_bytes                    the maximum size of texts and attributes; the first message may exceed it
+-- Times are in milliseconds since 1970. Uses the index outgoing_account.
 create or replace function queue.list_outgoing(
     p_account_id text, p_protocol text, p_destination text, p_after bigint, p_limit int, p_bytes int)
 returns table (

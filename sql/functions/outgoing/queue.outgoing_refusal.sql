@@ -1,7 +1,9 @@
--- queue.outgoing_refusal(account, region, protocol, destination): returns why a message cannot reach its destination, or
--- null. The phone number is opted out, the endpoint of a mobile app is disabled or deleted (its application may be), or
--- its application is disabled.
--- Index: opted_out_number_pkey, platform_endpoint_arn_key.
+-- queue.outgoing_refusal(account, region, protocol, destination): returns why a message cannot reach its destination,
+-- or null.
+--   OptedOut                     the phone number is opted out
+--   EndpointNotFound             the endpoint of the mobile app or its application does not exist
+--   EndpointDisabled             the endpoint is disabled
+--   PlatformApplicationDisabled  the application is disabled
 create or replace function queue.outgoing_refusal(p_account_id text, p_region text, p_protocol text, p_destination text)
 returns text
 language sql stable as $$

@@ -1,9 +1,10 @@
--- queue.publish_to_outbox(topic, subscription, publications): stores an outgoing message for each publication, for
--- phones, mobile apps, e-mail, functions and streams. Text messages and pushes contain the message. E-mail and all
--- others contain the envelope of the message, unless they are raw. A message for an opted-out phone number, or for a
--- disabled or missing endpoint, fails at once and goes to the subscription's dead-letter queue. The link that ends an
--- e-mail subscription comes from the envelope, whose `head` ends with the link up to the subscription's ARN. Locks:
--- those of dead_letter_outgoing.
+-- queue.publish_to_outbox(topic, subscription, publications): stores an outgoing message for each publication.
+-- The messages are for phones, mobile apps, e-mail, functions and streams. Text messages, pushes and raw messages
+-- contain the message. Other protocols contain its envelope.
+-- A message for an opted-out number, or a disabled or missing endpoint, fails at once and goes to the dead-letter
+-- queue.
+-- The unsubscribe link of an e-mail comes from the end of the envelope's `head` and the subscription's ARN.
+-- Takes the locks of dead_letter_outgoing.
 create or replace function queue.publish_to_outbox(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$
@@ -41,9 +42,9 @@ begin
     end if;
 end $$;
 
--- queue.outgoing_envelope(topic, subscription, publication, text): returns the message for the dead-letter queue of a
--- subscription of a phone, of a mobile app or by e-mail. All protocols use the envelope. A protocol's special text has
--- no envelope from Publish, so the function gives it an envelope without a signature.
+-- queue.outgoing_envelope(topic, subscription, publication, text): returns the message for a dead-letter queue.
+-- The subscription belongs to a phone, a mobile app or e-mail.
+-- Publish makes no envelope for a protocol's special text, so the function makes one without a signature.
 create or replace function queue.outgoing_envelope(
     p_topic queue.topic, p_subscription queue.subscription, p_publication jsonb, p_text text) returns text
 language sql stable as $$

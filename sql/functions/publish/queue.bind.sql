@@ -1,6 +1,7 @@
--- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding. Returns the binding
--- as one row, with created. p_password: the password of a URL, in whose place p_endpoint has ****. Raises QU003 if
--- p_pattern is not a pattern.
+-- queue.bind: binds a queue or a URL to a pattern of routing keys. Returns the binding.
+-- If the binding exists, the function changes nothing, and created is false.
+-- p_password: the password of a URL. p_endpoint has **** in its place.
+-- Raises QU003 if p_pattern is not a pattern.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
     p_filter_policy text, p_filter jsonb, p_password text default null)
@@ -28,7 +29,7 @@ begin
     from found f;
 end $$;
 
--- queue.unbind(account, region, pattern, id): removes a binding. Returns one row: whether the binding existed.
+-- queue.unbind(account, region, pattern, id): removes a binding. removed: whether the binding existed.
 create or replace function queue.unbind(p_account_id text, p_region text, p_pattern text, p_binding_id bigint)
 returns table (removed boolean)
 language plpgsql as $$
@@ -39,8 +40,9 @@ begin
     return query select found;
 end $$;
 
--- queue.list_bindings: returns the bindings of an account in a region, of a pattern or of an endpoint (null: any), in
--- the order of ids, after p_after.
+-- queue.list_bindings: returns the bindings of an account in a region, in the order of their ids.
+--   p_pattern, p_endpoint  return only matching bindings; null: any
+--   p_after                return only greater ids; null: all ids
 create or replace function queue.list_bindings(
     p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit int)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,

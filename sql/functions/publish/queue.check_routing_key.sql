@@ -1,6 +1,8 @@
--- queue.check_routing_key(text, pattern): raises QU003 unless the text is a routing key or, with p_pattern, a pattern
--- of routing keys: 1-255 characters in segments between dots. A segment consists of one or more letters, digits,
--- underscores and hyphens. A segment of a pattern may also be `*` or `#`.
+-- queue.check_routing_key(text, pattern): raises QU003 if a text is not a routing key or, with p_pattern, not a
+-- pattern.
+-- A routing key has 1 to 255 characters in segments between dots. A segment has letters, digits, underscores and
+-- hyphens.
+-- A segment of a pattern may also be `*` or `#`.
 create or replace function queue.check_routing_key(p_text text, p_pattern boolean default false) returns void
 language plpgsql immutable as $$
 begin

@@ -1,12 +1,14 @@
 -- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
--- they match. If a queue cannot take a message, or its policy does not let the topic send, the message goes to the
--- dead-letter queue of the subscription, if it has one whose policy lets the topic send. If that queue cannot take the
--- message either, the message becomes a delivery to the queue. The worker gives up, counts and logs this delivery,
--- which stays as exhausted. p_publications: as publish_messages gets them. p_enveloped: whether the messages have
--- envelopes. All subscriptions need envelopes, except queues with raw delivery. If the messages have no envelopes, the
--- function makes one set of arrays for all standard queues that get all messages. Raises 40001 if the messages have no
--- envelopes and a subscription that needs them was added since the caller read the topic. Index:
--- subscription_topic_id_protocol_endpoint_key.
+-- matches.
+-- If a queue refuses a message, or its policy denies the topic, the message goes to the subscription's dead-letter
+-- queue, unless that queue's policy also denies the topic.
+-- If the dead-letter queue refuses the message, too, the message becomes a delivery to the queue. The worker gives up,
+-- counts and logs this delivery, which stays as exhausted.
+--   p_publications  in the format of publish_messages
+--   p_enveloped     whether the messages have envelopes, which all subscriptions need except queues with raw delivery
+-- Without envelopes, all standard queues without a filter share one set of arrays.
+-- Raises 40001 if the messages have no envelopes, and a subscription that needs envelopes was added since the caller
+-- read the topic.
 create or replace function queue.fan_out(
     p_topic queue.topic, p_publications jsonb[], p_enveloped boolean) returns void
 language plpgsql as $$
@@ -41,7 +43,7 @@ begin
             else
                 perform queue.publish_to_outbox(p_topic, v_subscription, v_match.publications);
             end if;
-            v_adds_deliveries := true;    -- it may also add messages for a gateway
+            v_adds_deliveries := true;    -- This includes messages for a gateway.
             continue;
         end if;
         if not v_subscription.target_allowed then
@@ -82,13 +84,13 @@ begin
     end if;
 end $$;
 
--- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to
--- the subscription's dead-letter queue, in their order. In a FIFO queue of a standard topic, a message without a group
--- gets the topic's name as group and its own id for deduplication. Standard queues do not get the groups of a FIFO
--- topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: the
--- queue was deleted, or a message is too long, or is raw with more than ten attributes. A dead-letter queue gets such
--- raw messages in envelopes.
--- Locks: those of send_messages.
+-- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages in their order to a subscribed
+-- queue or to the subscription's dead-letter queue. Returns the messages that the queue refuses.
+-- A queue refuses messages that are too long, raw messages with more than ten attributes, and all messages after its
+-- deletion. A dead-letter queue gets raw messages with too many attributes in envelopes.
+-- In a FIFO queue of a standard topic, a message without a group gets the topic's name as group, and its own id for
+-- deduplication. Standard queues do not get the groups of a FIFO topic ("Message grouping", SNS Developer Guide).
+-- Takes the locks of send_messages.
 create or replace function queue.publish_to_queue(
     p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_publications jsonb[])
 returns jsonb[]
@@ -140,8 +142,8 @@ begin
         where u.n = any (v_failed) or coalesce(u.n <> all (v_numbers), true));
 end $$;
 
--- queue.publish_to_endpoint(topic, subscription, publications): stores a delivery for each message to a subscribed URL.
--- URLs that get the same text share a row of queue.notice. Index: notice_message.
+-- queue.publish_to_endpoint(topic, subscription, publications): stores a delivery to a subscribed URL for each message.
+-- URLs that get the same text share a row of queue.notice. Uses the index notice_message.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_publications jsonb[]) returns void
 language plpgsql as $$

@@ -1,12 +1,17 @@
 -- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
--- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
--- the values that filter policies compare (null: the message is not an object, so no filter policy matches); delay in
--- seconds for queues; the trace header, which its messages and deliveries keep.
+--   p_body          the message as JSON text
+--   p_attributes    its attributes in SQS's format
+--   p_facts         the values that filter policies compare; null: the message is not an object, so no filter policy
+--     matches
+--   p_delay         the delay for queues, in seconds
+--   p_trace         the trace header for messages and deliveries
+--   p_error_as_row  return the error RequestThrottled in a row instead of raising QU009
 -- A queue with several matching bindings gets one message. A FIFO queue gets the routing key as group, and no delay.
--- Returns a row for each queue: its ARN, the message's id, and error (as send_messages; then the queue gets no
--- message). The last row has no ARN, and its id is the number of URLs. If the account has too many deliveries and a URL
--- is bound, the function stores nothing. It raises QU009 or, with p_error_as_row, returns one row with the error
--- RequestThrottled. Locks: those of send_messages, in the order of ARNs. Index: delivery_excess_pkey.
+-- Returns a row for each queue. error: as in send_messages; the queue then gets no message.
+-- The last row has no ARN, and its id is the number of URLs.
+-- If the account has too many deliveries and a URL is bound, the function stores nothing and returns RequestThrottled
+-- or raises QU009.
+-- Takes the locks of send_messages in the order of ARNs.
 create or replace function queue.publish_events(
     p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
     p_facts jsonb, p_delay int default null, p_trace text default null, p_error_as_row boolean default false)
@@ -61,9 +66,10 @@ begin
     select null::text, count(*), null::text from stored;
 end $$;
 
--- queue.matching_bindings(account, region, routing key, facts): returns the bindings whose patterns match this key and
--- whose filter policies match p_facts, the values of the event (null: filter policies are ignored).
--- Index: binding_account_id_region_pattern_protocol_endpoint_key, binding_wildcard.
+-- queue.matching_bindings(account, region, routing key, facts): returns the bindings whose patterns match a routing key
+-- and whose filter policies match an event.
+-- p_facts: the values of the event; null: the function ignores filter policies.
+-- Uses the indexes binding_account_id_region_pattern_protocol_endpoint_key and binding_wildcard.
 create or replace function queue.matching_bindings(
     p_account_id text, p_region text, p_routing_key text, p_facts jsonb default null)
 returns setof queue.binding
@@ -79,15 +85,15 @@ where b.account_id = p_account_id and b.region = p_region and not b.literal
     and (b.filter is null or p_facts is null or queue.policy_matches(b.filter, p_facts))
 $$;
 
--- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern. In a pattern,
--- `*` matches one segment, and `#` matches any number of segments, including none (as in AMQP topic exchanges). The
--- function's time is at most proportional to the product of the lengths of key and pattern.
+-- queue.routing_key_matches(pattern, key): returns whether the segments of a routing key match a pattern.
+-- `*` matches one segment, and `#` matches any number of segments, including zero, as in AMQP topic exchanges.
+-- The time is at most proportional to the product of the two lengths.
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
     v_pattern int := 1;
     v_key int := 1;
-    v_last_hash int := 0;                -- the place of the last `#`, and the segment of the key up to which it matches
+    v_last_hash int := 0;                -- The last `#`, and the last segment of the key that it matches.
     v_hash_end int := 0;
     v_patterns int := cardinality(p_pattern);
     v_keys int := cardinality(p_key);
@@ -114,8 +120,8 @@ begin
     return v_pattern > v_patterns;
 end $$;
 
--- queue.match_event(account, region, routing key): returns the bindings whose patterns match this key, and ignores
--- filter policies.
+-- queue.match_event(account, region, routing key): returns the bindings whose patterns match a routing key. The
+-- function ignores filter policies.
 create or replace function queue.match_event(p_account_id text, p_region text, p_routing_key text)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
     created_at_ms bigint)

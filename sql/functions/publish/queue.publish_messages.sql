@@ -1,19 +1,25 @@
--- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
--- p_publications: a JSON object for each message, in the form that it keeps until each subscription has it: message_id;
--- contents by protocol ("*": the other protocols), each {raw, head, tail, opening}: an envelope consists of head, the
--- subscription's ARN and tail; in a FIFO topic, opening and number come before head; facts: the values that filter
--- policies compare, by filter_scope; attributes in the format of SQS, and attribute_bytes, their size; request_bytes:
--- the size of all messages and attributes of its request together, which the topic's MaximumMessageSize limits (262,144
--- by default; source: PublishBatch, API reference); if the message has them: group_id, deduplication_id, subject, trace
--- (the trace header).
--- p_signature_version: the version with which the envelopes were signed. `none`: contents have no envelope, which
--- suffices if all subscriptions are queues with raw delivery.
--- Returns a row for each message: n, message_id and sequence_number (FIFO; a duplicate has those of the original),
--- error (NotFound; OtherSignatureVersion; RequestThrottled: the account has too many deliveries, or too many messages
--- for the gateway or the mail server; these for all messages, and nothing is stored; MessageTooLong;
--- DeduplicationIdRequired) and detail: the value that is needed instead; for a stored message, `none` if no
--- subscription needed an envelope. Locks: for FIFO, the topic or its groups until commit, so that subscribers get
--- messages in the order of their numbers. Then the locks of send_messages, queue by queue in the order of their ARNs.
+-- queue.publish_messages: publishes messages to all queues and endpoints of a topic in this transaction.
+-- p_publications has a JSON object for each message:
+--   message_id
+--   contents           by protocol ("*": other protocols): {raw, head, tail, opening}. An envelope consists of head,
+--     the
+--                      subscription's ARN and tail; in a FIFO topic, opening and number come before head
+--   facts              the values that filter policies compare, by filter_scope
+--   attributes         in SQS's format; attribute_bytes is their size
+--   request_bytes      the size of all messages and attributes of the request; the topic's MaximumMessageSize limits it
+--                      (262,144 by default; PublishBatch, API reference)
+--   group_id, deduplication_id, subject, trace   if the message has them; trace is the trace header
+-- p_signature_version: the version that signed the envelopes. `none`: the contents have no envelope, which suffices if
+-- all subscriptions are queues with raw delivery.
+-- Returns a row for each message:
+--   message_id, sequence_number   a duplicate in a FIFO topic has the values of the original
+--   error   NotFound, OtherSignatureVersion, RequestThrottled, MessageTooLong or DeduplicationIdRequired. The first
+--     three
+--   apply to all messages, and the function stores nothing. RequestThrottled: the account has too many deliveries,
+--           or too many messages for the gateway or the mail server
+--   detail  the value that the topic needs; for a stored message, `none` if no subscription needs an envelope
+-- For a FIFO topic, locks the topic or its groups until commit, so that subscribers get messages in order. Then takes
+-- the locks of send_messages, queue by queue in the order of their ARNs.
 create or replace function queue.publish_messages(p_publications jsonb[], p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
@@ -23,11 +29,11 @@ declare
     v_most_bytes int;
     v_numbers int[];
     v_publications jsonb[];
-    v_accepted jsonb[];    -- those without an error
+    v_accepted jsonb[];    -- The publications without an error.
     v_error text;
-    v_all_raw boolean;     -- whether no subscription needs an envelope
+    v_all_raw boolean;     -- Whether no subscription needs an envelope.
 begin
-    perform set_config('queue.watcher', '', true);      -- notifies every watcher, even this process
+    perform set_config('queue.watcher', '', true);      -- This notifies every watcher, even this process.
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_all_raw := not exists (
         select from queue.subscription s
@@ -69,11 +75,12 @@ begin
     from unnest(p_publications) with ordinality u(p, n) where (u.p ->> 'request_bytes')::int > v_most_bytes;
 end $$;
 
--- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers (sequence_number)
--- and the deduplication ids that they lack. The function marks messages that were already published in the last five
--- minutes (error Duplicate, with the original's message_id and number), and messages without a deduplication id
--- (DeduplicationIdRequired). Returns the publications in the same order. Locks: advisory, the topic or the message
--- groups, in the order of their keys. Index: topic_deduplication_pkey.
+-- queue.number_publications(topic, publications): adds numbers and missing deduplication ids to messages of a FIFO
+-- topic.
+-- Returns the publications in the same order.
+--   Duplicate                a message that was published in the last five minutes; it has the original's id and number
+--   DeduplicationIdRequired  a message without a deduplication id
+-- An advisory lock covers the topic or the message groups, in the order of their keys.
 create or replace function queue.number_publications(p_topic queue.topic, p_publications jsonb[]) returns jsonb[]
 language plpgsql as $$
 #variable_conflict use_column
@@ -115,7 +122,7 @@ begin
             from unnest(v_numbers, v_deduplication_ids) with ordinality e(number, id, n)
             order by e.n);
     end if;
-    return array(       -- a separate look-up for each id: with an array the planner may read all ids of the topic
+    return array(       -- Each id has a separate look-up: with an array the planner may read all ids of the topic.
         select p_publications[e.n] || jsonb_strip_nulls(jsonb_build_object(
             'message_id', coalesce(d.message_id, e.message_id), 'sequence_number', d.sequence_number,
             'deduplication_id', e.deduplication_id,

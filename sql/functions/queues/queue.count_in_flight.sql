@@ -1,7 +1,6 @@
--- queue.count_in_flight(queue, fifo, shards): returns the number of messages that were received and are neither deleted
--- nor visible again. The function reads only rows that are invisible now, and at most ten messages of a FIFO group,
--- which is the maximum of one ReceiveMessage. Index: lease_visible_at, side_visible_at, fifo_ready_visible_at,
--- fifo_message_of_group.
+-- queue.count_in_flight(queue, fifo, shards): returns the number of messages in flight.
+-- The function reads only invisible rows, and at most ten messages of a FIFO group, the maximum of a ReceiveMessage.
+-- Uses the indexes lease_visible_at, side_visible_at, fifo_ready_visible_at and fifo_message_of_group.
 create or replace function queue.count_in_flight(p_queue_id int, p_fifo boolean, p_shards int) returns bigint
 language plpgsql stable as $$
 declare

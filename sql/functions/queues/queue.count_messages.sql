@@ -1,9 +1,13 @@
--- queue.count_messages(queue, fifo, shards): returns the numbers of messages that are visible, in flight, and delayed,
--- without messages whose retention is over; and when the oldest and the newest came into the queue (Developer Guide,
--- "Setting-up dead-letter queue retention in Amazon SQS": ApproximateAgeOfOldestMessage counts from the move to the
--- dead-letter queue, retention from the sending). first_sent: when the first message was sent, including messages whose
--- retention is over. Cost: two index probes for each shard, the open leases and the slow path; FIFO: every message.
--- total: the number of ids that the log has given out so far and messages in the slow path (FIFO: messages now).
+-- queue.count_messages(queue, fifo, shards): returns the numbers of visible, in-flight and delayed messages.
+-- The counts omit messages whose retention is over.
+--   total           the number of ids that the log has assigned and of messages in the slow path; FIFO: the messages
+--     now
+--   oldest, newest  when the oldest and the newest message entered the queue. Age counts from the move to a dead-letter
+--                   queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide, "Setting-up
+--                   dead-letter queue retention in Amazon SQS")
+--   first_sent      when the first message was sent, including messages whose retention is over
+-- The call costs two index probes for each shard, and reads the open leases and the slow path. For a FIFO queue, it
+-- reads every message.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
     out total bigint, out oldest timestamptz, out newest timestamptz, out first_sent timestamptz)
@@ -23,7 +27,7 @@ begin
         cross join lateral (
             select r.first_id from queue.fifo_ready r
             where r.group_key = g.group_key order by r.version desc limit 1) r
-        cross join lateral (    -- excludes lower ones, which an old snapshot retains
+        cross join lateral (    -- This excludes lower ids, which an old snapshot retains.
             select f.visible_at, f.receive_count, f.sent_at from queue.fifo_message f
             where f.group_key = g.group_key and f.group_key > 0 and f.id >= r.first_id offset 0) m
         where g.queue_id = p_queue_id;
@@ -50,7 +54,7 @@ begin
             select l.id, l.sent_at from queue.log l
             where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos
             order by l.id desc limit 1) t on true),
-    fresh as materialized (     -- if the first message of a shard is past its retention, without it and others like it
+    fresh as materialized (     -- This excludes messages past their retention at the head of a shard.
         select c.*, a.gone, case when c.oldest >= v_before then c.oldest else a.oldest end as oldest_left
         from cursor c
         left join lateral (

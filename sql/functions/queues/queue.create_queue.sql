@@ -1,7 +1,10 @@
--- queue.create_queue: creates a queue, or finds the existing queue of that name if it has the value of every supplied
--- attribute. Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (concurrent
--- writers); p_recreate_seconds: how long the name of a deleted queue is refused (0: never).
--- Returns one row: arn, created, error (QueueNameExists, QueueDeletedRecently) and detail (the attribute that differs).
+-- queue.create_queue: creates a queue. Returns the ARN.
+-- If the queue exists and has the value of every supplied attribute, the function only returns its ARN.
+--   p_supplied          the attributes from the request
+--   p_defaults          the values of the other attributes
+--   p_shards            the number of concurrent writers
+--   p_recreate_seconds  how long the name of a deleted queue is refused; 0: it is never refused
+--   error               QueueNameExists with the different attribute as detail, or QueueDeletedRecently
 create or replace function queue.create_queue(
     p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards int,
     p_recreate_seconds int)

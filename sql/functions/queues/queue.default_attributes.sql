@@ -1,5 +1,5 @@
--- queue.default_attributes(fifo): returns the default attributes of a queue, as penstock/sqs/attributes.py does (a test
--- compares the two).
+-- queue.default_attributes(fifo): returns the default attributes of a queue.
+-- penstock/sqs/attributes.py has the same values; a test compares the two.
 create or replace function queue.default_attributes(p_fifo boolean) returns jsonb
 language sql immutable
 return jsonb_build_object('DelaySeconds', '0', 'MaximumMessageSize', '1048576', 'MessageRetentionPeriod', '345600',

@@ -1,8 +1,9 @@
--- queue.differing_attribute(stored, given): returns the first given attribute of a queue, a topic or a subscription
--- whose value differs from the stored one, or null. An attribute that is not stored equals an empty one. Attributes
--- that hold JSON are equal if they differ only in white space or in the order of names, and an empty object equals an
--- empty attribute. CreateQueue, CreateTopic and Subscribe use the answer to decide whether the existing object is the
--- requested one.
+-- queue.differing_attribute(stored, given): returns the first given attribute that differs from the stored one, or
+-- null.
+-- The attributes belong to a queue, a topic or a subscription. A missing attribute equals an empty one.
+-- JSON attributes are equal if they differ only in white space or in the order of names. An empty object equals an
+-- empty attribute.
+-- CreateQueue, CreateTopic and Subscribe thus decide whether the existing object is the requested one.
 create or replace function queue.differing_attribute(p_stored jsonb, p_given jsonb) returns text
 language sql immutable as $$
 select g.key

@@ -1,6 +1,7 @@
--- queue.drop_queue(arn): deletes a queue. The messages cannot be received any more, and maintain_installation removes
--- their rows later, piece by piece. Subscriptions of other accounts may not deliver to a later queue of that name,
--- until its policy allows it. Returns a row with error QueueDoesNotExist, or null.
+-- queue.drop_queue(arn): deletes a queue.
+-- No receive returns its messages any more. maintain_installation later removes their rows.
+-- Subscriptions of other accounts cannot deliver to a later queue of this name until its policy allows it.
+-- error: QueueDoesNotExist or null.
 create or replace function queue.drop_queue(p_arn text) returns table (error text)
 language plpgsql as $$
 declare

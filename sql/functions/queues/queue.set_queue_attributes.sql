@@ -1,10 +1,12 @@
--- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes; a null value removes
--- one. A changed delay of a FIFO queue applies to the messages that are in the queue (delay_groups). If a queue starts
--- to keep a history again, the function stores the time. The lists are the subscriptions that a changed policy allows
--- and refuses (allow_subscriptions).
--- Returns one row: error QueueDoesNotExist, SubscriptionsChanged (the lists are incomplete), ScopeNeeded (high
--- throughput without DeduplicationScope messageGroup, given or not; nothing was changed) or null. Locks: the queue's
--- row, then rows of FIFO groups, as purge_messages.
+-- queue.set_queue_attributes(arn, attributes, allowed, refused): replaces the given attributes. A null value removes
+-- one.
+-- A changed delay of a FIFO queue applies to the messages in the queue (delay_groups).
+-- If a queue starts to keep a history again, the function stores the time.
+-- p_allowed and p_refused: the subscriptions that a changed policy allows and refuses (allow_subscriptions).
+--   QueueDoesNotExist     the queue does not exist
+--   SubscriptionsChanged  the lists are incomplete
+--   ScopeNeeded           high throughput needs DeduplicationScope messageGroup; the function changes nothing
+-- Locks the queue's row, then rows of FIFO groups, as purge_messages does.
 create or replace function queue.set_queue_attributes(
     p_arn text, p_attributes jsonb, p_allowed uuid[], p_refused uuid[])
 returns table (error text)
@@ -41,11 +43,10 @@ begin
     return query select case when v_new.queue_id is null then 'QueueDoesNotExist' end;
 end $$;
 
--- queue.delay_groups(queue, delay): applies a changed DelaySeconds of a FIFO queue to the messages that are in it and
--- were never received (Developer Guide, "Delay queues": on FIFO queues the setting is retroactive).
--- Locks: the rows of the groups in which the function changes messages, in the order of their keys. The function waits
--- for these locks.
--- Index: fifo_group_queue_id_group_id_key, fifo_message_of_group.
+-- queue.delay_groups(queue, delay): applies a changed DelaySeconds of a FIFO queue to its unreceived messages.
+-- On FIFO queues the setting is retroactive (Developer Guide, "Delay queues").
+-- Waits for locks on the rows of the changed groups, in the order of their keys.
+-- Uses the indexes fifo_group_queue_id_group_id_key and fifo_message_of_group.
 create or replace function queue.delay_groups(p_queue_id int, p_delay_seconds int) returns void
 language plpgsql as $$
 declare

@@ -1,7 +1,8 @@
--- queue.answer_bytes(message, format): returns the bytes that a message takes in an answer, with all of its attributes,
--- requested or not, so that the limit depends only on the message. p_format: as encoded_bytes, which measures body and
--- attributes exactly. For the text around them the function adds 1,500 bytes for each message and 200 for each attribute
--- (json and xml: 1,000; json: 100 for each attribute), which is the maximum.
+-- queue.answer_bytes(message, format): returns the size of a message in a response.
+-- The size includes all attributes, even if the request does not ask for them, so it depends only on the message.
+-- p_format: as in encoded_bytes, which measures body and attributes exactly.
+-- For the text around them, the function adds the maximum: 1,500 bytes for each message and 200 for each attribute
+-- (json and xml: 1,000 for each message; json: 100 for each attribute).
 create or replace function queue.answer_bytes(p_message queue.received_row, p_format text) returns int
 language sql stable as $$
 select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.encoded_bytes(p_message.body, p_format)
@@ -15,10 +16,12 @@ select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.enc
 from (select case p_format when 'json' then 100 else 200 end as bytes) o
 $$;
 
--- queue.encoded_bytes(text, format): returns the exact length of a text in an answer, as the value of a member.
--- p_format: json, xml: the body of an HTTP answer; function-json, function-xml: the result of a Lambda function, whose
--- body is a JSON string that contains JSON or XML, so the escapes of the inner text are escaped once more; with -ascii
--- at the end if the runtime escapes characters beyond ASCII, as that of Python 3.11 does.
+-- queue.encoded_bytes(text, format): returns the exact length of a text as the value of a member in a response.
+--   json, xml                     the body of an HTTP response
+--   function-json, function-xml   the result of a Lambda function: a JSON string that contains JSON or XML, so it
+--     escapes
+--                                 the inner text once more
+--   …-ascii                       the runtime escapes characters beyond ASCII, as Python 3.11 does
 -- A MiB takes 2 to 50 ms.
 create or replace function queue.encoded_bytes(p_text text, p_format text) returns int
 language sql immutable parallel safe as $$
@@ -32,8 +35,8 @@ select case p_format when 'json' then octet_length(to_json(p_text)::text) - 2
             select to_json(queue.xml_text(p_text))::text, 2 where p_format like 'function-xml%') e) end
 $$;
 
--- queue.xml_text(text): returns the text as the XML of the Query protocol has it (penstock/aws/codec/xml.py, `escape_text`
--- and `write_document`).
+-- queue.xml_text(text): returns a text as XML of the Query protocol.
+-- `escape_text` and `write_document` in penstock/aws/codec/xml.py are the counterparts in Python.
 create or replace function queue.xml_text(p_text text) returns text
 language sql immutable parallel safe as $$
 select regexp_replace(
@@ -42,14 +45,14 @@ select regexp_replace(
     E'[\\u0001-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]', '?', 'g')
 $$;
 
--- queue.ascii_bytes(json): returns the length of a JSON text after its characters beyond ASCII, and U+007F, are written
--- as \uXXXX, and those beyond U+FFFF as two of these.
+-- queue.ascii_bytes(json): returns the length of a JSON text with escaped characters.
+-- A character beyond ASCII, and U+007F, becomes \uXXXX. A character beyond U+FFFF becomes two escapes.
 create or replace function queue.ascii_bytes(p_json text) returns int
 language sql immutable parallel safe as $$
 select b.bytes - b.high + 6 * (char_length(p_json) - b.bytes + b.high)
     + 6 * char_length(regexp_replace(p_json, E'[^\\U00010000-\\U0010ffff]+', '', 'g'))
     + 5 * (b.bytes - octet_length(replace(p_json, E'\x7f', '')))
-from (      -- high: bytes of characters beyond ASCII, which `escape` writes with three bytes more; a backslash is doubled
+from (      -- high: bytes beyond ASCII, which `escape` writes with three bytes more. `escape` doubles a backslash.
     select octet_length(p_json) as bytes, (
         octet_length(encode(convert_to(p_json, 'UTF8'), 'escape')) - octet_length(p_json)
         - (octet_length(p_json) - octet_length(replace(p_json, E'\\', '')))) / 3 as high) b

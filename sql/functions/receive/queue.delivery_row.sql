@@ -1,10 +1,10 @@
--- queue.delivery_row: returns a message in the form that a receive returns. Add a new column of this form to the type
--- queue.received_row in the baseline, and to the row here. (send_moved reads columns of the type.)
--- Parameters: the message, as the row of its table. For a message of the log also facts of its lease: position, receive
--- count, when the message was first received and becomes visible again, nonce.
--- The function records a message of more than 12,000 bytes for receive_answer (note_long_message).
--- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
--- subqueries.
+-- queue.delivery_row: returns a message in the format of a receive.
+-- A new column belongs in the type queue.received_row in the baseline, and in the row here. send_moved reads columns of
+-- the type.
+-- The caller passes the message as the row of its table. For a message of the log it also passes facts of the lease:
+-- position, receive count, first receive, end and nonce.
+-- The function records messages of more than 12,000 bytes for receive_answer (note_long_message).
+-- PostgreSQL inlines the function at no cost if its arguments are neither volatile nor subqueries.
 create or replace function queue.delivery_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,
@@ -37,9 +37,10 @@ from (
         + queue.json_bytes(coalesce((p_log).system, (p_side).system, (p_fifo).system)) as bytes) b
 $$;
 
--- queue.note_long_message(body, bytes): returns the body, and records for this transaction that it hands out a message
--- of this length (longest_message). The function is STABLE although it sets a value, because PostgreSQL would not
--- inline delivery_row with a volatile function.
+-- queue.note_long_message(body, bytes): returns the body, and records its length for this transaction
+-- (longest_message).
+-- The function is STABLE although it sets a value, because PostgreSQL would not inline delivery_row with a volatile
+-- function.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin

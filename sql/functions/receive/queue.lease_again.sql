@@ -1,8 +1,9 @@
--- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages of an existing lease
--- again. The messages move to new leases of at most p_lease_size messages, each keyed by its last id. If the function
--- hands out all messages of the lease, the last of these messages keep the lease. The function records messages that
--- were acknowledged before in the history. The caller is the shard's reader and holds the lease's row; p_now is above
--- the shard's watermark. Index: lease_pkey, log_pkey.
+-- queue.lease_again(lease, want, lease size, now, visibility): receives the first p_want messages of an existing lease
+-- again.
+-- The messages move to new leases of at most p_lease_size messages, each with its last id as key. If all messages of
+-- the lease are received, the last ones keep the lease.
+-- The function records acknowledged messages in the history.
+-- The caller is the shard's reader and holds the lease's row. p_now is above the shard's watermark.
 create or replace function queue.lease_again(
     p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
 returns setof queue.received_row
@@ -11,12 +12,12 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- how many messages move to new leases; if all messages are handed out, the last ones keep this lease
+    -- How many messages move to new leases. If all messages are received, the last ones keep this lease.
     v_split int := cardinality(v_ids);
-    -- the handles of the previous receive stay valid
+    -- The handles of the previous receive stay valid.
     v_nonce int := p_lease.nonce;
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
-    -- otherwise they were skipped (take_fair)
+    -- With a receive count of 0, a receive has skipped the messages (take_fair).
     v_redelivered_at timestamptz[] := case when p_lease.receive_count > 0
         then queue.add_redelivery(p_lease.redelivered_at, p_now) end;
 begin
@@ -35,7 +36,7 @@ begin
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
             from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
-        cross join lateral (        -- ids in its range that belong to other leases
+        cross join lateral (        -- These ids in the range belong to other leases.
             select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
             where o.id between p.first_id and p.pos) g;
     end if;
@@ -57,9 +58,10 @@ begin
     order by u.n;
 end $$;
 
--- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were acknowledged,
--- before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null, because they
--- are recorded. The caller holds the lease's row. Index: log_pkey.
+-- queue.record_acknowledged(queue, shard, lease): records the acknowledged messages of a lease in the history.
+-- The caller then receives the other messages again.
+-- Returns the lease's new gone_at, which is null for all messages.
+-- The caller holds the lease's row.
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin
@@ -72,7 +74,7 @@ begin
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.gone)
-            and l.id between p_lease.first_id and p_lease.pos) f     -- it limits the index scan, as an array alone may not
+            and l.id between p_lease.first_id and p_lease.pos) f     -- This limits the index scan.
     cross join lateral queue.ending(
         p_queue_id, 'deleted', f.sent_at, null, p_lease.first_received_at, f.finished_at) e
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)

@@ -1,6 +1,7 @@
 -- queue.note_receivers(arns, callers, agents, addresses, last_at, received): stores the receivers that a process has
--- seen since its last call, except receivers of deleted queues. The arrays have an element for each receiver of a
--- queue. Returns the number of rows. Locks: rows of queue.receiver, in their order.
+-- seen since its last call. Returns the number of rows.
+-- Each receiver of a queue has an element in each array. The function ignores receivers of deleted queues.
+-- Locks rows of queue.receiver in their order.
 create or replace function queue.note_receivers(
     p_arns text[], p_callers text[], p_agents text[], p_addresses text[], p_last_at timestamptz[], p_received bigint[])
 returns table (noted int)
@@ -18,8 +19,8 @@ returning 1)
 select count(*)::int from noted
 $$;
 
--- queue.list_receivers(arn, limit): returns the receivers of a queue in the last day, the latest first. Times are in
--- milliseconds since 1970. Index: receiver_pkey.
+-- queue.list_receivers(arn, limit): returns the receivers of a queue in the last day, the latest first.
+-- Times are in milliseconds since 1970.
 create or replace function queue.list_receivers(p_arn text, p_limit int)
 returns table (caller text, agent text, address text, first_at_ms bigint, last_at_ms bigint, received bigint)
 language sql stable as $$

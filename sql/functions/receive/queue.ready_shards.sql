@@ -1,8 +1,9 @@
--- queue.ready_shards(queue, shards, now): returns the shards with messages to hand out now. The shards that have waited
--- longest come first, so that no shard starves and messages come out roughly in order. Takes no lock, so the caller
--- checks again under the shard's lock. p_now is a parameter because a volatile clock cannot be the condition of an
--- index search. The function is STABLE so that PostgreSQL inlines it into the calling statement. A new statement sees
--- the newest rows. Index: lease_pkey, log_pkey, lease_visible_at.
+-- queue.ready_shards(queue, shards, now): returns the shards with messages to receive now.
+-- The shards that have waited longest come first, so no shard starves and messages are roughly in order.
+-- The function takes no lock, so the caller checks again under the shard's lock.
+-- p_now is a parameter, because a volatile clock cannot be the condition of an index search.
+-- The function is STABLE, so PostgreSQL inlines it. A new statement sees the newest rows.
+-- Uses the indexes lease_pkey, log_pkey and lease_visible_at.
 create or replace function queue.ready_shards(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (shard int, since timestamptz)
 language sql stable as $$

@@ -1,18 +1,18 @@
--- queue.receive_answer: does the same as receive_messages, but the messages for one receiver fit together into an answer
--- of p_answer_bytes. Messages that do not fit are not received: they stay visible, and their receive counts do not
--- change.
--- Parameters: as receive_messages; p_answer_bytes: null, no limit; p_answer_format: as answer_bytes. With json and xml,
--- a single message of any length is handed out. With other formats, the function passes over a message that is too long
--- even for an answer without other messages (pass_over). It hands out other messages, in a FIFO queue those of other
--- groups.
--- Returns: as receive_messages; error ResponseTooLarge if every message that can be received now is passed over
--- (passes_over_all). Returns no row and no error if this is not certain, or if this call had to measure many messages.
--- A MiB takes up to 100 ms to measure and to move, so the call measures for two seconds at most, and the next call
--- continues. A call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS is undone, and every repetition would begin
--- from the start. The function measures received messages if the greatest growth by escapes would make them too long.
+-- queue.receive_answer: receives messages as receive_messages does, within the size limit of a response.
+-- The messages for one receiver fit together into p_answer_bytes; null: no limit. Other messages stay visible, and
+-- their receive counts do not change.
+-- p_answer_format: as in answer_bytes. With json and xml, a single message may have any length. With other formats, the
+-- function passes over a message that is too long (pass_over) and receives others, in a FIFO queue from other groups.
+-- error: also ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
+-- Returns no row and no error if that is not certain, or if the call had to measure many messages.
+-- A MiB takes up to 100 ms to measure and to move. A call measures for two seconds at most, and the next call
+-- continues:
+-- PostgreSQL undoes a call that takes longer than QUEUE_DATABASE_CALL_TIMEOUT_MS, and a repetition would start again.
+-- The function measures received messages only if escapes could make them too long.
 -- If the function has received too many messages, it undoes the receive in a subtransaction, which also releases the
--- locks, and asks for fewer messages. Locks: as receive_messages and pass_over. Raises QU004 (not under READ
--- COMMITTED).
+-- locks, and receives fewer.
+-- Takes the locks of receive_messages and pass_over.
+-- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_answer(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_answer_bytes int, p_answer_format text)
@@ -20,7 +20,7 @@ returns setof queue.received_row
 language plpgsql as $$
 declare
     v_any boolean := p_answer_format in ('json', 'xml');
-    -- the greatest growth of a text by escapes, without control characters, which no interface accepts
+    -- The greatest growth of a text by escapes, without control characters, which no interface accepts.
     v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
@@ -43,7 +43,7 @@ begin
             p_async_commit => p_async_commit, p_attempt_id => null);
         return;
     end if;
-    for v_step in 1 .. 20 loop      -- each step hands out messages, asks for fewer, or passes messages over
+    for v_step in 1 .. 20 loop      -- Each step receives messages, asks for fewer, or passes messages over.
         begin
             v_rows := array(
                 select r::queue.received_row from queue.receive_messages(
@@ -55,7 +55,7 @@ begin
             v_fitting := v_count;
             if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_answer_bytes from unnest(v_rows[2:]) m) then
                 v_fitting := 0;
-                v_bytes := 0;       -- of p_lease_size messages in a row, because no receiver gets more
+                v_bytes := 0;       -- The size of the last p_lease_size messages, the maximum for one receiver.
                 v_sizes := '{}';
                 foreach v_row in array v_rows[2:] loop
                     v_sizes := v_sizes || queue.answer_bytes(v_row, p_answer_format);
@@ -88,27 +88,28 @@ begin
                 v_noted := true;
             end if;
         end loop;
-        exit when not v_noted       -- another transaction holds the next message now
+        exit when not v_noted       -- Another transaction has locked the next message.
             or clock_timestamp() > v_until;
         v_max := p_max;
     end loop;
     return query select * from unnest(v_rows[:1]);
 end $$;
 
--- queue.stored_bytes(message): returns the bytes of body and attributes, before escapes.
+-- queue.stored_bytes(message): returns the bytes of body and attributes before escapes.
 create or replace function queue.stored_bytes(p_message queue.received_row) returns int
 language sql immutable parallel safe as $$
 select octet_length(p_message.body) + coalesce(octet_length(p_message.attributes), 0)
     + coalesce(octet_length(p_message.system), 0)
 $$;
 
--- queue.passes_over_all(arn, bytes, format): returns, after a receive that found nothing, whether the queue has
--- messages that can be received now, and all of them are too long for such an answer. Returns false if another
--- transaction may hold other messages: messages of a shard that it reads, or of a message group that it has locked, can
--- be received again if that transaction is undone.
--- Index: side_visible_at; as ready_shards; fifo_ready_visible_at, as group_head. take_groups stores before
--- (queue.passed_over) whether it passed over messages of a FIFO queue, because dead entries of the index make this
--- search long.
+-- queue.passes_over_all(arn, bytes, format): returns whether all receivable messages of a queue are too long for a
+-- response.
+-- The caller has just received no message.
+-- Returns false if another transaction may have other messages. Messages of a locked shard or group become receivable
+-- again if that transaction fails.
+-- For a FIFO queue, the function searches only if take_groups has set queue.passed_over, because dead entries of the
+-- index make the search long.
+-- Uses the indexes side_visible_at and fifo_ready_visible_at, and those of ready_shards and group_head.
 create or replace function queue.passes_over_all(p_arn text, p_answer_bytes int, p_answer_format text) returns boolean
 language plpgsql as $$
 declare
@@ -134,15 +135,14 @@ begin
     return coalesce(v_all, false);
 end $$;
 
--- queue.pass_over(arn, message, format, bytes): records how many bytes a visible message takes in answers of this
--- format. receive_messages then leaves this message to receives whose answers may be that long. A message that is
--- passed over is not received: the message stays visible, and its receive count does not change. A message of the log
--- moves to the slow path. Parameters: the message as it was received, before the receive was undone. The locks of that
--- receive are released by then, and another receive may have received the message, or changed its visibility. The
--- message is passed over only if its state has not changed. Returns false if its state has changed, or if another
--- transaction has the message, its lease, group or shard. Then nothing was recorded. Locks: advisory, reader of the
--- shard, then the lease's row; or the row of the group, or of the message in the slow path. The function waits for no
--- lock.
+-- queue.pass_over(arn, message, format, bytes): records the size of a visible message in responses of a format.
+-- receive_messages then leaves the message to receives with a larger limit. The message stays visible, and its receive
+-- count does not change. A message of the log moves to the slow path.
+-- p_message: the message as the undone receive returned it. Another receive may have received the message in the
+-- meantime, because the undone receive has released its locks.
+-- Returns false, and records nothing, if the message's state has changed, or if another transaction has locked the
+-- message, its lease, group or shard.
+-- Locks the shard's reader and then the lease's row, or the row of the group or of the message, without waiting.
 create or replace function queue.pass_over(p_arn text, p_message queue.received_row, p_format text, p_bytes int)
 returns boolean
 language plpgsql as $$
@@ -162,11 +162,11 @@ begin
         end if;
         return found;
     end if;
-    if p_message.pos > 0 then       -- the message was in the log
+    if p_message.pos > 0 then       -- The message was in the log.
         if not pg_try_advisory_xact_lock(queue.lock_key(1, p_message.queue_id, p_message.shard)) then
             return false;
         end if;
-        -- an ended lease, or one of take_fair without a receiver (count 0)
+        -- An ended lease, or a lease of take_fair without a receiver (count 0).
         select x.pos into v_pos from queue.lease x
         where x.queue_id = p_message.queue_id and x.shard = p_message.shard and x.pos >= p_message.id
             and p_message.id = any (x.ids) and x.receive_count = v_count

@@ -1,9 +1,10 @@
--- queue.receive_attempt: calls receive_answer under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO
--- queue with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For
--- a standard queue the id has no effect. Parameters: as receive_answer. The function does not measure repeated
--- messages. Returns: as receive_messages; error ReceiveAttemptOver if the messages were changed since. Locks:
--- advisory, the attempt, until the end of the transaction; then as repeat_receive and receive_messages. Raises QU004
--- (not under READ COMMITTED).
+-- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId.
+-- If a client repeats a receive of a FIFO queue with the same id within five minutes, it gets the same messages under
+-- the same handles (repeat_receive). For a standard queue the id has no effect.
+-- The parameters are the same as in receive_answer. The function does not measure repeated messages.
+-- error: also ReceiveAttemptOver, if the messages have changed.
+-- Locks the attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages.
+-- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
     p_answer_bytes int, p_answer_format text)
@@ -36,7 +37,7 @@ begin
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),
         array_agg(m.receive_count order by u.n)
     from (select r.id, row_number() over () as n from unnest(v_rows) r) u
-    -- otherwise the planner may read all messages
+    -- Otherwise the planner may read all messages.
     cross join lateral (select * from queue.fifo_message m where m.id = u.id limit 1) m
     where v_queue.queue_id is not null
     having count(*) > 0
@@ -45,15 +46,15 @@ begin
             receive_counts = excluded.receive_counts;
 end $$;
 
--- queue.repeat_receive: repeats a receive of a FIFO queue by its ReceiveRequestAttemptId. While all its messages are
--- invisible and unchanged since they were handed out, it hands them out again, under the same handles, and their
+-- queue.repeat_receive: repeats a receive of a FIFO queue by its ReceiveRequestAttemptId.
+-- If all its messages are invisible and unchanged, the client gets them again under the same handles, and their
 -- visibility timeout starts again. The five minutes count from the first receive.
--- Returns: as receive_messages, with error ReceiveAttemptOver if messages were changed since: deleted, their visibility
--- changed, received again, or sent before p_before, so that their retention is over. Returns no row if no receive can
--- be repeated: there was no such receive in the last five minutes, or its timeout is over and the messages are
+-- error: ReceiveAttemptOver, if a message was deleted, received again or sent before p_before (its retention is over),
+-- or if its visibility has changed.
+-- Returns no row if there was no such receive in the last five minutes, or if its timeout is over and the messages are
 -- unchanged.
--- The caller has the attempt's advisory lock.
--- Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
+-- The caller has the attempt's advisory lock. Locks the groups' rows.
+-- Uses the indexes receive_attempt_pkey and fifo_message_pkey.
 create or replace function queue.repeat_receive(
     p_queue_id int, p_attempt_id text, p_visibility interval, p_wait_seconds int, p_before timestamptz)
 returns setof queue.received_row
@@ -73,7 +74,7 @@ begin
     end if;
     perform queue.lock_groups_of_messages(v_attempt.ids);
     v_now := clock_timestamp();
-    v_rows := array(                -- a separate look-up for each id: with an array the planner may read all messages
+    v_rows := array(                -- Each id has a separate look-up: with an array the planner may read all messages.
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
                     and m.visible_at = v_attempt.visible_at and m.sent_at >= p_before)

@@ -1,17 +1,25 @@
--- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
--- Parameters: the queue's ARN; p_lease_size: the greatest number of messages that share a lease (they expire together,
--- but a client acknowledges each of them separately); in a FIFO queue the number of rows for one receiver, after which
--- the rows for the next receiver begin, with messages of other groups; p_visibility_seconds: 0-43200, null: the queue's
--- visibility timeout; p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit:
--- the commit of a receive from a standard queue does not wait for the disk. If the server crashes at once, the messages
--- are received again. p_async_commit is only for a transaction that does nothing else. p_attempt_id: a
--- ReceiveRequestAttemptId (receive_attempt). p_answer_bytes, p_answer_format: messages that are known to be too long
--- for such an answer are passed over (pass_over). p_refuse_over: a longer message (of 12,000 bytes or more) among those
--- handed out raises QU010, which undoes the receive; the caller then calls receive_answer. Messages whose retention is
--- over are not handed out. If the function meets such a message, it deletes the messages past their retention as
--- maintain_queue does. Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. A
--- paused queue has none. Locks: reader of a shard, or rows of the slow path or of FIFO groups (skipped if locked). Use
--- it alone in a short transaction. Raises QU004 (not under READ COMMITTED), QU010.
+-- queue.receive_messages: receives up to p_max messages of a queue and hides them from other receivers.
+--   p_queue               the queue's ARN
+--   p_lease_size          the maximum number of messages in a lease. They expire together, but a client acknowledges
+--     each
+--                         separately. FIFO: the number of rows for one receiver; the next rows have other groups
+--   p_visibility_seconds  0 to 43200; null: the queue's visibility timeout
+--   p_in_flight_limit     about how many messages may be in flight; null: no limit
+--   p_async_commit        the commit of a receive from a standard queue does not wait for the disk. After a crash, the
+--                         messages are received again. The transaction must do nothing else
+--   p_attempt_id          a ReceiveRequestAttemptId (receive_attempt)
+--   p_refuse_over         a longer received message (of 12,000 bytes or more) raises QU010, which undoes the receive;
+--     the
+--                         caller then calls receive_answer
+--   p_answer_bytes, p_answer_format   pass over messages that are known to be too long for such a response (pass_over)
+-- The function does not return messages whose retention is over. If it finds one, it ends such messages, as
+-- maintain_queue does.
+-- Returns a header row, then the messages. A paused queue returns no messages.
+--   error         QueueDoesNotExist or OverLimit
+--   wait_seconds  the queue's ReceiveMessageWaitTimeSeconds
+-- Locks the reader of a shard, and rows of the slow path or of FIFO groups (locked rows are skipped). The call needs a
+-- short transaction without other statements.
+-- Raises QU004 (not under READ COMMITTED) and QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
     p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
@@ -36,7 +44,7 @@ begin
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight, q.paused,
-        v_now - q.retention_seconds * interval '1 second' as before     -- the retention of earlier messages is over
+        v_now - q.retention_seconds * interval '1 second' as before     -- The retention of earlier messages is over.
     into v_queue from queue.queues q where q.arn = p_queue;
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
         v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
@@ -113,12 +121,12 @@ begin
     end if;
 end $$;
 
--- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages may be handed out if at most p_limit
--- (null: any number) are in flight; 0: the limit is reached.
--- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. Therefore the
--- function reuses a count for a while: until 50,000 messages a second could use up the capacity that the count left,
--- and at least four times as long as the counting took. With a limit below 100,000 the messages are counted each time.
--- Locks: advisory, the queue's count, without waiting: a receiver that does not get the lock does not store its count.
+-- queue.in_flight_capacity(queue, want, limit): returns how many of p_want messages a receive may return.
+-- At most p_limit messages may be in flight; null: no limit. 0: the limit is reached.
+-- A count of 120,000 messages takes 2 ms in the log, 50 ms in the slow path and 130 ms in FIFO groups. The function
+-- therefore uses a count until 50,000 messages per second could use up the capacity, and at least four times as long as
+-- the count took. With a limit below 100,000, each call counts.
+-- Locks the queue's count without waiting. Without the lock, a receiver does not store its count.
 create or replace function queue.in_flight_capacity(p_queue_id int, p_want int, p_limit int) returns int
 language plpgsql as $$
 declare
@@ -145,8 +153,8 @@ begin
     return greatest(least(p_want, p_limit - v_messages), 0);
 end $$;
 
--- queue.refuse_long_messages(): raises QU010. The function undoes a receive because a message is so long that the
--- answer has to be measured.
+-- queue.refuse_long_messages(): raises QU010, which undoes a receive because a message is so long that the response has
+-- to be measured.
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
 begin
@@ -154,13 +162,14 @@ begin
         using errcode = 'QU010';
 end $$;
 
--- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, starting with the
--- tenant that has the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
--- receiver gets the lease that take_fair made without a receiver, or its first messages. The function skips a shard
--- that another receiver reads; like take_log, it waits for that receiver only while this transaction holds no lock
--- that a reader could wait for. Locks: advisory, readers of the shards; rows of leases, skipped if locked. Index:
--- deferred_pkey, lease_pkey. The time of handing out is later than the time at which the receive began, even if the
--- clock goes back (take_side).
+-- queue.take_deferred: receives skipped messages of noisy tenants, tenant by tenant.
+-- The tenant with the fewest messages in flight comes first (SQS Developer Guide, "How Amazon SQS fair queues work").
+-- The receiver gets the lease that take_fair made without a receiver, or its first messages.
+-- The function skips a shard with another reader. Like take_log, it waits for that reader only while this transaction
+-- holds no lock that a reader could wait for.
+-- The messages' time is later than p_begun, even if the clock goes back (take_side).
+-- Locks readers of the shards, then rows of leases, and skips locked rows. Uses the indexes deferred_pkey and
+-- lease_pkey.
 create or replace function queue.take_deferred(
     p_queue_id int, p_max int, p_lease_size int, p_begun timestamptz, p_visibility interval, p_before timestamptz)
 returns setof queue.received_row
@@ -173,7 +182,7 @@ declare
     v_deferred record;
     v_lease queue.lease;
     v_key bigint;
-    v_at timestamptz;       -- above the shard's watermark
+    v_at timestamptz;       -- This time is above the shard's watermark.
     v_rows int;
 begin
     for v_group in
@@ -198,8 +207,8 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            -- otherwise the lease was handed out, deleted or purged in the meantime, or a consumer that acknowledges
-            -- has locked it
+            -- Without a row, another transaction has received, deleted or purged the messages of the lease, or a
+            -- consumer that acknowledges messages has locked the lease.
             if found then
                 v_lease := queue.expire_leased(v_lease, p_before);
             end if;
@@ -219,14 +228,16 @@ begin
     end loop;
 end $$;
 
--- queue.take_side: hands out messages of the slow path (queue.side). If the dead-letter queue exists, messages that
--- were received p_max_receive_count times go there instead: all of them among the first p_max + 100 visible messages
--- that are not passed over or have reached that count, so that few remain for the next receive. p_now: when the receive
--- began. Messages that this receive has already handed out with a timeout of 0 became visible later, so it does not see
--- them. p_before: messages that were sent earlier are not handed out, because their retention is over. If such a
--- message comes first, all of these messages end now.
--- p_answer_bytes, p_answer_format: as receive_messages.
--- Locks: the messages' rows, skipped if locked. Index: side_visible_at.
+-- queue.take_side: receives messages of the slow path (queue.side).
+-- If the dead-letter queue exists, messages that were received p_max_receive_count times move there. The function
+-- examines the first p_max + 100 visible messages, so that few remain for the next receive.
+--   p_now     when the receive began. Messages that it has returned with a timeout of 0 became visible later, so the
+--             function does not see them
+--   p_before  messages that were sent earlier are past their retention. If such a message comes first, the function
+--     ends
+--             all of them
+--   p_answer_bytes, p_answer_format   as in receive_messages
+-- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_answer_bytes int, p_answer_format text)
@@ -292,7 +303,7 @@ begin
             select r.ctid from queue.side r
             where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
                 and r.sent_at >= p_before
-                -- the next receive moves the others to the dead-letter queue
+                -- The next receive moves the other messages to the dead-letter queue.
                 and (v_target is null or r.receive_count < p_max_receive_count)
                 and queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
             order by r.visible_at, r.id limit p_max for update skip locked))

@@ -1,10 +1,12 @@
--- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads. If all
--- shards with messages have a reader, the function waits for one of them, a quarter of a second at most, but only while
--- this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
--- transaction id), and reads no shard (the setting queue.reads, which ends with the transaction). The function
--- therefore cannot deadlock. p_before: messages that were sent earlier are not handed out, because their retention is
--- over. p_fair: messages of noisy tenants are skipped. Locks: advisory, reader of the shard, until the end of the
--- transaction.
+-- queue.take_log: receives messages of the log, shard by shard.
+-- The function skips shards with another reader. If all shards with messages have a reader, the function waits for one
+-- of them, a quarter of a second at most.
+-- It waits only if this transaction holds no lock that a reader could wait for, so it cannot deadlock. Such a
+-- transaction has locked no row (it has no transaction id) and reads no shard (the setting queue.reads, until the
+-- transaction's end).
+--   p_before  messages that were sent earlier are past their retention
+--   p_fair    skip messages of noisy tenants
+-- Locks the reader of the shard until the end of the transaction.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_fair boolean default true)
@@ -49,11 +51,11 @@ begin
     end if;
 end $$;
 
--- queue.take_shard: hands out up to p_max messages of one shard: messages of expired leases first, then messages that
--- were never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even if the
--- clock goes back. p_shards: the queue's number of shards if messages of noisy tenants have to be skipped; null: none
--- are skipped.
--- Index: lease_pkey, lease_visible_at, log_pkey.
+-- queue.take_shard: receives up to p_max messages of one shard.
+-- Messages of expired leases come first, then unreceived messages.
+-- A shard's time never falls behind its watermark, even if the clock goes back.
+-- p_shards: the queue's number of shards; null: skip no messages of noisy tenants.
+-- The caller is the shard's reader. Uses the indexes lease_pkey, lease_visible_at and log_pkey.
 create or replace function queue.take_shard(
     p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text, p_before timestamptz, p_shards int)
@@ -82,7 +84,7 @@ begin
             p_dead_letter_arn => p_dead_letter_arn, p_before => p_before);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        v_watermark := v_cursor.watermark;      -- it must not pass a lease that remains; a later receive moves it
+        v_watermark := v_cursor.watermark;      -- It must not pass a lease that remains. A later receive moves it.
     end if;
     if v_want <= 0 then
         return;
@@ -137,14 +139,15 @@ begin
     end if;
 end $$;
 
--- queue.lease_nonce(): returns a random number above 0, which identifies a lease together with its position.
+-- queue.lease_nonce(): returns a random number above 0. It identifies a lease together with the lease's position.
 create or replace function queue.lease_nonce() returns int
 language sql volatile return 1 + floor(random() * 2147483647)::int;
 
--- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). If the
--- dead-letter queue exists, messages that were received p_max_receive_count times go there instead; there they keep
--- their MessageId, body and time of sending. The function skips locked leases, because a consumer is acknowledging
--- their messages. The caller is the shard's reader. Index: lease_visible_at.
+-- queue.take_expired: receives the messages of a shard's leases that ended in (p_after, p_now) again.
+-- If the dead-letter queue exists, messages that were received p_max_receive_count times move there. They keep their
+-- MessageId, body and time of sending.
+-- The function skips locked leases, because a consumer acknowledges their messages.
+-- The caller is the shard's reader. Uses the index lease_visible_at.
 create or replace function queue.take_expired(
     p_queue_id int, p_shard int, p_after timestamptz, p_now timestamptz, p_max int, p_visibility interval,
     p_max_receive_count int, p_dead_letter_arn text, p_before timestamptz)
@@ -184,7 +187,7 @@ begin
             select r.* from (
                 select * from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_lease.ids)
-                    -- it limits the index scan, as an array alone may not
+                    -- This limits the index scan.
                     and l.id between v_lease.first_id and v_lease.pos
                 order by l.id) l
             cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
@@ -213,11 +216,13 @@ begin
     end if;
 end $$;
 
--- queue.noisy_groups: returns the tenants of a standard queue whose messages are skipped now, and null if no tenant is
--- noisy. Tenants with the fewest messages in flight come first. One receiver finds the noisy tenants
--- (find_noisy_groups), at most four times a second. A tenant becomes noisy only while messages have to wait: the shard
--- holds more messages above p_pos than the p_want messages that are received now. Locks: the row in queue.noise, until
--- the end of the transaction; a receiver that finds it locked takes the stored result. Index: noise_pkey, log_pkey.
+-- queue.noisy_groups: returns the tenants of a standard queue whose messages receives skip now, or null.
+-- Tenants with the fewest messages in flight come first.
+-- One receiver finds the noisy tenants (find_noisy_groups), at most four times a second.
+-- A tenant becomes noisy only while messages have to wait: the shard has more messages above p_pos than the p_want
+-- messages of this receive.
+-- Locks the row in queue.noise until the end of the transaction. A receiver that finds the row locked uses the stored
+-- result.
 create or replace function queue.noisy_groups(
     p_queue_id int, p_shards int, p_shard int, p_pos bigint, p_want int, p_now timestamptz)
 returns text[]
@@ -243,14 +248,17 @@ begin
     return v_noise.noisy;
 end $$;
 
--- queue.find_noisy_groups(queue, shards, now): returns the noisy tenants of a standard queue, those with the fewest
--- messages in flight first, and null if no tenant is noisy. A tenant is noisy if it has more than a tenth of the
--- messages in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in
--- flight, with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one
--- stuck message makes no tenant noisy). A noisy tenant stays noisy until its skipped messages have been handed out.
--- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and
--- 300 messages of the slow path. Messages without a group count as one tenant, which is never noisy. Index:
--- lease_visible_at, log_pkey, side_visible_at.
+-- queue.find_noisy_groups(queue, shards, now): returns the noisy tenants of a standard queue, or null.
+-- Tenants with the fewest messages in flight come first.
+-- A tenant is noisy if it has more than a tenth of the messages in flight and at least 30 of them.
+-- A tenant is also noisy if it has more than a tenth of the consumers' time and at least 2 messages in flight. With 2,
+-- one stuck message makes no tenant noisy.
+-- Source of the rules, without the 2: SQS Developer Guide, "How Amazon SQS fair queues work".
+-- A noisy tenant stays noisy until a receive has returned its skipped messages.
+-- The function reads a sample of the messages in flight: the 400 leases that end last, spread over the shards, and 300
+-- messages of the slow path.
+-- Messages without a group count as one tenant, which is never noisy.
+-- Uses the indexes lease_visible_at, log_pkey and side_visible_at.
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$
 with in_flight as (
@@ -260,9 +268,9 @@ with in_flight as (
         select x.ids, x.first_id, x.pos, x.visible_at, x.first_received_at from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
             and x.visible_at > p_now and x.visible_at < 'infinity'
-        order by x.visible_at desc limit 400 / p_shards) x      -- excludes finished leases below
+        order by x.visible_at desc limit 400 / p_shards) x      -- The condition below excludes finished leases.
     join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
-        and l.id between x.first_id and x.pos         -- it limits the index scan, as an array alone may not
+        and l.id between x.first_id and x.pos         -- This limits the index scan.
     where x.ids <> '{}'
     union all
     (select r.system, r.first_received_at from queue.side r
@@ -286,12 +294,14 @@ select array_agg(n.group_id order by n.messages, n.group_id)
 from (select m.group_id, max(m.messages) as messages from noisy m group by m.group_id) n
 $$;
 
--- queue.take_fair: hands out messages of a shard that were never handed out, but skips messages of noisy tenants. The
--- function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log. The skipped messages of each
--- tenant are in a lease without a receiver. This lease ends at 'infinity' and is listed in queue.deferred, and
--- take_deferred hands it out. The other messages are leased as usual, at most p_lease_size together. The ranges of
--- these leases overlap. Therefore each lease lists in `gone`, without a time, the ids in its range that belong to other
--- leases, which record them. The caller is the shard's reader. Index: log_pkey.
+-- queue.take_fair: receives unreceived messages of a shard, and skips messages of noisy tenants.
+-- The function reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log.
+-- The skipped messages of each tenant get a lease without a receiver. It ends at 'infinity' and has a row in
+-- queue.deferred, and take_deferred returns its messages.
+-- The other messages get leases as usual, with at most p_lease_size messages each.
+-- The ranges of these leases overlap. Each lease therefore lists in `gone`, without a time, the ids in its range that
+-- belong to other leases, which record them.
+-- The caller is the shard's reader. Uses the index log_pkey.
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
     p_watermark timestamptz, p_low bigint, p_noisy text[], p_before timestamptz)
@@ -306,12 +316,12 @@ declare
 begin
     for v_step in 1 .. 25 loop
         return query
-        with scanned as materialized (      -- without bodies, which each step would copy
+        with scanned as materialized (      -- Each step would copy the bodies, so the query omits them.
             select l.id, l.system ->> 'MessageGroupId' as group_id, l.sent_at
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
-        chunk as materialized (     -- up to the last wanted message, and noisy tenants' messages behind it
+        chunk as materialized (     -- These are the messages up to the last wanted one, and noisy ones behind it.
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
                     select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
@@ -344,7 +354,7 @@ begin
         exit when v_want <= 0;
         select c.pos into v_next from queue.lease c
         where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
-        if v_next = v_pos then          -- the end of the log, or messages whose retention is over
+        if v_next = v_pos then          -- This is the end of the log, or the retention of the next messages is over.
             exit when not queue.expire_unreceived(p_queue_id, p_shard, p_before);
             select c.pos into v_next from queue.lease c
             where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;

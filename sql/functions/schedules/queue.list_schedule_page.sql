@@ -1,6 +1,10 @@
--- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name, after
--- (p_after_group, p_after_name). Null: any. p_target_kind: queue, topic, function; p_api: rest, aws.
--- Returns the database's time and the schedule as JSON by column. Index: schedule_account_id_region_group_name_name_key.
+-- queue.list_schedule_page: returns an account's schedules in a region, in the order of group and name.
+--   p_group, p_name_prefix, p_status   return only matching schedules; null: any
+--   p_target_kind                      queue, topic or function; null: any
+--   p_api                              rest or aws; null: any
+--   p_after_group, p_after_name        return only schedules after this one
+-- Returns the database's time, and each schedule as JSON by column.
+-- Uses the index schedule_account_id_region_group_name_name_key.
 create or replace function queue.list_schedule_page(
     p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_api text,
     p_after_group text, p_after_name text, p_limit int)

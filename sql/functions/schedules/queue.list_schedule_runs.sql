@@ -1,8 +1,9 @@
 -- queue.list_schedule_runs(account, region, group, name, before, limit): returns the outcomes of a schedule's
--- occurrences before p_before (null: all), the newest first. One row without run_id: the schedule has no runs; no row:
--- the schedule does not exist. fired_at null: the occurrence failed (and may be retried) or was skipped; error says
--- why.
--- Index: schedule_run_schedule.
+-- occurrences, the newest first.
+--   p_before  return only smaller run ids; null: all ids
+--   fired_at  null: the occurrence failed, and may be retried, or was skipped; error has the reason
+-- A row without run_id: the schedule has no runs. No row: the schedule does not exist.
+-- Uses the index schedule_run_schedule.
 create or replace function queue.list_schedule_runs(
     p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit int)
 returns table (run_id bigint, scheduled_for timestamptz, out_of_band boolean, attempts int, fired_at timestamptz,
@@ -19,8 +20,9 @@ order by r.run_id desc
 $$;
 
 -- queue.list_missed_runs(account, region, group, limit): returns the occurrences of a group's schedules in the last
--- seven days that did not fire, the newest first. These occurrences failed, and may be retried, or were skipped; error
--- says why. The function reads the newest 10,000 runs of the installation. Index: primary keys.
+-- seven days that did not fire, the newest first.
+-- These occurrences failed, and may be retried, or were skipped. error has the reason.
+-- The function reads the newest 10,000 runs of the installation.
 create or replace function queue.list_missed_runs(p_account_id text, p_region text, p_group text, p_limit int)
 returns table (name text, scheduled_for timestamptz, attempts int, error text, recorded_at timestamptz)
 language sql stable as $$

@@ -1,5 +1,6 @@
--- queue.put_schedule_group(account, region, name, tags, client token): creates a group. If the group exists with the
--- same client token, returns it unchanged. Returns one row: the group as JSON by column, created, error (GroupExists).
+-- queue.put_schedule_group(account, region, name, tags, client token): creates a group. Returns it as JSON by column.
+-- The function returns an existing group with the same client token unchanged.
+-- error: GroupExists or null.
 create or replace function queue.put_schedule_group(
     p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
 returns table (schedule_group jsonb, created boolean, error text)
@@ -24,7 +25,7 @@ begin
         then 'GroupExists' end;
 end $$;
 
--- queue.read_schedule_group(account, region, name): returns the group as JSON by column, and no row if it does not
+-- queue.read_schedule_group(account, region, name): returns a group as JSON by column. Returns no row if it does not
 -- exist.
 create or replace function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
 returns table (schedule_group jsonb)
@@ -36,8 +37,8 @@ begin
     where g.account_id = p_account_id and g.region = p_region and g.name = p_name;
 end $$;
 
--- queue.list_schedule_group_page: returns an account's groups in a region as JSON by column, in the order of names,
--- after p_after (null: all). Index: schedule_group_pkey.
+-- queue.list_schedule_group_page: returns an account's groups in a region as JSON by column, by name.
+-- p_after: return only later names; null: all names.
 create or replace function queue.list_schedule_group_page(
     p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit int)
 returns table (schedule_group jsonb)

@@ -1,12 +1,14 @@
 -- queue.read_calendar(account, region, group, until, limit): returns the active schedules of a group that fire before
--- p_until. Schedules that fire at the same times share a row: at most p_limit rows, one for each expression, in the
--- order in which they fire first. The function reads the 10,000 schedules of the account that are due first.
---   schedules      number of schedules with this expression; names: the first three of them
+-- p_until.
+-- Schedules that fire at the same times share a row. The rows are in the order of their first times.
+-- The function reads the 10,000 schedules of the account that are due first.
+--   schedules      the number of schedules in the row
+--   names          the first three of them
 --   next_fire_at   the first of their times
---   late           number of these schedules that have been due for more than a minute
---   looked_at      number of schedules of the account that were read, the same in each row
---   expressions    number of rows without p_limit, the same in each row
--- Index: schedule_account_due.
+--   late           the number of these schedules that have been due for more than a minute
+--   looked_at      the number of read schedules of the account, the same in each row
+--   expressions    the number of rows without p_limit, the same in each row
+-- Uses the index schedule_account_due.
 create or replace function queue.read_calendar(
     p_account_id text, p_region text, p_group text, p_until timestamptz, p_limit int)
 returns table (expression_kind text, expression text, canonical text, timezone text, anchor_at timestamptz,

@@ -1,9 +1,10 @@
--- queue.run_schedule(account, region, group, name): fires a schedule now, even a paused one, out of band, in this
--- transaction. The next occurrence does not change.
--- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
--- TargetFailed with detail: then nothing was sent. A schedule with an SNS topic as target fails, because its messages
--- have to be signed.
--- Locks: the schedule.
+-- queue.run_schedule(account, region, group, name): fires a schedule now, out of band, in this transaction.
+-- The function also fires a paused schedule. The next occurrence does not change.
+--   scheduled_for  now, to the second
+--   message_ids    as in queue.schedule_run
+--   error          NotFound, or TargetFailed with detail; the function then sends nothing
+-- A schedule with an SNS topic as target fails, because a worker has to sign its messages.
+-- Locks the schedule.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)
 language plpgsql as $$
@@ -23,9 +24,9 @@ begin
     where s.schedule_id = v_schedule.schedule_id;
     return query select v_run.scheduled_for, v_run.fired_at, v_run.message_ids, null::text, null::text;
 exception
-    when sqlstate 'QU006' or sqlstate 'QU009' then      -- the target refused the message
+    when sqlstate 'QU006' or sqlstate 'QU009' then      -- The target refused the message.
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
-    when sqlstate 'QU007' then          -- the message has to be signed
+    when sqlstate 'QU007' then          -- A worker has to sign the message.
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text,
             'a message to a topic of SNS is signed, which the worker does';
 end $$;

@@ -1,8 +1,10 @@
 -- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
--- `default`, each as put_schedule does with `replace`. With p_prune the function deletes schedules of the REST API
--- with other names, but no message of send_later. Returns a row for each schedule: n, the schedule as JSON by column,
--- created, changed: false if it was the same before; and a row for each deleted one, with n null. Locks: the
--- schedules, in the order of names.
+-- `default`, as put_schedule does with `replace`.
+-- With p_prune, the function deletes schedules of the REST API with other names, but no message of send_later.
+--   n         the position of the schedule, from 1; null: the schedule was deleted
+--   schedule  the schedule as JSON by column
+--   changed   false: the schedule was equal before
+-- Locks the schedules in the order of names.
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
 returns table (n int, schedule jsonb, created boolean, changed boolean)

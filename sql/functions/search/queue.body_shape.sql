@@ -1,8 +1,9 @@
--- queue.body_shape(body): returns the names in a JSON body, their places and the types of their values, as a text of at
--- most 32 characters for comparison. Bodies have the same shape if they differ only in values, in the order of names or
--- in the length of lists. Values nested more than 8 deep count as their type, only the first 100 elements of a list
--- count, and an object with more than 200 names counts as wide. The shape of a body that is not JSON is base64 (16 or
--- more characters of it) or text; the shape of a body of more than 64 KiB is long.
+-- queue.body_shape(body): returns the shape of a message body, a text of at most 32 characters for comparison.
+-- Bodies have the same shape if they differ only in values, in the order of names or in the length of lists.
+--   base64   the body is not JSON, and has 16 or more characters of base64
+--   text     the body is not JSON
+--   long     the body has more than 64 KiB
+--   …        JSON: the result of json_shape; only the first 8 levels count
 create or replace function queue.body_shape(p_body text) returns text
 language plpgsql immutable as $$
 declare
@@ -13,7 +14,7 @@ begin
     end if;
     begin
         v_json := p_body::jsonb;
-    exception when data_exception or program_limit_exceeded then       -- the same errors as in as_json
+    exception when data_exception or program_limit_exceeded then       -- as_json handles the same errors.
         v_json := queue.escaped_json(p_body);
     end;
     if v_json is not null then
@@ -23,9 +24,11 @@ begin
         then 'base64' else 'text' end;
 end $$;
 
--- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape), as a text that is equal for equal shapes:
--- its type, or for an object or a list the md5 of its names in the order of jsonb, its types and the shapes of its nested
--- values. The function reads by JSON paths, because a query for each object would take three times as long.
+-- queue.json_shape(value, depth): returns the shape of a JSON value (body_shape).
+-- For an object or a list, the result is the md5 of its names, types and nested shapes. For other values, it is the
+-- type.
+-- Only the first 100 elements of a list count. An object with more than 200 names is `wide`.
+-- The function reads by JSON paths, because a query for each object would take three times as long.
 create or replace function queue.json_shape(p_value jsonb, p_depth int) returns text
 language plpgsql immutable as $$
 declare

@@ -1,13 +1,24 @@
 -- queue.find_messages(queue, filter, now, after, limit, scan, bytes, shapes, seconds): returns the messages of a queue
--- that pass a filter, in the order of scan_messages, without receiving them. The function examines at most p_scan
--- messages, and 64 MiB of their bodies, for about p_seconds. The function ends earlier after p_limit messages that
--- pass, or after p_bytes of such messages (null: any number). With p_shapes each message has its shape (md5 of
--- body_shape). p_filter, each member optional: states (visible, in_flight, delayed), text (the body contains it; upper
--- and lower case differ), json {path: [name, ...], equals: value}, attribute {name, equals: its text (absent: any)},
--- group_id, older_than_seconds and newer_than_seconds (since the message came into this queue, at p_now),
--- min_receive_count and max_receive_count (over all queues), source_arn (the queue that a dead letter came from), shape
--- (md5 of body_shape). p_now: the function ignores messages that came later. Returns a row for each message. A last row
--- without an id has the number of examined messages, and the place after which the scan continues, null at the end.
+-- that match a filter, without receiving them.
+--   p_now      ignore messages that came later
+--   p_after    the place after which the scan starts; null: the beginning
+--   p_limit    stop after this number of matching messages
+--   p_scan     stop after this number of examined messages; the scan also stops after 64 MiB of bodies
+--   p_bytes    stop after this size of matching messages; null: no limit
+--   p_shapes   return the shape of each message (md5 of body_shape)
+--   p_seconds  stop after about this time
+-- p_filter has optional members:
+--   states                               visible, in_flight, delayed
+--   text                                 the body contains this text, in the same case
+--   json                                 {path: [name, …], equals: value}
+--   attribute                            {name, equals: its text (absent: any)}
+--   group_id
+--   older_than_seconds, newer_than_seconds   since the message entered this queue
+--   min_receive_count, max_receive_count     over all queues
+--   source_arn                           the queue from which a dead letter came
+--   shape                                md5 of body_shape
+-- The messages are in the order of scan_messages. The last row has no id. It has the number of examined messages, and
+-- the place after which the scan continues; null: the end.
 -- Takes no lock.
 create or replace function queue.find_messages(
     p_queue_id int, p_filter jsonb, p_now timestamptz, p_after text, p_limit int, p_scan int, p_bytes bigint default null,

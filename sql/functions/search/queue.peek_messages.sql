@@ -1,8 +1,11 @@
--- queue.peek_messages(arn, state, after, limit, bytes): returns messages of a queue that are visible, in_flight or
--- delayed (all: any of these), in the order of their public ids after p_after, without receiving them. The function
--- returns at most p_limit messages, leaves out messages whose retention is over, and stops after p_bytes of bodies and
--- attributes (null: any number). entered_at_ms, entered_by (sent, dead_lettered, moved): when and how the message came
--- into this queue. Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group.
+-- queue.peek_messages(arn, state, after, limit, bytes): returns messages of a queue by public id, without receiving
+-- them.
+--   p_state  visible, in_flight, delayed, or all
+--   p_after  return only greater ids; null: all ids
+--   p_bytes  stop after this size of bodies and attributes; null: no limit
+--   entered_at_ms, entered_by   when and how the message entered this queue: sent, dead_lettered or moved
+-- The function omits messages whose retention is over.
+-- Takes no lock. Uses the indexes log_pkey, lease_pkey, side_pkey and fifo_message_of_group.
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int,
     p_bytes bigint default null)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,

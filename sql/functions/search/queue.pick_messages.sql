@@ -1,6 +1,6 @@
--- queue.pick_messages(queue, public ids): returns the messages of a queue with these ids, in the form of scan_messages
--- and in the order of the ids. The function ignores ids that do not exist, and messages whose retention is over.
--- Takes no lock. Index: log_pkey, lease_pkey, side_pkey, fifo_message_pkey.
+-- queue.pick_messages(queue, public ids): returns the messages with these ids, in the order of the ids.
+-- The rows have the format of scan_messages. The function ignores unknown ids, and messages whose retention is over.
+-- Takes no lock.
 create or replace function queue.pick_messages(p_queue_id int, p_public_ids bigint[])
 returns table (shard int, id bigint, group_id text, receive_count int, message_id uuid, sent_at timestamptz,
     entered_at timestamptz, visible_at timestamptz, body text, attributes jsonb, system jsonb)

@@ -1,10 +1,12 @@
--- queue.send_later: does the same as send_messages, with delays of messages of standard queues of up to a year. SQS
--- delays a message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the queue's
--- account, named delayed-…. When the schedule fires, the message enters its queue, gets its id, and its retention
--- begins.
--- Parameters: the arrays of send_messages; p_delays is not null. Returns a row for each message: n (1, 2, …), id as
--- send_messages or null, the schedule's name or null, error and detail as send_messages.
--- Locks: those of send_messages and put_schedule.
+-- queue.send_later: sends messages as send_messages does, with delays of up to a year for standard queues.
+-- SQS delays a message by at most 900 seconds. A message with a longer delay waits as a one-shot schedule of the
+-- queue's account, named delayed-…. When the schedule fires, the message enters its queue and gets its id, and its
+-- retention begins.
+-- p_delays is not null.
+--   n         the position of the message, from 1
+--   id        as in send_messages; null: the message waits as a schedule
+--   schedule  the schedule's name, or null
+-- Takes the locks of send_messages and put_schedule.
 create or replace function queue.send_later(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[])

@@ -1,11 +1,14 @@
--- queue.send_messages: appends messages to one or more queues, all in this transaction.
--- Parameters: arrays that begin at 1, with an element for each message: queue's ARN, message id, body, size in bytes
--- (body and attributes), message attributes, system attributes, delay in seconds (null: the queue's delay), group,
--- deduplication id. A null array means an array of nulls. p_async_commit: do not wait for the disk (synchronous_commit =
--- off for this transaction).
--- Returns a row for each message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; a duplicate has those
--- of the original), error (a class of errors.py; this message was not stored) and detail.
--- Locks: writer of one shard for each queue (without waiting); FIFO: the groups' rows. Index: log_pkey.
+-- queue.send_messages: appends messages to one or more queues in this transaction.
+-- Each message has an element in each array. The arrays begin at 1. A null array means an array of nulls.
+--   p_sizes         the bytes of body and attributes
+--   p_delays        in seconds; null: the queue's delay
+--   p_async_commit  the commit does not wait for the disk (synchronous_commit = off)
+-- Returns a row for each message:
+--   n                             the position of the message, from 1
+--   id                            the public id
+--   message_id, sequence_number   FIFO; a duplicate has the values of the original
+--   error                         a class of errors.py; the function has not stored this message
+-- Locks the writer of one shard for each queue without waiting. FIFO: locks the groups' rows. Uses the index log_pkey.
 create or replace function queue.send_messages(
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[] default null,
     p_system jsonb[] default null, p_delays int[] default null, p_groups text[] default null,
@@ -62,7 +65,7 @@ begin
             perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
-        -- this transaction is no shard's writer: all shards have a writer, or a fixed snapshot hides the end of the log
+        -- This transaction writes to no shard if all shards have a writer, or if its snapshot hides the end of the log.
         v_shard := queue.side_shard();
         if current_setting('transaction_isolation') = 'read committed' then
             for v_step in 0 .. v_queue.shards - 1 loop
@@ -123,13 +126,14 @@ begin
     end loop;
 end $$;
 
--- queue.number_fifo_messages: gives the messages for one FIFO queue out of the arrays of send_messages their ids, and
--- finds those whose deduplication id was seen in the last five minutes. The caller stores all other messages, at the
--- time sent_at. This function counts them.
--- Returns a row for each message: n, id and message_id (a duplicate has those of the original; a new message has no
--- message_id), group_key, sent_at, deduplication_id, error and detail as send_messages.
--- Locks: the groups' rows, then deduplication ids in their order, until the end of the transaction, so that senders of
--- one group commit in the order of ids.
+-- queue.number_fifo_messages: assigns ids to the messages of a FIFO queue, and finds duplicates of the last five
+-- minutes.
+-- The arrays are those of send_messages. The caller stores the other messages at sent_at. This function counts them.
+--   n                 the position of the message, from 1
+--   id, message_id    a duplicate has the values of the original; a new message has no message_id
+--   error, detail     as in send_messages
+-- Locks the groups' rows and then deduplication ids in their order until the end of the transaction, so senders of a
+-- group commit in the order of ids.
 create or replace function queue.number_fifo_messages(
     p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])
@@ -144,7 +148,7 @@ declare
     v_groups text[];
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    v_groups := array(      -- without the groups of the other queues in these arrays
+    v_groups := array(      -- This excludes groups of other queues in the arrays.
         select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
         where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
     -- A message past its retention blocks no group (take_groups), even if it is still delayed.
@@ -178,7 +182,7 @@ begin
     then
         return;
     end if;
-    return query        -- some entries are duplicates, or lack a group or a deduplication id
+    return query        -- Some entries are duplicates, or lack a group or a deduplication id.
     select e.n, d.id, d.message_id::text, null::bigint, null::timestamptz, null::text,
         case when e.group_key is null then 'MissingParameter'
              when e.deduplication_id is null then 'DeduplicationIdRequired' end,
@@ -189,7 +193,7 @@ begin
     left join queue.deduplication d
         on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-    perform queue.update_groups(array(      -- the groups that get no message
+    perform queue.update_groups(array(      -- These groups get no message.
         select e.group_key
         from queue.fifo_entries(
             p_queue => v_queue, p_queues => p_queues, p_message_ids => p_message_ids, p_bodies => p_bodies,
@@ -200,11 +204,13 @@ begin
         group by e.group_key having not bool_or(coalesce(d.message_id = e.message_id, false))));
 end $$;
 
--- queue.lock_groups(queue, groups, delay): locks the rows of message groups until the end of the transaction, for a
--- caller that appends messages to each of them. The function creates missing groups. New and empty groups become ready
--- after the delay, when their first message becomes visible or its retention is over. The function locks existing
--- groups in the order of their keys, then new ones in the order of their names, so that no two senders deadlock.
--- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group).
+-- queue.lock_groups(queue, groups, delay): locks message groups until the end of the transaction, for a caller that
+-- appends messages to each of them.
+-- The function creates missing groups. New and empty groups become ready after p_delay, when their first message
+-- becomes visible or its retention is over.
+-- The function locks existing groups in the order of their keys, then new ones in the order of their names, so that
+-- senders do not deadlock.
+-- Uses the indexes fifo_group_queue_id_group_id_key, fifo_group_pkey and fifo_ready_pkey.
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare
@@ -215,7 +221,7 @@ begin
     select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
     from (
         select g.group_id, g.group_key from queue.fifo_group g
-        -- a separate look-up for each name: with an array the planner may read all the queue's groups
+        -- Each name has a separate look-up: with an array the planner may read all the queue's groups.
         where g.group_key = any (array(
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
@@ -227,12 +233,12 @@ begin
             from unnest(p_groups) m(group_id)
             where coalesce(m.group_id <> all (v_found), true)
             order by m.group_id
-            -- a concurrent sender has created it
+            -- A concurrent sender has created the group.
             on conflict (queue_id, group_id) do update set group_id = excluded.group_id
             returning group_key)
         select array_agg(m.group_key) into v_new from made m;
     end if;
-    if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may lack the newest rows
+    if current_setting('transaction_isolation') <> 'read committed' then       -- An old snapshot may lack new rows.
         perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
     end if;
     with empty as materialized (
@@ -248,10 +254,12 @@ begin
     select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
 end $$;
 
--- queue.fifo_entries: returns the messages for one FIFO queue out of the arrays of send_messages: number, key of the
--- group, scope of the deduplication and its id (given, or the SHA-256 of the body if the queue uses that). An id that
--- was seen when the queue deduplicated all groups together keeps this scope for its five minutes (recorded at AWS).
--- Only a queue whose setting has changed since then has such ids. Index: fifo_group_queue_id_group_id_key.
+-- queue.fifo_entries: returns the messages of a FIFO queue with their groups' keys and deduplication ids.
+-- The arrays are those of send_messages. A missing id is the SHA-256 of the body if the queue deduplicates by content.
+-- If the queue's scope was all groups when an id arrived, the id keeps this scope for its five minutes (recorded at
+-- AWS).
+-- Only a queue whose setting has changed since then has such ids.
+-- Uses the index fifo_group_queue_id_group_id_key.
 create or replace function queue.fifo_entries(
     p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
     p_deduplication_ids text[])

@@ -1,12 +1,14 @@
 -- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
--- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and the
--- other parameters of publish_events, as arrays with an element for each event; all events share the trace header.
--- Callers name the parameters of events, because later releases may add parameters of messages. Delays above 900
--- seconds: as send_later. Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `schedule`, whose
--- detail is the name of the schedule as which a message waits; kind `publish` for each queue that an event reached, and
--- without arn for its number of URLs. If an error occurs, the function does nothing and returns one row with the error:
--- StaleReceipt (n: the handle), an error of a message (n, detail as send_messages), or RequestThrottled.
--- Locks: those of delete_messages, then of send_messages.
+-- The first parameters are those of delete_messages, then those of send_messages, then arrays with an element for each
+-- event (publish_events). All events share the trace header.
+-- Callers name the parameters of events, because later releases may add parameters of messages.
+-- A delay of more than 900 seconds works as in send_later.
+--   kind send      a message, with its id
+--   kind schedule  a message that waits as the schedule in detail
+--   kind publish   a queue that an event reached; without arn: the number of URLs
+-- After an error, the function does nothing and returns one row with the error: StaleReceipt (n: the handle), an error
+-- of a message (n, detail: as in send_messages), or RequestThrottled.
+-- Takes the locks of delete_messages, then of send_messages.
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_receipt_message_ids uuid[],
@@ -24,7 +26,7 @@ declare
     v_published jsonb := '[]';
     v_number text;
 begin
-    perform set_config('queue.watcher', '', true);      -- notifies every watcher, even this process
+    perform set_config('queue.watcher', '', true);      -- This notifies every watcher, even this process.
     begin
         select min(d.n) as n into v_bad
         from queue.delete_messages(

@@ -1,17 +1,25 @@
--- queue.add_subscription: subscribes an endpoint to a topic. If the endpoint already has a subscription, the function
--- finds it, provided that no given attribute differs from the subscription's value or, if it stores none, from the
--- default (p_defaults).
--- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as the user wrote them,
--- compiled filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both are null if the
--- endpoint need not confirm. While a subscription is pending, every call asks again, under a new token that is valid
--- for two days; a call asks an e-mail address at most once an hour, and not while the last mail still waits. Then how
--- many filter policies a topic and an account may have; 0: any number. p_policies: the policies by which the caller
--- decided that the queues let the topic send (policies_changed). p_principal: the subscriber's ARN. p_password: the
--- password of a URL, in whose place p_endpoint has ****. The subscription's owner may change the password in this way.
--- Returns one row: arn, confirmed, error (NotFound; PolicyChanged; SubscriptionExists; SubscriptionLimitExceeded: a FIFO
--- topic has 100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and therefore only
--- queues, at most 100).
--- Locks: shares the rows of the queues and the topic, so that their attributes do not change meanwhile.
+-- queue.add_subscription: subscribes an endpoint to a topic. Returns the subscription's ARN.
+-- If the endpoint has a subscription with equal attributes, the function returns it. A missing attribute has its value
+-- in p_defaults.
+--   p_attributes      the attributes as the user wrote them
+--   p_filter          the compiled filter policy
+--   p_token           the token of the confirmation; null: the endpoint need not confirm
+--   p_confirmation    the text that asks the endpoint to confirm
+--   p_topic_filters, p_account_filters   the maximum numbers of filter policies; 0: no limit
+--   p_policies        the policies by which the caller decided that the queues let the topic send (policies_changed)
+--   p_principal       the subscriber's ARN
+--   p_password        the password of a URL, which has **** in its place; the subscription's owner may change it this
+--     way
+-- While a subscription is pending, every call asks again with a new token that is valid for two days. A call asks an
+-- e-mail address at most once an hour, and only if no earlier mail waits.
+--   NotFound                   the topic does not exist
+--   PolicyChanged              a policy differs from p_policies
+--   SubscriptionExists         the existing subscription has other attributes
+--   SubscriptionLimitExceeded  a FIFO topic has 100 subscriptions
+--   FilterPolicyLimitExceeded  the topic or the account has too many filter policies
+--   LargeMessages              the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
+--     queues
+-- Shares the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int,

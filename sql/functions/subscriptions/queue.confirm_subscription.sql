@@ -1,9 +1,13 @@
--- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token. The ARN of the topic only needs the region and the account. A token that was used before confirms the same
--- subscription again. The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint
--- has a new subscription by then, the function confirms the new one.
--- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
--- subscription_refusal for a subscription that the token would restore). Locks: shares the topic's row.
+-- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of a
+-- token.
+-- Returns the subscription's ARN.
+-- Of the topic's ARN, only the region and the account have to match.
+-- A used token confirms the same subscription again.
+-- The token of an UnsubscribeConfirmation restores the subscription under its ARN. If the endpoint has a new
+-- subscription, the function confirms the new one.
+-- error: NotFound (the topic), BadToken (unknown, or older than two days), or the result of subscription_refusal for a
+-- subscription that the token would restore.
+-- Shares the topic's row.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$
@@ -19,7 +23,7 @@ begin
             (select s.topic_id from queue.subscription s where s.token = p_token),
             (select f.topic_id from queue.former_subscription f where f.token = p_token),
             (select n.topic_id from queue.topic n where n.arn = p_topic))
-        and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')   -- region and account
+        and left(t.arn, -length(t.name)) = substring(p_topic from '^.*:')   -- These parts are region and account.
     for share;
     update queue.subscription s
     set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates

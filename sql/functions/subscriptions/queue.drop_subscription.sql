@@ -1,16 +1,16 @@
--- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells the
--- endpoint about it, and null if the endpoint is not told. With the token in this text the endpoint may restore the
--- subscription within two days. p_anonymous: the request was not signed, which suffices unless the subscription demands
--- a signature.
--- Returns one row: error (NotFound, AuthorizationError) or null.
--- Locks: shares the topic's key before the subscription's row, in the same order as DeleteTopic.
+-- queue.drop_subscription(arn, anonymous, text): deletes a subscription.
+--   p_anonymous     the request was not signed, which suffices unless the subscription demands a signature
+--   p_confirmation  the text that tells the endpoint; null: the endpoint is not told. The endpoint may restore the
+--                   subscription within two days, with the token in the text
+--   error           NotFound, AuthorizationError or null
+-- Shares the topic's key before the subscription's row, in the order of DeleteTopic.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
 returns table (error text)
 language plpgsql as $$
 declare
     v_subscription queue.subscription;
 begin
-    perform from queue.topic t where t.arn = left(p_arn, -37) for key share; -- without `:` and the subscription's id
+    perform from queue.topic t where t.arn = left(p_arn, -37) for key share; -- Removes `:` and the subscription's id.
     select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
     if v_subscription.subscription_id is null then
         return query select 'NotFound'::text;

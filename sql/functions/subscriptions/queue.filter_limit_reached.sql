@@ -1,7 +1,9 @@
--- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): returns whether the topic, or the
--- owner in the topic's region, has as many subscriptions with a filter policy as it may; 0: any number.
--- Source: "Filter policy constraints" (SNS Developer Guide). Index: subscription_topic_id_protocol_endpoint_key,
--- subscription_owner; reads the topic's and the owner's subscriptions.
+-- queue.filter_limit_reached(topic's id, owner, filters a topic, filters an account): returns whether a topic, or the
+-- owner in the topic's region, has the maximum number of filter policies.
+-- p_topic_filters, p_account_filters: the maximum numbers; 0: no limit ("Filter policy constraints", SNS Developer
+-- Guide).
+-- Reads the topic's and the owner's subscriptions.
+-- Uses the indexes subscription_topic_id_protocol_endpoint_key and subscription_owner.
 create or replace function queue.filter_limit_reached(
     p_topic_id int, p_owner text, p_topic_filters int, p_account_filters int) returns boolean
 language sql stable as $$

@@ -1,6 +1,9 @@
--- queue.list_subscription_page: returns subscriptions of an account in a region, with those that deliver to its queues,
--- or those of a topic (p_topic not null), in the order of their ids, after p_after. Returns no row for an unknown topic.
--- Index: subscription_owner, subscription_receiver, subscription_topic_id_protocol_endpoint_key.
+-- queue.list_subscription_page: returns subscriptions of an account in a region, or of a topic, in the order of their
+-- ids.
+--   p_topic  a topic; null: the account's subscriptions, and subscriptions that deliver to its queues
+--   p_after  return only greater ids; null: all ids
+-- Returns no row for an unknown topic.
+-- Uses the indexes subscription_owner, subscription_receiver and subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.list_subscription_page(
     p_owner text, p_region text, p_topic text, p_after uuid, p_limit int)
 returns table (subscription_id text, arn text, owner text, protocol text, endpoint text, topic_arn text,

@@ -1,6 +1,7 @@
--- queue.policies_changed(policies): returns whether the policy of one of these queues differs from the policy that the
--- caller read. p_policies: JSON, ARN to policy; a null policy means no policy, or no such queue. Null: policies do not
--- decide. Locks: shares the queues' rows until commit, so that their policies stay. Index: queues (arn).
+-- queue.policies_changed(policies): returns whether the policy of a queue differs from the policy that the caller read.
+-- p_policies: policies by ARN, in JSON; a null policy: the queue has no policy or does not exist. Null: policies do not
+-- decide.
+-- Shares the queues' rows until commit, so that their policies stay.
 create or replace function queue.policies_changed(p_policies jsonb) returns boolean
 language plpgsql as $$
 begin

@@ -1,5 +1,6 @@
--- queue.store_endpoint_password(account, topic's ARN, endpoint, password): stores the password of a URL that a topic of the
--- account delivers to, or bindings ('' as topic). A null password, and **** where one is stored, change nothing.
+-- queue.store_endpoint_password(account, topic's ARN, endpoint, password): stores the password of a URL.
+-- p_topic: the topic that delivers to the URL; '': bindings.
+-- A null password changes nothing. **** does not replace a stored password.
 create or replace function queue.store_endpoint_password(
     p_account_id text, p_topic text, p_endpoint text, p_password text) returns void
 language sql volatile as $$

@@ -1,9 +1,10 @@
 -- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): returns why a topic
--- can have no further subscription of this kind, or null: SubscriptionLimitExceeded, LargeMessages,
--- FilterPolicyLimitExceeded. A limit of 0 filters allows any number. Sources: endpoints and quotas of SNS (General
--- Reference), SetTopicAttributes (API reference), "Filter policy constraints" (Developer Guide). Concurrent calls may
--- exceed a limit because each counts before the others have added their subscription. Index:
--- subscription_topic_id_protocol_endpoint_key.
+-- cannot have a further subscription of this kind, or null.
+-- The result is SubscriptionLimitExceeded, LargeMessages or FilterPolicyLimitExceeded (add_subscription).
+-- Sources: endpoints and quotas of SNS (General Reference), SetTopicAttributes (API reference), "Filter policy
+-- constraints" (Developer Guide).
+-- Concurrent calls may exceed a limit, because each call counts before the others add a subscription.
+-- Uses the index subscription_topic_id_protocol_endpoint_key.
 create or replace function queue.subscription_refusal(
     p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters int, p_account_filters int)
 returns text

@@ -1,12 +1,17 @@
--- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message to its
--- queue or topic, or stores the invocation of its function, and records the run, in this transaction. An occurrence has
--- one row in schedule_run, so a second run raises an error, which also undoes its messages.
--- p_attempt: 1, 2, …; p_topic_message: for an SNS topic, the message as scheduler/firing/topic_messages.py prepared it:
--- {version, message_id, contents, bytes, facts}; for any target also "trace", the trace header.
--- Returns the run. message_ids is [{"queue_name", "msg_id"}], with a member for each message; an SNS topic and a
--- function have null ids. Raises QU006 (the target refused the message; detail: AWS's name of the error), QU007 (detail:
--- the version with which the topic message has to be signed), QU008 (the occurrence had fired before).
--- Locks: those of send_messages, publish_events, publish_messages, invoke_function. Index: schedule_run_once.
+-- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message, or
+-- stores the invocation of its function, and records the run in this transaction. Returns the run.
+-- An occurrence has one row in schedule_run, so a second run raises an error, which also undoes its messages.
+--   p_attempt        the number of the attempt, from 1
+--   p_topic_message  for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
+--     contents,
+--                    bytes, facts}; for any target also "trace", the trace header
+--   message_ids      [{"queue_name", "msg_id"}], with a member for each message; an SNS topic and a function have null
+--     ids
+-- Raises QU006 if the target refuses the message. detail: AWS's name of the error.
+-- Raises QU007 if the topic message has to be signed with another version, which is in detail.
+-- Raises QU008 if the occurrence fired before.
+-- Takes the locks of send_messages, publish_events, publish_messages and invoke_function. Uses the index
+-- schedule_run_once.
 create or replace function queue.dispatch_schedule(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns queue.schedule_run
@@ -42,9 +47,11 @@ begin
     return v_run;
 end $$;
 
--- queue.send_schedule_to_queue(schedule, occurrence, out of band, attempt, trace): sends the message of a schedule to its
--- queue. A schedule of the REST API sends its message, a schedule of EventBridge Scheduler its Input. Returns
--- [{"queue_name", "msg_id"}]. Raises QU006 as dispatch_schedule says. Locks: those of send_messages.
+-- queue.send_schedule_to_queue(schedule, occurrence, out of band, attempt, trace): sends the message of a schedule to
+-- its queue.
+-- Returns [{"queue_name", "msg_id"}].
+-- A schedule of the REST API sends its message. A schedule of EventBridge Scheduler sends its Input.
+-- Raises QU006 (dispatch_schedule). Takes the locks of send_messages.
 create or replace function queue.send_schedule_to_queue(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_trace text)
 returns jsonb
@@ -92,9 +99,9 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', split_part(v_arn, ':', 6), 'msg_id', v_sent.id));
 end $$;
 
--- queue.publish_schedule_event(schedule, occurrence, out of band, trace): publishes the message of a REST API schedule to
--- its routing key. Returns [{"queue_name", "msg_id"}], with a member for each queue that took the event. Raises QU009 as
--- publish_events. Locks: those of publish_events.
+-- queue.publish_schedule_event(schedule, occurrence, out of band, trace): publishes the message of a REST API schedule
+-- to its routing key. Returns [{"queue_name", "msg_id"}], with a member for each queue that got the event.
+-- Raises QU009, and takes the locks of publish_events.
 create or replace function queue.publish_schedule_event(
     p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_trace text)
 returns jsonb
@@ -116,10 +123,12 @@ begin
         where e.arn is not null and e.error is null);
 end $$;
 
--- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic that a schedule's target names by
--- ARN, as Publish does. p_topic_message: {version, publication, trace}, made by scheduler/firing/topic_messages.py, with
--- a publication as publish_messages takes it. Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises
--- QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages.
+-- queue.publish_schedule_to_topic(target, topic message): publishes to the SNS topic of a schedule's target, as Publish
+-- does.
+-- Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- p_topic_message: {version, publication, trace} from scheduler/firing/topic_messages.py. The publication has the
+-- format of publish_messages.
+-- Raises QU006 and QU007 (dispatch_schedule). Takes the locks of publish_messages.
 create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare
@@ -148,13 +157,12 @@ begin
     return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
 end $$;
 
--- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of the function that a schedule's
--- target names. The worker `deliver` carries this invocation. The notice keeps the schedule, because each attempt has a
--- different input (queue.delivery_body). The delivery's subscription_policy holds the largest number of
--- attempts and the time of the last one, in seconds since 1970.
--- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006 for a function of another account, and if
--- too many deliveries of the account wait. Source: RetryPolicy (EventBridge Scheduler API Reference).
--- Index: delivery_excess_pkey.
+-- queue.invoke_function(schedule, occurrence, attempt, trace): stores an invocation of a schedule's function for the
+-- worker `deliver`. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- The notice keeps the schedule, because each attempt has a different input (queue.delivery_body).
+-- The delivery's subscription_policy has the maximum number of attempts and the time of the last one, in seconds since
+-- 1970 (RetryPolicy, EventBridge Scheduler API Reference).
+-- Raises QU006 if the function belongs to another account, or if too many deliveries of the account wait.
 create or replace function queue.invoke_function(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text)
 returns jsonb
 language plpgsql as $$

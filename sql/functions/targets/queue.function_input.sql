@@ -1,6 +1,7 @@
--- queue.function_input(notice, attempt): returns the Input with which a schedule invokes a function. Each attempt has
--- a separate number and execution-id. p_attempt: 1, 2, … of the delivery; attempts to store it
--- (queue.fire_schedule_retries) came before.
+-- queue.function_input(notice, attempt): returns the Input with which a schedule invokes a function.
+-- Each attempt has a different number and execution-id.
+-- p_attempt: the attempt of the delivery, from 1. Attempts to store the delivery (queue.fire_schedule_retries) came
+-- before.
 create or replace function queue.function_input(p_notice queue.notice, p_attempt int) returns text
 language sql stable as $$
 select queue.schedule_input(jsonb_populate_record(null::queue.schedule, (p_notice).headers -> 'schedule'),

@@ -1,4 +1,4 @@
--- queue.schedule_inputs(schedules, occurrences): returns for each occurrence n and the text for its target
+-- queue.schedule_inputs(schedules, occurrences): returns the position n and the text for the target of each occurrence
 -- (schedule_input).
 create or replace function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamptz[])
 returns table (n int, input text)

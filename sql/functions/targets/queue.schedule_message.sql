@@ -1,8 +1,10 @@
--- queue.schedule_message(schedule, occurrence, out of band): returns the message that a schedule of the REST API sends:
--- its text, its attributes in the format of SQS, with `_schedule` unless it is a message of send_later, and the size of
--- both in bytes. The target of a schedule of the REST API is {"queue" | "topic", "body", "attributes", "facts"}: the
--- message's text as it was sent, its attributes in SQS's JSON, the values that filter policies compare. The target of a
--- schedule of the SQL interface is {"queue" | "topic", "message", "headers"}.
+-- queue.schedule_message(schedule, occurrence, out of band): returns the message of a schedule of the REST API.
+--   body        the text
+--   attributes  in SQS's format, with `_schedule` unless the message comes from send_later
+--   size        the bytes of both
+-- The target of a schedule of the REST API is {"queue" | "topic", "body", "attributes", "facts"}. facts: the values
+-- that filter policies compare.
+-- The target of a schedule of the SQL interface is {"queue" | "topic", "message", "headers"}.
 create or replace function queue.schedule_message(p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean)
 returns table (body text, attributes jsonb, size int)
 language sql stable as $$

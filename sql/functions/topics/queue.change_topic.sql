@@ -1,7 +1,9 @@
--- queue.change_topic(arn, attributes): replaces the given attributes; a null value removes one.
--- Returns one row: error (NotFound; LargeMessages: only a topic with at most 100 subscriptions, of queues, Firehose or
--- Lambda, can have a MaximumMessageSize of more than 256 KiB; source: SetTopicAttributes, API reference) or null.
--- Locks: the topic's row; add_subscription shares it.
+-- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes one.
+--   NotFound       the topic does not exist
+--   LargeMessages  with a MaximumMessageSize of more than 256 KiB, a topic may have at most 100 subscriptions, of
+--     queues,
+--                  Firehose or Lambda (SetTopicAttributes, API reference)
+-- Locks the topic's row. add_subscription shares it.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$
 declare

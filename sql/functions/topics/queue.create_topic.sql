@@ -1,6 +1,8 @@
--- queue.create_topic: creates a topic, or finds the existing topic of that name if it has the given attributes and
--- tags. p_defaults: the values of attributes that the topic does not store.
--- Returns one row: arn, created, error (TopicExists) and detail (Attributes or Tags: what differs).
+-- queue.create_topic: creates a topic. Returns the topic's ARN.
+-- If the topic exists and has the given attributes and tags, the function only returns its ARN.
+--   p_defaults  the values of attributes that the topic does not store
+--   error       TopicExists
+--   detail      the part that differs: Attributes or Tags
 create or replace function queue.create_topic(
     p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb,
     p_defaults jsonb default '{}')

@@ -1,5 +1,5 @@
--- queue.describe_topic(arn): returns a topic's attributes and tags as JSON text, and the numbers of its subscriptions,
--- confirmed and pending. Returns no row for an unknown topic.
+-- queue.describe_topic(arn): returns a topic's attributes and tags as JSON texts, and the numbers of its confirmed and
+-- pending subscriptions. Returns no row for an unknown topic.
 create or replace function queue.describe_topic(p_arn text)
 returns table (attributes text, tags text, confirmed bigint, pending bigint)
 language sql stable as $$
@@ -9,8 +9,8 @@ select t.attributes::text, t.tags::text,
 from queue.topic t where t.arn = p_arn
 $$;
 
--- queue.list_topic_page: returns ARNs and names of an account's topics in a region, in the order of names, after
--- p_after. Index: topic_account_id_region_name_key.
+-- queue.list_topic_page: returns ARNs and names of an account's topics in a region, by name.
+-- p_after: return only later names; null: all names.
 create or replace function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit int)
 returns table (arn text, name text)
 language sql stable as $$

@@ -1,9 +1,12 @@
--- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on (0: visible at once).
--- Parameters: arrays with an element for each handle: as delete_messages; then the seconds.
--- Returns a row for each handle: n, outcome (changed; gone: the handle is no longer valid, or the message's retention is
--- over; expired, FIFO: its visibility
--- timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
--- Locks: as delete_messages. Index: lease_pkey, side_pkey, log_pkey, fifo_message_pkey.
+-- queue.change_visibilities: makes messages invisible for p_visibility_seconds from now on; 0: visible at once.
+-- Each handle has an element in each array. The other parameters are those of delete_messages.
+--   n         the position of the handle, from 1
+--   changed   the message is invisible until visible_at_ms
+--   gone      the handle is no longer valid, or the message's retention is over
+--   expired   the visibility timeout of a FIFO message is over
+--   too_long  the end is more than 12 hours after the first receive
+--   no_queue  the queue does not exist
+-- Takes the same locks as delete_messages. Uses the indexes lease_pkey, side_pkey, log_pkey and fifo_message_pkey.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
     p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])
@@ -13,7 +16,7 @@ language plpgsql as $$
 declare
     v_handle record;
     v_arn text;
-    v_before timestamptz;       -- the retention of messages that were sent earlier is over
+    v_before timestamptz;       -- The retention of messages that were sent earlier is over.
     v_visible_at timestamptz;
     v_received record;
 begin
@@ -36,8 +39,8 @@ begin
             return next;
             continue;
         end if;
-        -- The place of the message: its lease (0: none), how often and when it was first received. A handle of a FIFO
-        -- queue is valid only for its receive, a handle of a standard queue while the message is the same.
+        -- This finds the message's lease (0: none), receive count and first receive. A handle of a FIFO queue is valid
+        -- only for its receive. A handle of a standard queue is valid while the message is the same.
         if v_handle.shard = queue.fifo_shard() then
             select 0::bigint as pos, m.receive_count, m.first_received_at into v_received from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id and m.receive_count = v_handle.receive_count
@@ -56,7 +59,7 @@ begin
             end if;
             if not found then
                 select n.pos, n.receive_count, n.first_received_at into v_received
-                from (      -- leases may overlap (take_fair)
+                from (      -- Leases may overlap (take_fair).
                     select x.pos, x.receive_count, x.first_received_at, x.ids from queue.lease x
                     where x.queue_id = v_handle.queue_id and x.shard = v_handle.shard and x.pos >= v_handle.id
                     order by x.pos limit 200) n

@@ -1,5 +1,6 @@
--- queue.change_visibility_by_id(arn, public id, seconds): makes a message in any state visible in p_seconds. Returns no
--- row if the message does not exist or its retention is over. Locks: as delete_by_id.
+-- queue.change_visibility_by_id(arn, public id, seconds): makes a message in any state visible in p_seconds.
+-- Returns no row if the message does not exist or its retention is over.
+-- Takes the same locks as delete_by_id.
 create or replace function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds int)
 returns table (visible_at_ms bigint)
 language plpgsql as $$
@@ -16,7 +17,7 @@ begin
     if not exists (select from queue.pick_messages(v_queue.queue_id, array[p_public_id])) then
         return;
     end if;
-    for v_attempt in 1 .. 3 loop       -- a receive may change its handle between the search and the lock
+    for v_attempt in 1 .. 3 loop       -- A receive may change the message's place before this function locks it.
         select x.pos, x.receive_count into v_pos, v_count from queue.lease x
         where v_shard >= 0 and x.queue_id = v_queue.queue_id and x.shard = v_shard and x.pos >= v_id
             and v_id = any (x.ids)

@@ -1,5 +1,6 @@
--- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow path. Returns false if the
--- messages are not in the lease. Locks: the lease's row. Index: lease_pkey, log_pkey.
+-- queue.unlease_messages: moves messages out of a lease to the slow path. p_ids are in ascending order.
+-- Returns false if the messages are not in the lease.
+-- Locks the lease's row.
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)
 returns boolean
@@ -23,6 +24,6 @@ begin
         l.body, l.attributes, l.system, v_redelivered_at
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
-        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- it limits the index scan, as an array alone may not
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- This limits the index scan.
     return true;
 end $$;
