@@ -1,3 +1,3 @@
-"""Implements the REST API: plain JSON over the operations that the AWS APIs use. FastAPI and pydantic serve this API;
-core never imports them.
+"""Implements the REST API, which runs the same operations as the AWS APIs. The REST API uses FastAPI and pydantic. Core
+imports neither FastAPI nor pydantic.
 """

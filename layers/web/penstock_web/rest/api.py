@@ -1,9 +1,9 @@
-"""Adds the REST API to a FastAPI application: the container's, or the one that Mangum runs on Lambda.
+"""Adds the REST API to a FastAPI application, for the container or for Mangum on Lambda.
 
     add_rest_api(app, environment, run_operation)
 
-`run_operation(operation, scope)` runs an operation. In the container the runner awaits effects and merges them with
-those of other requests. On Lambda the runner runs the operation to its end without awaiting.
+`run_operation(operation, scope)` runs an operation. In the container, the runner awaits effects and merges them with
+the effects of other requests. On Lambda, the runner runs the operation to completion without awaiting.
 """
 
 from collections.abc import Sequence
@@ -50,11 +50,10 @@ ROUTES: Final[tuple[Routes, ...]] = (
     mappings.routes,
     metrics.routes,
 )
-"""Lists the routes below /v1."""
 
 
 def add_rest_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
-    """Adds the routes below /v1 to `app`, and the handlers that give every error of `app` the same shape."""
+    """Adds the routes below /v1 and the error handlers to `app`."""
     app.state.api = Api(environment, run_operation)
     add_error_handlers(app, environment)
     key = bearer_key(needed=environment.access is not None)
@@ -63,5 +62,5 @@ def add_rest_api(app: FastAPI, environment: Environment, run_operation: RunOpera
 
 
 def bearer_key(needed: bool) -> Sequence[Dependency]:
-    """Returns the key requirement in the OpenAPI document. The routes check the key themselves."""
+    """Returns the key requirement for the OpenAPI document. The routes themselves check the key."""
     return [Depends(BEARER)] if needed else []

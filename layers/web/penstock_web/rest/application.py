@@ -1,6 +1,4 @@
-"""Builds the REST API as an application. The container and the function `rest` (`lambda_function`) contain this
-application.
-"""
+"""Defines the REST API's application, which the container and the Lambda function `rest` (`lambda_function`) serve."""
 
 from typing import Any
 
@@ -20,12 +18,12 @@ from .certificates.routes import certificates_router
 
 
 async def entrance() -> dict[str, str]:
-    """Serves the entrance at /v1. The entrance is public and names the OpenAPI document."""
+    """Serves /v1 without a key. The response names the OpenAPI document."""
     return {"service": "Penstock", "version": __version__, "openapi": "/v1/openapi.json", "queues": "/v1/queues"}
 
 
 class RestApplication(FastAPI):
-    """The routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
+    """Serves the routes below /v1, the certificates and the OpenAPI document."""
 
     def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
         super().__init__(
@@ -46,17 +44,17 @@ class RestApplication(FastAPI):
         add_rest_api(self, environment, run_operation)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request. The answer has the id of the request, unless the caller has added it."""
+        """Serves one request. Adds the request id to the response, unless the caller has added the id."""
         if scope["type"] == "http" and KEY not in scope:
             send = name_request(scope, send, self._environment)
         await super().__call__(scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """Returns the OpenAPI document, which is built once."""
+        """Returns the OpenAPI document."""
         return complete_document(super().openapi())
 
     async def describe(self, request: Request) -> Response:
-        """Serves the OpenAPI document without a key. The request counts as a request of the client's address."""
+        """Serves the OpenAPI document without a key. The request counts against the client address's rate."""
         count_request(self._environment, request)
         if self._document is None:
             self._document = Document.of(msgspec.json.encode(self.openapi()), "application/json")

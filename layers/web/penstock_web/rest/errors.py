@@ -1,7 +1,7 @@
-"""Defines the errors of the REST API: `{"error":{"code","message","detail"?,"hint"?}}` for every answer that is not
-2xx.
+"""Formats the REST API's errors. Every response that is not 2xx has the body
+`{"error":{"code","message","detail"?,"hint"?}}`.
 
-`routing.errors` gives the typed errors of core a code and a status.
+`routing.errors` maps core's typed errors to codes and statuses.
 """
 
 import logging
@@ -31,8 +31,8 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """Returns the body of an error. An unpaired surrogate from the client becomes a question mark, because UTF-8 cannot
-    encode it."""
+    """Returns an error's body. A question mark replaces an unpaired surrogate, because UTF-8 cannot encode
+    surrogates."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
         error["hint"] = hint
@@ -40,7 +40,7 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
 
 
 def error_response(error: AwsError) -> JSONResponse:
-    """Returns a typed error of core as a response of the REST API."""
+    """Returns the REST API's response for a typed error of core."""
     status, code, hint = find_row(type(error))
     headers = {}
     if status == 401:
@@ -56,7 +56,7 @@ def error_response(error: AwsError) -> JSONResponse:
 
 
 def add_error_handlers(app: FastAPI, environment: Environment) -> None:
-    """Adds handlers that give every error of a request the same shape."""
+    """Adds handlers that format every error with `error_body`."""
 
     @app.exception_handler(AwsError)
     async def answer_typed(request: Request, error: AwsError) -> JSONResponse:
@@ -87,8 +87,8 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def list_methods(app: FastAPI, scope: Scope) -> list[str]:
-    """Returns the methods of the path (RFC 9110, 15.5.6). Starlette's header has only the methods of the path's first
-    route.
+    """Returns the path's methods for the header Allow (RFC 9110, 15.5.6). Starlette lists only the methods of the
+    path's first route.
     """
     return [
         method
@@ -98,5 +98,5 @@ def list_methods(app: FastAPI, scope: Scope) -> list[str]:
 
 
 def describe_problems(problems: Any) -> str:
-    """Returns a text with the errors of the request, one clause for each: `body.vt: Input should be …`."""
+    """Joins the request's errors: `body.vt: Input should be …; query.max: Input should be …`."""
     return "; ".join(f"{'.'.join(str(part) for part in p['loc'])}: {p['msg']}" for p in problems)

@@ -1,9 +1,9 @@
-"""Implements the function `rest` of Lambda: the REST API, and the console.
+"""Implements the Lambda function `rest`, which serves the REST API and the console.
 
     handler = rest_handler()                            # functions/rest.py
 
-Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. This delays no
-other request, because an execution environment has one connection and answers one request at a time.
+Mangum turns the event into an ASGI request. An operation blocks the event loop until the operation ends. The blocking
+delays no other request, because an execution environment serves one request at a time.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ logging.getLogger("mangum").setLevel(logging.WARNING)
 
 
 class RestHandler:
-    """A Lambda function. The first invocation creates the application, because it reads the receipt key in
-    the database."""
+    """Serves Lambda's invocations. The first invocation creates the application, because the application reads the
+    receipt key from the database."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:
         self.environment = environment
         self._adapter: Mangum | None = None
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
-        """Answers an HTTP event in the form that belongs to the kind of event."""
+        """Returns the response in the event's format: an HTTP API, a REST API, or a load balancer."""
         event = events.strip_stage(event)
         with event_loop():
             answer = self._get_adapter()(event, lambda_context)
@@ -54,7 +54,7 @@ class RestHandler:
             try:
                 application = rest_application(self.environment.environment, self._run_operation)
                 self._adapter = lambda_adapter(describe_events(application))
-            except AwsError as error:  # There is no database. The next invocation repeats the attempt.
+            except AwsError as error:  # The database is unreachable. The next invocation tries again.
                 return lambda_adapter(error_response(error))
         return self._adapter
 
@@ -64,9 +64,9 @@ class RestHandler:
 
 @contextmanager
 def event_loop() -> Iterator[None]:
-    """Sets the thread's event loop, in which Mangum runs an application, and closes it at the end.
+    """Sets the thread's event loop for Mangum, and closes the loop at the end.
 
-    Mangum would create a loop if none existed, and would never close it.
+    Without a loop, Mangum would create one and never close it.
     """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
@@ -78,8 +78,8 @@ def event_loop() -> Iterator[None]:
 
 
 def describe_events(application: ASGI) -> ASGI:
-    """Returns the application. The application's requests contain the facts that `events` reads in the event: the Host
-    and the longest answer.
+    """Adds two facts about the Lambda event to each request's scope: whether the Host was checked, and the response's
+    limit.
     """
 
     async def respond(scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,7 +92,7 @@ def describe_events(application: ASGI) -> ASGI:
 
 
 def lambda_adapter(app: ASGI) -> Mangum:
-    """Returns a Lambda function that runs an ASGI application. A response is also an ASGI application."""
+    """Returns a Lambda handler for an ASGI application. A Starlette response is also an ASGI application."""
     return Mangum(app, lifespan="off")
 
 
@@ -102,7 +102,8 @@ def rest_handler() -> RestHandler:
 
 
 def rest_application(environment: Environment, run_operation: RunOperation) -> RestApplication:
-    """Returns the routes below /v1 and, if there is a console, below /console."""
+    """Returns the application with the routes below /v1. Adds the routes below /console, unless QUEUE_CONSOLE is
+    off."""
     application = RestApplication(environment, run_operation)
     if environment.settings.console != "off":
         from penstock_web.console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms

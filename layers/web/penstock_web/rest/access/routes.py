@@ -1,4 +1,4 @@
-"""Serves /v1/users and /v1/keys: users, their policies and their keys, with QUEUE_ACCESS=sigv4."""
+"""Serves /v1/users and /v1/keys. Changes need QUEUE_ACCESS=sigv4."""
 
 from datetime import datetime
 from typing import Annotated
@@ -18,13 +18,13 @@ Policy = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class UserPolicies(msgspec.Struct, forbid_unknown_fields=True):
-    """Lists the rights of a user: `read`, `operate`, `admin`, or IAM's JSON as text. There are at most ten policies."""
+    """A user's policies, at most ten. A policy is `read`, `operate`, `admin`, or an IAM policy document as text."""
 
     policies: Annotated[list[Policy], msgspec.Meta(max_length=10)]
 
 
 class KeyExpiry(msgspec.Struct, forbid_unknown_fields=True):
-    """Says when a key expires. Null means never."""
+    """The time when a key expires. With null, the key never expires."""
 
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None
 
@@ -47,8 +47,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 
 @routes.put("/users/{user}", right=right_of(access.set_user), status=204, body=UserPolicies, raises=(AccessIsOff,))
 async def set_user(user: User, runner: Runner) -> None:
-    """Create a user, or replace the policies of a user. Processes apply the change within
-    QUEUE_ACCESS_CACHE_SECONDS.
+    """Create a user, or replace a user's policies. Every process applies the change within QUEUE_ACCESS_CACHE_SECONDS.
     """
     wanted = await runner.read(_read_policies)
     await runner.run(access.set_user(user, wanted.policies, runner.context))
@@ -56,13 +55,13 @@ async def set_user(user: User, runner: Runner) -> None:
 
 @routes.delete("/users/{user}", right=right_of(access.end_user), status=204, raises=(AccessIsOff, UserNotFound))
 async def end_user(user: User, runner: Runner) -> None:
-    """Revoke the keys of a user and delete the user."""
+    """Revoke a user's keys and delete the user."""
     await runner.run(access.end_user(user, runner.context))
 
 
 @routes.get("/keys", right=right_of(access.list_keys), answer=list[ShownKey])
 async def list_keys(runner: Runner) -> list[ShownKey]:
-    """List the account's keys, the oldest first, including revoked keys."""
+    """List the account's keys from the oldest to the newest, including revoked keys."""
     return await runner.run(access.list_keys(runner.context))
 
 
@@ -75,7 +74,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
     raises=(AccessIsOff, UserNotFound, errors.OverLimit),
 )
 async def create_key(runner: Runner) -> MadeKey:
-    """Create a key. A user has at most two keys of one kind."""
+    """Create a key. A user can have at most two keys of each kind."""
     new = await runner.read(_read_key)
     return await runner.run(access.create_key(new, runner.context))
 
@@ -91,5 +90,5 @@ async def limit_key(key: KeyId, runner: Runner) -> None:
 
 @routes.delete("/keys/{key}", right=right_of(access.revoke_key), status=204, raises=(AccessIsOff, KeyNotFound))
 async def revoke_key(key: KeyId, runner: Runner) -> None:
-    """Revoke a key. Processes that have used the key refuse it within QUEUE_ACCESS_CACHE_SECONDS."""
+    """Revoke a key. Every process refuses the key after at most QUEUE_ACCESS_CACHE_SECONDS."""
     await runner.run(access.revoke_key(key, runner.context))

@@ -1,4 +1,4 @@
-"""Serves the certificates that verify SNS messages. The routes are public and need no credentials."""
+"""Serves the certificates that verify SNS messages. The routes need no credentials."""
 
 from fastapi import APIRouter, Request, Response
 

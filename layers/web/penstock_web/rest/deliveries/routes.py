@@ -1,4 +1,4 @@
-"""Serves /v1/deliveries: pending and exhausted deliveries, the log of attempts, and the endpoints."""
+"""Serves /v1/deliveries: pending and exhausted deliveries, attempts, and endpoints."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -20,14 +20,14 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class Retried(msgspec.Struct):
-    """Names the delivery that is due now."""
+    """The delivery that the service makes now."""
 
     id: int
 
 
 class RetriedMany(msgspec.Struct):
-    """Counts the deliveries that are tried again. Give `next` as `after` for the following deliveries. Null means that
-    there are no further deliveries.
+    """The number of retried deliveries. The next request passes `next` as `after`. `next` is null after the last
+    delivery.
     """
 
     retried: int
@@ -35,7 +35,7 @@ class RetriedMany(msgspec.Struct):
 
 
 class NamedEndpoint(msgspec.Struct, forbid_unknown_fields=True):
-    """Names a URL in its subscribed form."""
+    """A URL, exactly as in its subscription."""
 
     endpoint: Annotated[str, msgspec.Meta(pattern=URL)]
 
@@ -61,13 +61,13 @@ async def list_deliveries(
     "/{id}/retry", right=right_of(deliveries.retry_delivery), status=202, answer=Retried, raises=(DeliveryNotFound,)
 )
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
-    """Deliver now. An exhausted delivery gets all its attempts again. A delivery under way stays unchanged."""
+    """Deliver now. An exhausted delivery gets its full number of attempts again. A running delivery stays unchanged."""
     return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
 @routes.post("/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, answer=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
-    """Deliver the exhausted deliveries again. Each delivery gets all its attempts again."""
+    """Retry exhausted deliveries. Each delivery gets its full number of attempts again."""
     wanted = await runner.read(_read_given_up)
     operation = deliveries.retry_given_up(wanted, runner.context)
     row = await runner.run(operation)
@@ -84,7 +84,7 @@ async def list_attempts(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> AttemptPage:
-    """List attempts to deliver, the newest first. With `failed`, list only attempts without success."""
+    """List delivery attempts from the newest to the oldest. With `failed`, list only failed attempts."""
     if since is not None and since.tzinfo is None:
         raise InvalidParameterValue("query.since: a time with an offset, such as 2030-01-31T09:00:00Z")
     operation = attempts.list_attempts(
@@ -96,8 +96,8 @@ async def list_attempts(
 # --- endpoints -------------------------------------------------------------------------------------------------------
 @routes.get("/endpoints", right=right_of(endpoints.list_endpoints), answer=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
-    """List the URLs of the account's newest attempts, and paused URLs. The list has up to 1,000 URLs, and begins with
-    the URLs that have the most failures.
+    """List up to 1,000 URLs: paused URLs, and the URLs of the account's newest attempts. URLs with the most failures
+    come first.
     """
     return await runner.run(endpoints.list_endpoints(runner.context))
 
@@ -110,8 +110,7 @@ async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
     raises=(EndpointNotFound,),
 )
 async def pause_endpoint(runner: Runner) -> None:
-    """Pause a URL: nothing is delivered to it until it is resumed, and its messages wait. Attempts under way
-    continue."""
+    """Pause a URL. Messages to a paused URL wait until the URL is resumed. Running attempts continue."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     await runner.run(endpoints.pause_endpoint(endpoint, runner.context))
 
@@ -124,7 +123,7 @@ async def pause_endpoint(runner: Runner) -> None:
     raises=(EndpointNotFound,),
 )
 async def resume_endpoint(runner: Runner) -> None:
-    """End a pause. Waiting messages are delivered now."""
+    """Resume a paused URL. The service delivers waiting messages now."""
     endpoint = (await runner.read(_read_endpoint)).endpoint
     await runner.run(endpoints.resume_endpoint(endpoint, runner.context))
 
@@ -138,11 +137,11 @@ async def resume_endpoint(runner: Runner) -> None:
     raises=(EndpointNotFound,),
 )
 async def test_endpoint(runner: Runner) -> SentTest:
-    """Send a test event to a URL of the account. The event is signed, guarded, logged and retried like any other
+    """Send a test event to a URL of the account. The service signs, checks, logs and retries the event like every other
     delivery.
 
-    A URL with a confirmed subscription to a topic gets a Notification of that topic. Another URL gets an event with the
-    routing key `penstock.test`. If the endpoint is paused, the event waits.
+    A URL with a confirmed topic subscription gets a Notification from the topic. Any other URL gets an event with the
+    routing key `penstock.test`. The event waits if the endpoint is paused.
     """
     endpoint = (await runner.read(_read_endpoint)).endpoint
     return await runner.run(endpoint_test.send_test(endpoint, runner.context))

@@ -1,4 +1,4 @@
-"""Serves /v1/events: routed events and their bindings to queues and URLs."""
+"""Serves /v1/events: routed events, and bindings of queues and URLs to routing keys."""
 
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -20,7 +20,7 @@ ONE_ENDPOINT: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("queue
 
 
 class Matched(msgspec.Struct):
-    """Lists the bindings that an event would reach."""
+    """The bindings that an event would reach."""
 
     subscriptions: list[EventSubscription]
 
@@ -29,7 +29,7 @@ routes = Routes("events")
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
-# This pattern is only for the OpenAPI document. The operations check the value and explain the error.
+# Only the OpenAPI document uses these patterns. The operations check the values and explain the errors.
 RoutingKey = Annotated[str, Path(json_schema_extra={"pattern": f"^{KEY}$", "maxLength": MAX_LENGTH})]
 Pattern = Annotated[str, Path(json_schema_extra={"pattern": f"^{PATTERN}$", "maxLength": MAX_LENGTH})]
 BindingId = Annotated[int, Path(ge=1, lt=2**63)]
@@ -43,15 +43,14 @@ _read_subscription = build_reader(NewSubscription)
     "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, answer=PublishedEvent
 )
 async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
-    """Publish an event in one transaction to every queue and URL that is bound to its key."""
+    """Publish an event, in one transaction, to every queue and URL with a binding that matches the routing key."""
     event = await runner.read(events.read_event)
     return await runner.run(events.publish_event(routing_key, event, runner.context))
 
 
 @routes.get("/events/{routing_key}/matches", right=right_of(bindings.match_bindings), answer=Matched)
 async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
-    """List the bindings that an event with this key would reach. Nothing is published, and filter policies are
-    ignored."""
+    """List the bindings that match the routing key. The request publishes no event and ignores filter policies."""
     return Matched(await runner.run(bindings.match_bindings(routing_key, runner.context)))
 
 
@@ -64,8 +63,8 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
-    """Bind a queue or a URL to a pattern of routing keys. An existing binding is returned unchanged. The body
-    is empty for a caller without `penstock:ListSubscriptions`."""
+    """Bind a queue or a URL to a pattern of routing keys. The response has an existing binding unchanged. A caller
+    without `penstock:ListSubscriptions` gets an empty body."""
     new = await runner.read(_read_subscription)
     made = await runner.run(bindings.subscribe(pattern, new, runner.context))
     return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")
@@ -73,7 +72,7 @@ async def subscribe(pattern: Pattern, runner: Runner) -> Response:
 
 @routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), answer=BindingPage)
 async def list_subscriptions(pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
-    """List the bindings of a pattern in the order of their ids."""
+    """List a pattern's bindings by id."""
     return await runner.run(bindings.list_bindings(pattern, after, limit, runner.context))
 
 
@@ -92,5 +91,5 @@ async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None: 
     "/queues/{name}/subscriptions", right=right_of(bindings.list_queue_bindings), answer=BindingPage, raises=UNKNOWN
 )
 async def queue_subscriptions(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
-    """List the bindings of a queue in the order of their ids."""
+    """List a queue's bindings by id."""
     return await runner.run(bindings.list_queue_bindings(name, after, limit, runner.context))

@@ -1,4 +1,4 @@
-"""Serves /v1/mappings: event source mappings, which let queues trigger functions."""
+"""Serves /v1/mappings. A queue invokes a function or a URL through an event source mapping."""
 
 from typing import Annotated, Final
 
@@ -33,7 +33,7 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
     raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
 )
 async def create_mapping(runner: Runner) -> Response:
-    """Let a queue trigger a function or a URL. A second mapping of the same pair gets 409 `mapping_conflict`."""
+    """Let a queue invoke a function or a URL. A second mapping of the same pair gets 409 `mapping_conflict`."""
     new = await runner.read(mappings.read_mapping)
     made = await runner.run(mappings.create_mapping(new, runner.context))
     return json_response(made, 201, f"/v1/mappings/{made.id}")
@@ -46,7 +46,7 @@ async def list_mappings(
     function: Annotated[str | None, Query(min_length=1, max_length=256)] = None,
     next: str | None = None,  # noqa: A002
 ) -> MappingList:
-    """List mappings by id, 100 on each page. `next` of one page requests the following page."""
+    """List mappings by id, 100 on each page. `next` requests the following page."""
     found = mappings.list_mappings(queue, function, next, runner.context)
     return await runner.run(found)
 
@@ -55,7 +55,7 @@ async def list_mappings(
     "/{id}", right=right_of(mappings.describe_mapping), answer=ShownMapping, raises=(ResourceNotFoundException,)
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
-    """Describe a mapping, its state, and the result of its last batch."""
+    """Describe a mapping with its state and the result of the last batch."""
     return await runner.run(mappings.describe_mapping(id, runner.context))
 
 
@@ -68,12 +68,14 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
     raises=(ResourceNotFoundException, ResourceConflictException),
 )
 async def change_mapping(id: MappingId, runner: Runner) -> ShownMapping | None:  # noqa: A002
-    """Change the given members. `{"enabled": false}` stops the mapping, and `{"enabled": true}` starts it again."""
+    """Change the given members. `{"enabled": false}` stops the mapping, and `{"enabled": true}` restarts the
+    mapping."""
     patch = await runner.read(_read_patch)
     return await runner.run(mappings.change_mapping(id, patch, runner.context))
 
 
 @routes.delete("/{id}", right=right_of(mappings.delete_mapping), status=204, raises=(ResourceNotFoundException,))
 async def delete_mapping(id: MappingId, runner: Runner) -> None:  # noqa: A002
-    """Delete a mapping. Invocations under way end. Messages that they leave become visible again."""
+    """Delete a mapping. Running invocations finish. Messages that these invocations do not delete become visible
+    again."""
     await runner.run(mappings.delete_mapping(id, runner.context))

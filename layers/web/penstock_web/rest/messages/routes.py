@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/messages and /archive: send, receive, delete, hide and peek."""
+"""Serves /v1/queues/{name}/messages and /archive: sends, receives, deletes, hides and peeks at messages."""
 
 from typing import Annotated, Final
 
@@ -29,7 +29,7 @@ SendBody = NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)]
 
 
 class Deletion(msgspec.Struct, forbid_unknown_fields=True):
-    """Names messages to delete, by id or by receipt."""
+    """The messages to delete, by id or by receipt."""
 
     ids: Annotated[list[MessageId], msgspec.Meta(max_length=1_000)] | None = None
     receipts: Annotated[list[str], msgspec.Meta(max_length=1_000)] | None = None
@@ -39,19 +39,19 @@ EITHER: Final = msgspec.Meta(extra_json_schema=build_exactly_one_of("ids", "rece
 
 
 class DeletedIds(msgspec.Struct):
-    """Lists the ids whose messages this request deleted."""
+    """The ids of the deleted messages."""
 
     deleted: list[int]
 
 
 class DeletedReceipts(msgspec.Struct):
-    """Lists the receipts whose messages this request deleted."""
+    """The receipts of the deleted messages."""
 
     deleted: list[str]
 
 
 class Visibility(msgspec.Struct, forbid_unknown_fields=True):
-    """Makes the message visible `vt` seconds from now."""
+    """The number of seconds until the message becomes visible."""
 
     vt: Seconds12h
 
@@ -77,8 +77,8 @@ _read_visibility = build_reader(Visibility)
     raises=(*UNKNOWN, errors.BatchRequestTooLong),
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
-    """Send one message, or a list of messages. The service stores all messages or none. With `async_commit`, do not
-    wait for the disk.
+    """Send one message or a list of messages. The service stores all messages or none. With `async_commit`, the
+    response does not wait for the disk.
     """
     new, is_list = await runner.read(read_messages)
     if any(map(is_for_later, new)):
@@ -100,9 +100,8 @@ async def receive(
     vt: SecondsInQuery | None = None,
     wait: Annotated[int, Query(ge=0, le=20)] = 0,
 ) -> list[StoredMessage]:
-    """Receive messages. The messages become visible again after `vt` seconds. The default is the visibility timeout
-    of the
-    queue."""
+    """Receive messages. The messages become visible again after `vt` seconds. The default of `vt` is the queue's
+    visibility timeout."""
     return await runner.run(messages.receive(name, max, vt, wait, runner.context))
 
 
@@ -114,7 +113,7 @@ async def receive(
     raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
 )
 async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
-    """Delete messages by `ids` or by `receipts`. The answer lists the deleted messages."""
+    """Delete messages by `ids` or by `receipts`. The response lists the deleted messages."""
     deletion = await runner.read(_read_deletion)
     if (deletion.ids is None) == (deletion.receipts is None):
         raise errors.InvalidParameterValue("body: either ids or receipts")
@@ -128,9 +127,10 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
 async def peek(
     name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
 ) -> list[StoredMessage]:
-    """Look at messages without receiving them. `after` is the last id of the previous page.
+    """Read messages without receiving the messages. `after` is the last id of the previous page.
 
-    A page of long messages ends early, after about 4 MB or at the limit of a function's answer. The last page is empty.
+    A page of long messages ends early, after about 4 MB or at the limit of a function's response. The last page is
+    empty.
     """
     return await runner.run(messages.peek(name, state, after, limit, runner.context))
 
@@ -156,9 +156,10 @@ async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden: 
 
 @routes.get("/archive", right=right_of(messages.read_archive), answer=list[StoredMessage], raises=UNKNOWN)
 async def read_archive(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> list[StoredMessage]:
-    """List deleted messages of a queue with the attribute `archive`. `after` is the last `archive_id` of the previous
-    page.
+    """List a queue's archived messages: deleted messages of a queue with the attribute `archive`. `after` is the last
+    `archive_id` of the previous page.
 
-    A page of long messages ends early, after about 4 MB or at the limit of a function's answer. The last page is empty.
+    A page of long messages ends early, after about 4 MB or at the limit of a function's response. The last page is
+    empty.
     """
     return await runner.run(messages.read_archive(name, after, limit, runner.context))

@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/messages/search and /failures: looks at messages without receiving them."""
+"""Serves /v1/queues/{name}/messages/search and /failures, which read messages without a receive."""
 
 from typing import Annotated, Final
 
@@ -16,7 +16,7 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class FailureAnswer(msgspec.Struct):
-    """The largest groups, the largest first. `group_count` is the number of groups among the examined messages."""
+    """The groups, from the largest to the smallest. `group_count` counts all groups among the examined messages."""
 
     groups: list[ShownGroup]
     group_count: int
@@ -34,8 +34,8 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
     "/messages/search", right=right_of(searching.find_messages), body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN
 )
 async def search(name: str, runner: Runner) -> SearchAnswer:
-    """Find messages that pass a filter without receiving them. A search examines a limited number of messages, as
-    `looked_at` and `next` show.
+    """Find messages that match a filter, without a receive. One request examines a limited number of messages,
+    `looked_at`. `next` continues the search.
     """
     request = await runner.read(searching.read_search)
     return await runner.run(searching.find_messages(name, request, runner.context))
@@ -51,8 +51,7 @@ async def failures(
     groups: Annotated[int, Query(ge=1, le=100)] = 50,
     after: Annotated[str | None, Query(pattern=PLACE)] = None,
 ) -> FailureAnswer:
-    """Group dead letters, with three samples in each group. The default of `by` is source (queue) and shape (of the
-    body)."""
+    """Group dead letters, with three samples in each group. `by` defaults to the source queue and the body's shape."""
     arn = build_queue_arn(name, runner.context)
     wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
     found = await runner.run(searching.find_failures(name, wanted, runner.context))

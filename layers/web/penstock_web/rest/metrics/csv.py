@@ -1,4 +1,4 @@
-"""Writes documents of metrics as CSV."""
+"""Writes metrics as CSV."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _NESTED: dict[str, type[Struct]] = {
 
 
 def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
-    """Returns the documents as CSV of RFC 4180 with a header. Null is an empty cell. A forecast has only its last
+    """Returns the documents as CSV (RFC 4180) with a header. Null becomes an empty cell. A forecast becomes its last
     point."""
     text = StringIO()
     writer = csv.writer(text)
@@ -50,5 +50,5 @@ def _list_cells(document: Struct) -> Iterator[str]:
 
 
 def _format_cell(value: object) -> str:
-    """Returns the value in the notation of JSON."""
+    """Formats a value as in JSON."""
     return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode().strip('"')

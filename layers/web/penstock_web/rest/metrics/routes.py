@@ -1,5 +1,4 @@
-"""Serves /v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See
-docs/reference/metrics.md."""
+"""Serves /v1/queues/{name}/metrics, /v1/metrics/lag and related routes. See docs/reference/metrics.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Final, Literal
@@ -20,7 +19,7 @@ from .csv import as_csv
 
 routes = Routes("metrics")
 
-CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180 and RFC 7111 define this type.
+CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180, RFC 7111
 
 UNKNOWN: Final = (errors.QueueDoesNotExist,)
 TEXT: Final = {"text/csv": {"schema": {"type": "string"}}}
@@ -43,9 +42,9 @@ async def queue_metrics(
     group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Return the metrics of a queue for each window, and their total. `from` and `to` are RFC 3339. `to` defaults to
-    now, and the range defaults to an hour, a day or 30 days. There are at most 1,440 windows. CSV has only the
-    windows."""
+    """Return a queue's metrics for each window and in total. `from` and `to` are RFC 3339 times. `to` defaults to
+    now. The default range is an hour, a day or 30 days, for `window` 1m, 1h or 1d. The range has at most 1,440
+    windows. CSV contains only the windows."""
     span = metrics.parse_span(window, start, end)
     found = await runner.run(metrics.read_queue_metrics(name, span, group, runner.context))
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
@@ -61,17 +60,17 @@ async def queue_minutes(
     end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Return the events of a queue by the minute, for the last 25 hours. `from` and `to` are RFC 3339 and default to
-    the last hour. There are at most 1,440 minutes. CSV has only the minutes."""
+    """Count a queue's events in each minute, within the last 25 hours. `from` and `to` are RFC 3339 times and
+    default to the last hour. The range has at most 1,440 minutes. CSV contains only the minutes."""
     found = await runner.run(metrics.read_minutes(name, start, end, runner.context))
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
 @routes.get("/metrics/attention", right=right_of(read_attention), answer=Attention)
 async def attention(runner: Runner) -> Response:
-    """List what needs attention, the worst first: queues by their verdicts, dead letters among them; endpoints to which
-    deliveries were given up; paused endpoints. If there are many queues, the list covers only the 200 with the most
-    messages, the oldest messages, or dead letters.
+    """List problems, the worst first: queues with a bad verdict or with dead letters, endpoints with exhausted
+    deliveries, and paused endpoints. The list covers at most 200 queues: the queues with the most messages, the oldest
+    messages, or dead letters.
     """
     return json_response(await runner.run(read_attention(runner.context)))
 
@@ -84,9 +83,9 @@ async def lag(
     target_lag_seconds: Annotated[int, Query(ge=1, le=86_400)] = TARGET_LAG_SECONDS,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """Report how far the consumers of each queue are behind, why, and when they will have caught up. Queues are in the
-    order of their names, `limit` on each page. `next` of one page, or the header `Link` of its CSV, requests the
-    following page. `target_lag_seconds` is the longest wait that `consumers_needed` assumes.
+    """Report each queue's lag, the reason for the lag, and the time when consumers will have caught up. List queues by
+    name, `limit` on each page. `next`, or the header `Link` of CSV, requests the following page. `target_lag_seconds`
+    is the longest wait that `consumers_needed` allows.
     """
     page = await runner.run(metrics.read_lag(limit, next, target_lag_seconds, runner.context))
     if format == "json":
@@ -100,5 +99,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """Returns documents as CSV. The response is only the header of the table if there are no documents."""
+    """Returns documents as CSV. Without documents, the CSV contains only the header."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

@@ -1,4 +1,4 @@
-"""Serves /v1/queues/{name}/moves, which moves selected messages back to their source queues or to another queue."""
+"""Serves /v1/queues/{name}/moves. A move takes selected messages to their source queues or to another queue."""
 
 from typing import Final
 from uuid import UUID
@@ -15,13 +15,13 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class ContinuedMoveTask(msgspec.Struct, forbid_unknown_fields=True):
-    """`per_second` is the new rate of the move. The default is its present rate."""
+    """`per_second` is the move's new rate. The default is the present rate."""
 
     per_second: PerSecond | None = None
 
 
 class MoveTaskList(msgspec.Struct):
-    """Lists the last ten moves of a queue, the newest first."""
+    """A queue's last ten moves, from the newest to the oldest."""
 
     moves: list[ShownMoveTask]
 
@@ -42,7 +42,7 @@ _read_continued = build_reader(ContinuedMoveTask)
     raises=(*UNKNOWN, MoveTaskConflict),
 )
 async def start_move(name: str, runner: Runner) -> Response:
-    """Start to move messages. A queue has one move at a time (409 `move_conflict`)."""
+    """Start a move. A queue has one move at a time. A second move gets 409 `move_conflict`."""
     new = await runner.read(move_tasks.read_move_task)
     move = move_tasks.show_move_task(await runner.run(move_tasks.start_move_task(name, new, runner.context)))
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
@@ -50,7 +50,7 @@ async def start_move(name: str, runner: Runner) -> Response:
 
 @routes.get("", right=right_of(move_tasks.list_move_tasks), answer=MoveTaskList, raises=UNKNOWN)
 async def list_moves(name: str, runner: Runner) -> MoveTaskList:
-    """List the last ten moves of a queue, including moves by StartMessageMoveTask."""
+    """List a queue's last ten moves, including moves by StartMessageMoveTask."""
     rows = await runner.run(move_tasks.list_move_tasks(name, runner.context))
     return MoveTaskList([move_tasks.show_move_task(row) for row in rows])
 
@@ -59,7 +59,7 @@ async def list_moves(name: str, runner: Runner) -> MoveTaskList:
     "/{id}", right=right_of(move_tasks.describe_move_task), answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound)
 )
 async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
-    """Describe the progress of a move."""
+    """Describe a move's progress."""
     return move_tasks.show_move_task(await runner.run(move_tasks.describe_move_task(name, id, runner.context)))
 
 
@@ -86,6 +86,6 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | 
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
 async def cancel_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | None:  # noqa: A002
-    """End a move after its current step. Messages that have moved stay in their new queue."""
+    """Stop a move after the current step. Moved messages stay in the new queue."""
     row = await runner.run(move_tasks.cancel_move_task(name, id, runner.context))
     return row and move_tasks.show_move_task(row)

@@ -1,5 +1,5 @@
-"""Serves /v1/outbox: messages for phones, mobile apps, e-mail and functions that are kept because no carrier takes
-them, and opted-out phone numbers.
+"""Serves /v1/outbox: messages that no carrier delivers, and opted-out phone numbers. The messages are for phones,
+mobile apps, e-mail and functions.
 """
 
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ from penstock_web.routing.routes import Routes, Runner
 
 
 class OptedOutNumber(msgspec.Struct):
-    """Names a phone number that is opted out."""
+    """A phone number that gets no text messages."""
 
     phone_number: str
 
@@ -31,10 +31,9 @@ async def list_outbox(
     limit: Annotated[int, Query(ge=1, le=100)] = 100,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> list[OutgoingMessageDescription]:
-    """List outgoing messages in the order of their ids. `after` is the last id of the previous page.
+    """List outgoing messages by id. `after` is the last id of the previous page.
 
-    A page has at most 512 KiB of texts and attributes, but at least one message. The page after the last message is
-    empty.
+    A page has at most 512 KiB of texts and attributes, but at least one message. The last page is empty.
     """
     return await runner.run(outbox.list_outgoing(protocol, destination, after, limit, runner.context))
 
@@ -48,8 +47,6 @@ async def list_outbox(
 async def opt_out(
     phone_number: Annotated[str, Path(pattern=r"^\+[1-9][0-9]{6,14}$")], runner: Runner
 ) -> OptedOutNumber:
-    """Record that the holder wants no more text messages, as after the reply STOP. OptInPhoneNumber of SNS ends this
-    state.
-    """
+    """Opt a phone number out of text messages, like the reply STOP. SNS's OptInPhoneNumber opts the number in again."""
     await runner.run(outbox.opt_number_out(phone_number, runner.context))
     return OptedOutNumber(phone_number)

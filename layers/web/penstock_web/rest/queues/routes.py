@@ -1,4 +1,4 @@
-"""Serves /v1/queues: create, list, describe, change, delete and purge."""
+"""Serves /v1/queues."""
 
 from typing import Annotated, Final
 
@@ -14,13 +14,13 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 
 class QueueChange(msgspec.Struct, forbid_unknown_fields=True):
-    """The attributes to change. The others stay unchanged."""
+    """The attributes to change. Other attributes stay unchanged."""
 
     attributes: Attributes
 
 
 class Purged(msgspec.Struct):
-    """Says how many messages a purge deleted."""
+    """The number of messages that a purge deleted."""
 
     deleted: int
 
@@ -42,7 +42,7 @@ _read_change = build_reader(QueueChange)
     raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
 )
 async def create_queue(runner: Runner) -> Response:
-    """Create a queue. A name that is taken gets 409 `queue_exists`."""
+    """Create a queue. The name of an existing queue gets 409 `queue_exists`."""
     new = await runner.read(_read_queue)
     name = await runner.run(queues.create_queue(new, runner.context))
     made = await runner.run(queues.describe_queue(name, runner.context))
@@ -55,13 +55,13 @@ async def list_queues(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     next: str | None = None,  # noqa: A002
 ) -> QueuePage:
-    """List queues in the order of their names, `limit` on each page. `next` of one page requests the following page."""
+    """List queues by name, `limit` on each page. `next` requests the following page."""
     return await runner.run(queues.list_queues(limit, next, runner.context))
 
 
 @routes.get("/{name}", right=right_of(queues.describe_queue), answer=QueueDescription, raises=UNKNOWN)
 async def describe_queue(name: str, runner: Runner) -> QueueDescription:
-    """Describe a queue, its attributes and its counts."""
+    """Describe a queue with its attributes and counts."""
     return await runner.run(queues.describe_queue(name, runner.context))
 
 
@@ -74,7 +74,7 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     raises=UNKNOWN,
 )
 async def change_queue(name: str, runner: Runner) -> QueueDescription | None:
-    """Change the named attributes. The others stay unchanged."""
+    """Change the given attributes. Other attributes stay unchanged."""
     change = await runner.read(_read_change)
     operation = queues.change_queue(name, change.attributes, runner.context)
     return await runner.run(operation)
@@ -91,7 +91,8 @@ async def delete_queue(name: str, runner: Runner) -> None:
     "/{name}/receivers", right=right_of(queues.list_receivers), answer=list[ReceiverDescription], raises=UNKNOWN
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
-    """List up to 100 receivers of the queue in the last day, the latest first. The list may be a minute old."""
+    """List up to 100 consumers that received from the queue in the last day, the latest first. The list can be a
+    minute old."""
     return await runner.run(queues.list_receivers(name, runner.context))
 
 
@@ -99,20 +100,21 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
     "/{name}/purge", right=right_of(queues.purge_queue), answer=Purged, raises=(*UNKNOWN, errors.PurgeQueueInProgress)
 )
 async def purge_queue(name: str, runner: Runner) -> Purged:
-    """Delete every message of a queue."""
+    """Delete every message in a queue."""
     operation = queues.purge_queue(name, runner.context)
     return Purged(await runner.run(operation))
 
 
 @routes.post("/{name}/pause", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def pause_queue(name: str, runner: Runner) -> None:
-    """Pause a queue: receives get nothing, and new messages wait. Messages in flight may be deleted."""
+    """Pause a queue. Receives return no messages, and new messages wait. Consumers can still delete messages in
+    flight."""
     operation = queues.set_paused(name, paused=True, context=runner.context)
     await runner.run(operation)
 
 
 @routes.post("/{name}/resume", right=right_of(queues.set_paused), status=204, raises=UNKNOWN)
 async def resume_queue(name: str, runner: Runner) -> None:
-    """Resume a queue: receives get messages again. Resuming a queue that is not paused succeeds and changes nothing."""
+    """Resume a queue, so that receives return messages again. Resuming a queue that is not paused succeeds."""
     operation = queues.set_paused(name, paused=False, context=runner.context)
     await runner.run(operation)

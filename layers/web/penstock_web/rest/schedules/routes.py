@@ -1,4 +1,4 @@
-"""Serves /v1/schedules and /v1/previews: messages at set times."""
+"""Serves /v1/schedules and /v1/previews."""
 
 from typing import Annotated, Literal
 
@@ -31,8 +31,8 @@ from penstock_web.routing.routes import CHANGED, Routes, Runner, json_response
 
 routes = Routes("schedules")
 
-# This pattern is only for the OpenAPI document, because the operation checks the name. Other routes accept the names
-# that EventBridge Scheduler allows.
+# Only the OpenAPI document uses this pattern. The operation checks the name. Other routes accept every name that
+# EventBridge Scheduler allows.
 NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
 
 
@@ -45,7 +45,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
     raises=(ScheduleUnusable, ScheduleConflict, errors.OverLimit),
 )
 async def create_schedule(runner: Runner) -> Response:
-    """Create a schedule. A name that is taken gets 409 `schedule_conflict`."""
+    """Create a schedule. The name of an existing schedule gets 409 `schedule_conflict`."""
     made = await runner.run(schedules.create_schedule(await runner.read(read_schedule), runner.context))
     return json_response(made, 201, f"/v1/schedules/{made.name}")
 
@@ -57,7 +57,7 @@ async def list_schedules(
     target_kind: Literal["queue", "topic", "function"] | None = None,
     name_prefix: Annotated[str | None, Query(max_length=64)] = None,
 ) -> SchedulePage:
-    """List schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    """List schedules by name, at most QUEUE_SCHEDULE_LIST_MAX."""
     return await runner.run(schedules.list_schedules(status, target_kind, name_prefix, runner.context))
 
 
@@ -69,8 +69,8 @@ async def list_schedules(
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
-    """Create or replace up to 1,000 schedules, either all or none. With `prune`, delete other schedules that this API
-    created."""
+    """Create or replace up to 1,000 schedules in one transaction. With `prune`, delete every other schedule that the
+    REST API created."""
     news = await runner.read(read_schedules)
     return await runner.run(schedules.sync_schedules(news, prune, runner.context))
 
@@ -79,7 +79,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
     "/schedules/{name}", right=right_of(schedules.describe_schedule), answer=ShownSchedule, raises=(ScheduleNotFound,)
 )
 async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
-    """Describe a schedule, its meaning in words, and its next times."""
+    """Describe a schedule. The response explains the expression in words and lists the next times."""
     return await runner.run(schedules.describe_schedule(name, runner.context))
 
 
@@ -92,9 +92,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def replace_schedule(name: NewName, runner: Runner) -> Response:
-    """Create a schedule (201) or replace it (200). The schedule's next time stays unchanged unless its expression
-    changes.
-    """
+    """Create a schedule (201) or replace a schedule (200). The next time changes only if the expression changes."""
     new = await runner.read(read_schedule)
     schedule, created = await runner.run(schedules.replace_schedule(name, new, runner.context))
     return json_response(schedule, 201 if created else 200, f"/v1/schedules/{name}" if created else None)
@@ -109,7 +107,8 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
 )
 async def change_schedule(name: str, runner: Runner) -> ShownSchedule | None:
-    """Change the given members. `{"status": "paused"}` pauses the schedule, and `{"status": "active"}` resumes it."""
+    """Change the given members. `{"status": "paused"}` pauses the schedule, and `{"status": "active"}` resumes the
+    schedule."""
     changes = await runner.read(read_patch)
     return await runner.run(schedules.change_schedule(name, changes, runner.context))
 
@@ -128,7 +127,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
     raises=(ScheduleNotFound, ScheduleConflict),
 )
 async def run_schedule(name: str, runner: Runner) -> ShownRun:
-    """Fire a schedule now, even if it is paused. The next time of the schedule stays unchanged."""
+    """Fire a schedule now, even a paused schedule. The schedule's next time stays unchanged."""
     return await runner.run(schedules.run_schedule(name, runner.context))
 
 
@@ -139,7 +138,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> RunPage:
-    """List the outcomes of a schedule's occurrences, the newest first. `before` is the `next` of the previous page."""
+    """List a schedule's runs from the newest to the oldest. `before` is the `next` of the previous page."""
     return await runner.run(schedules.list_runs(name, before, limit, runner.context))
 
 
@@ -151,6 +150,6 @@ async def list_runs(
     raises=(ScheduleUnusable,),
 )
 async def preview(runner: Runner) -> Preview:
-    """Explain an expression in words, with its next times. Nothing is stored."""
+    """Explain an expression in words and list the next times. The request creates no schedule."""
     wanted = await runner.read(read_preview)
     return await runner.run(schedules.preview_expression(wanted, runner.context))

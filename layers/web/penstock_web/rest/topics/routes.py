@@ -1,4 +1,4 @@
-"""Serves /v1/topics: topics, messages to them, and their subscriptions."""
+"""Serves /v1/topics: topics, messages and subscriptions."""
 
 from typing import Annotated
 
@@ -40,7 +40,7 @@ _read_subscription = build_reader(NewTopicSubscription)
     "", right=right_of(topics.create_topic), status=201, body=NewTopic, answer=ShownTopic, raises=(TopicLimitExceeded,)
 )
 async def create_topic(runner: Runner) -> Response:
-    """Create a topic. Creating a topic again with the same attributes and tags succeeds and changes nothing."""
+    """Create a topic. A second request with the same attributes and tags succeeds."""
     new = await runner.read(_read_topic)
     made = await runner.run(topics.create_topic(new, runner.context))
     return json_response(made, 201, f"/v1/topics/{made.name}")
@@ -48,13 +48,13 @@ async def create_topic(runner: Runner) -> Response:
 
 @routes.get("", right=right_of(topics.list_topics), answer=TopicList)
 async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # noqa: A002
-    """List topics by name, 100 on each page. `next` of one page requests the following page."""
+    """List topics by name, 100 on each page. `next` requests the following page."""
     return await runner.run(topics.list_topics(next, runner.context))
 
 
 @routes.get("/{topic}", right=right_of(topics.describe_topic), answer=DescribedTopic, raises=(NotFound,))
 async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
-    """Describe a topic, its attributes and its tags."""
+    """Describe a topic with its attributes and tags."""
     return await runner.run(topics.describe_topic(topic, runner.context))
 
 
@@ -73,7 +73,7 @@ async def delete_topic(topic: str, runner: Runner) -> None:
     raises=(NotFound, Throttled),
 )
 async def publish_message(topic: str, runner: Runner) -> PublishedMessage:
-    """Publish a message to every subscription whose filter it passes."""
+    """Publish a message to every subscription whose filter policy the message matches."""
     new = await runner.read(_read_message)
     return await runner.run(topics.publish_message(topic, new, runner.context))
 
@@ -89,7 +89,7 @@ async def list_topic_subscriptions(
     runner: Runner,
     next: str | None = None,  # noqa: A002
 ) -> TopicSubscriptionList:
-    """List subscriptions, 100 on each page. `next` of one page requests the following page."""
+    """List a topic's subscriptions, 100 on each page. `next` requests the following page."""
     return await runner.run(topics.list_subscriptions(topic, next, runner.context))
 
 
@@ -102,7 +102,7 @@ async def list_topic_subscriptions(
     raises=(NotFound, FilterPolicyLimitExceeded, SubscriptionLimitExceeded),
 )
 async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:
-    """Subscribe a queue or a URL. A URL gets a message with which it confirms the subscription."""
+    """Subscribe a queue or a URL. A URL gets a message that contains the token for the confirmation."""
     new = await runner.read(_read_subscription)
     return await runner.run(topics.subscribe(topic, new, runner.context))
 

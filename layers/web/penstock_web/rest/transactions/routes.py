@@ -1,4 +1,4 @@
-"""Serves /v1/transactions: acknowledges, sends and publishes in one transaction."""
+"""Serves /v1/transactions."""
 
 from penstock import errors
 from penstock.management import transactions
@@ -18,7 +18,7 @@ routes = Routes("transactions")
     raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),
 )
 async def transact(runner: Runner) -> TransactionResult:
-    """Acknowledge, send and publish in one transaction. If a receipt is no longer valid, the whole transaction fails
-    with 409."""
+    """Acknowledge, send and publish in one transaction. The whole transaction fails with 409 if a receipt is no
+    longer valid."""
     transaction = await runner.read(transactions.read_transaction)
     return await runner.run(transactions.run_transaction(transaction, runner.context))
