@@ -1,15 +1,17 @@
-"""Implements the console: pages for people at /console, rendered on the server, over the same operations as the REST
+"""Implements the console at /console. The server renders the pages. The console runs the same operations as the REST
 API.
 
-    console.py     adds the routes to an application, unless QUEUE_CONSOLE is off
-    screen.py      `@screen`: path, right, title and position of a page; `@act`: the right of a form
-    console_route.py  admits a request: host, origin, session, rights
-    page.py        an admitted request; forms.py: what it says; responses.py: its answer
+    console.py     adds the routes to an application
+    screen.py      `@screen` declares a page, `@act` a form
+    console_route.py  checks a request's host, origin, session and rights
+    page.py        an admitted request
+    forms.py       parameters of addresses, fields of forms
+    responses.py   pages, redirections and errors
     sign_in.py     keys, sessions and cookies
-    readings.py    one reading for all viewers of a process
+    readings.py    results that all viewers of a process share
     rendering.py   templates and their filters, styles and scripts
-    screens/       a module a screen
+    screens/       a module for each screen
 
-The console imports Jinja2, which the functions of AWS's actions lack. `application` and `rest.lambda_function`
-therefore import the console only if it is enabled.
+The console imports Jinja2, which the Lambda functions for AWS's actions lack. `application` and `rest.lambda_function`
+therefore import the console only if the console is enabled.
 """

@@ -1,4 +1,4 @@
-"""Shows seven days of schedules and times. A frequent schedule takes one line."""
+"""Lists the times of schedules in seven days. A schedule with more than four times a day takes one line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -18,16 +18,16 @@ MOST_EXPRESSIONS: Final = 60
 """Evaluating 60 expressions with 28 times each takes about 120 ms (77 µs for each time)."""
 MOST_OFTEN: Final = 25
 MOST_A_DAY: Final = 12
-"""Limits the lines of a day. The page shows the number of further times."""
+"""The most lines for one day. The page counts further times."""
 SELDOM: Final = 4
-"""Limits the times of a schedule in a day. A schedule that fires more often takes one line above the days."""
+"""The most times of a schedule in a day's list. A schedule that fires more often takes one line above the days."""
 MOST_MISSED: Final = 20
 A_TURN: Final = 16
-"""After this many expressions other requests have a turn."""
+"""The calendar lets other requests run after this many expressions."""
 
 
 class Fires(NamedTuple):
-    """The schedules that fire at one time. `names` has the names of the first three schedules."""
+    """The schedules that fire at one time. `names` contains the first three names."""
 
     at: datetime
     schedules: int
@@ -35,7 +35,7 @@ class Fires(NamedTuple):
 
 
 class Often(NamedTuple):
-    """Schedules that fire more than four times a day. `words` describes the times in English."""
+    """Schedules with more than four times a day. `words` describes the times in English."""
 
     words: str
     next_at: datetime
@@ -44,7 +44,7 @@ class Often(NamedTuple):
 
 
 class Day(NamedTuple):
-    """A day in UTC. `more` is the number of times that the page does not list."""
+    """A day in UTC. `more` counts the times beyond the first twelve."""
 
     date: date
     fires: Sequence[Fires]
@@ -52,8 +52,8 @@ class Day(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """`looked_at` is the number of schedules. `left_out` is the number of expressions beyond the first 60, and
-    `more_often` is the number of lines beyond the first 25.
+    """The calendar's values. `looked_at` counts schedules, `left_out` expressions beyond the first 60, and `more_often`
+    frequent expressions beyond the first 25.
     """
 
     days: Sequence[Day]
@@ -67,8 +67,8 @@ class Calendar(NamedTuple):
 
 @needs("schedules", "scheduler:ListSchedules")
 def read_calendar(context: Context) -> Operation[Calendar]:
-    """Returns the calendar with two statements. The function evaluates the expressions of at most 60 rows, each at
-    most 29 times. The calendar omits the names and the missed times of schedules that the caller may not read.
+    """Reads the calendar with two statements. Evaluates at most 60 expressions, each at most 29 times. Omits the names
+    and missed times of schedules that the caller may not read.
     """
     until = midnight(datetime.now(UTC)) + DAYS * DAY
     rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
@@ -92,9 +92,8 @@ def read_calendar(context: Context) -> Operation[Calendar]:
 
 
 def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
-    """Returns these schedules' times before `until`. None means more than four times in 24 hours.
-
-    The stored time is the only past time in the result, because the schedules still have to fire for it.
+    """Returns the schedules' times before `until`, or None for more than four times in 24 hours. The first time is the
+    stored next time. Only this time can be in the past, because the schedules have not fired yet.
     """
     expression = read_stored(row.expression_kind, row.expression, row.canonical, row.timezone)
     period = Period(end=row.end_at, anchor=row.anchor_at)
@@ -106,18 +105,17 @@ def list_times(row: CalendarRow, until: datetime) -> list[datetime] | None:
             if len(found) > SELDOM and at - found[-1 - SELDOM] < DAY:
                 return None
             at = next_fire(expression, at, period)
-    except ScheduleInvalid:  # A later release stored this expression, so only the next time is known.
+    except ScheduleInvalid:  # A later release stored this expression. Only the next time is known.
         return found[:1]
     return found
 
 
 def describe_times(row: CalendarRow) -> str:
-    """Describes the schedules' times in English."""
     return read_stored(row.expression_kind, row.expression, row.canonical, row.timezone).description()
 
 
 def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
-    """Yields seven days from `start`. Overdue schedules belong to the first day."""
+    """Yields seven days from `start`. The first day includes overdue schedules."""
     by_day: dict[date, list[Fires]] = {}
     for each in sorted(fires, key=lambda each: (each.at, each.names)):
         by_day.setdefault(max(each.at, start).date(), []).append(each)
@@ -128,5 +126,4 @@ def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
 
 
 def midnight(at: datetime) -> datetime:
-    """Returns the beginning of the day."""
     return at.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,6 +1,6 @@
-"""Draws charts of a queue's minutes, and of the hours that the metrics job stored, with the report's writer.
+"""Draws charts of a queue's minutes, and of the hours that the metrics job stored. The package `report` draws the SVG.
 
-The charts are SVG without styles, because the CSP forbids them.
+The SVG has no inline styles, because the Content Security Policy forbids inline styles.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 96, 22
 
 
 class Chart(NamedTuple):
-    """A picture below its caption. `lines` maps CSS classes to the meaning of their lines."""
+    """A picture with a caption. `lines` lists each line's CSS class and meaning."""
 
     caption: str
     picture: Markup
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Series by the minute: messages at its end, arrivals and departures, and the age of the oldest message."""
+    """Values by the minute. `visible`, `in_flight` and `ages` (µs) are values at the end of each minute."""
 
     visible: list[tuple[datetime, float]]
     in_flight: list[tuple[datetime, float]]
@@ -41,7 +41,7 @@ class Gathered(NamedTuple):
 
 
 def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> list[Chart]:
-    """Returns charts of depth, messages per minute and the age of the oldest message. Unknown values are not drawn."""
+    """Returns charts of depth, messages per minute and the age of the oldest message. Omits unknown values."""
     period, found = ChartPeriod(start, end, 2 * MINUTE), gather_series(minutes, start, end)
     charts = []
     if found.visible:
@@ -61,7 +61,8 @@ def build_charts(minutes: Sequence[Minute], start: datetime, end: datetime) -> l
 
 
 class History(NamedTuple):
-    """`charts` show the results of the metrics job. `computed_at` is the time of the job's last success, or None."""
+    """Charts from the metrics job. `computed_at` is the time of the job's last success. `is_kept` says whether the
+    queue records history."""
 
     charts: Sequence[Chart]
     computed_at: datetime | None
@@ -69,7 +70,7 @@ class History(NamedTuple):
 
 
 def build_history(rows: Sequence[QueueHistoryRow], start: datetime, end: datetime) -> History:
-    """Returns the history from `rows` of queue.read_queue_history. A missing queue has no rows."""
+    """Returns the history from `rows` of queue.read_queue_history. `rows` is empty for a missing queue."""
     if not rows:
         return History((), None, is_kept=False)
     first, *hours = rows
@@ -103,7 +104,7 @@ def history_charts(hours: Sequence[QueueHistoryRow], period: ChartPeriod) -> Ite
 
 
 def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> Gathered:
-    """Returns the series of the minutes from `start` to `end`. A measured depth stays until the next measurement."""
+    """Returns the series from `start` to `end`. Minutes without a measurement repeat the last measured depth."""
     series = Gathered([], [], [], [], [])
     by_start = {row.starts_at: row for row in minutes}
     known: Minute | None = None
@@ -120,7 +121,7 @@ def gather_series(minutes: Sequence[Minute], start: datetime, end: datetime) -> 
 
 
 def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
-    """Adds the queue's last measured state in the minute from this time."""
+    """Adds a queue's last measurement to the minute `at`."""
     if known is None or known.visible is None:
         return
     series.visible.append((at, known.visible))
@@ -131,12 +132,13 @@ def add_gauges(series: Gathered, at: datetime, known: Minute | None) -> None:
 
 
 def trust_picture(picture: str) -> Markup:
-    """Marks a picture as safe, because the report's writer escapes every text."""
+    """Marks a picture as safe. `report` escapes every text in a picture."""
     return Markup(picture)  # noqa: S704
 
 
 def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES) -> list[int | None]:
-    """Returns the visible messages at the end of each of the last minutes, the oldest first. None means unknown."""
+    """Returns the visible messages at the end of each minute, from the oldest minute to the newest. None means
+    unknown."""
     found = {row.starts_at: row.visible for row in minutes}
     start = now.replace(second=0, microsecond=0) - timedelta(minutes=length)
     earlier = [row.visible for row in minutes if row.starts_at < start and row.visible is not None]
@@ -150,7 +152,7 @@ def depths(minutes: Sequence[Minute], now: datetime, length: int = SPARK_MINUTES
 
 
 def spark(values: Sequence[int | None], text: str) -> Markup:
-    """Draws a line and fills the area below the line. An unknown value leaves a gap."""
+    """Draws a line above a filled area. An unknown value leaves a gap."""
     known = [value for value in values if value is not None]
     if not known:
         return Markup()

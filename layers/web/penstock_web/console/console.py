@@ -1,4 +1,4 @@
-"""Adds the console to the container's application, or to the application that Mangum runs on Lambda."""
+"""Adds the console to an application, for the container or for Mangum on Lambda."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
@@ -13,7 +13,7 @@ from .screen import SCREENS, Screen
 
 
 def list_screens() -> list[Screen]:
-    """Returns all screens and acts. Screens and acts that match every other path come last."""
+    """Returns all screens and acts. A path with `:path` comes last, because it matches all other paths."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     return sorted(SCREENS, key=lambda screen: ":path" in screen.path)
@@ -24,9 +24,8 @@ def add_console(
     refresh: Callable[[], Awaitable[None]] | None = None,
     pool: Callable[[], Mapping[str, int]] | None = None,
 ) -> None:
-    """Adds the routes below /console, and `/`. `refresh` returns when the queues have been measured.
-
-    `pool` returns the counters of the process's pool of connections, and is None if the process has no pool.
+    """Adds `/` and the routes below /console. `refresh` returns after a measurement of the queues. `pool` returns the
+    counters of the process's connection pool. `pool` is None without a pool.
     """
     app.state.console_refresh = None if refresh is None else Refresher(refresh)
     app.state.console_pool = pool

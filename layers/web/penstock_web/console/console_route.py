@@ -1,5 +1,4 @@
-"""Admits the requests of the console: checks the host, the page that sent the request, the user and the user's
-rights."""
+"""Checks each request's host, origin, user and rights."""
 
 import logging
 from collections.abc import Callable, Coroutine
@@ -23,7 +22,7 @@ from .screen import find_screen
 from .sign_in import find_viewer, is_https
 
 FOREIGN: Final = (
-    "No page of this console sent this form: its origin is {given}, and the console's is {own}. "
+    "No page of this console sent this form: the form's origin is {given}, and the console's is {own}. "
     "Behind a proxy, set QUEUE_BASE_URL or QUEUE_TRUST_FORWARDED."
 )
 
@@ -31,14 +30,14 @@ _log = logging.getLogger(__name__)
 
 
 class SignInWanted(Exception):  # noqa: N818 - nothing failed
-    """The route is only for users who are signed in."""
+    """The user must sign in first."""
 
 
 class ConsoleRoute(APIRoute):
-    """A console route for a handler that `screen.py` declares."""
+    """A route for a handler that `@screen` or `@act` declared."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[None, None, Response]]:
-        """Returns FastAPI's handler, which runs if the viewer has the right. Every error becomes a page."""
+        """Returns a handler that checks the viewer's right first. Every error becomes a page."""
         handle, screen = super().get_route_handler(), find_screen(self.endpoint)
 
         async def admitted(request: Request) -> Response:
@@ -62,7 +61,7 @@ class ConsoleRoute(APIRoute):
 
 
 async def admit(page: Page) -> None:
-    """Raises SignInWanted, or the error that refuses the request."""
+    """Raises SignInWanted, or an error that refuses the request."""
     context, request, right = page.context, page.request, page.screen.right
     context.environment.hosts.check_host(context.http.headers, context.http.host_checked)
     writes = request.method not in ("GET", "HEAD")
@@ -81,10 +80,9 @@ async def admit(page: Page) -> None:
 
 
 def check_origin(context: Context, *, writes: bool) -> None:
-    """Raises AccessDenied for a form from another origin, and for a page that another site embeds.
-
-    SameSite ignores ports, so browsers send the cookie with a form from any port of this host. A link from another site
-    may open a page.
+    """Raises AccessDenied for a form from another origin, and for a page that another site embeds. Allows a link from
+    another site. The cookie's SameSite attribute is not enough, because it ignores ports. Browsers send the cookie with
+    a form from any port of this host.
     """
     headers = context.http.headers
     if writes:
@@ -96,7 +94,7 @@ def check_origin(context: Context, *, writes: bool) -> None:
 
 
 def own_origins(context: Context) -> set[str]:
-    """Returns the origins of the console's pages: from QUEUE_BASE_URL, and from the host that the browser used."""
+    """Returns the console's origins, from QUEUE_BASE_URL and from the request's Host."""
     scheme = "https" if is_https(context) else "http"
     host = request_host(context.http.headers, context.environment).decode("latin-1").lower()
     base = urlsplit(context.base_url)
@@ -104,5 +102,5 @@ def own_origins(context: Context) -> set[str]:
 
 
 def build_origin(scheme: str, host: str) -> str:
-    """Returns the origin in the form of browsers, without the default port of the scheme."""
+    """Returns an origin in the form that browsers send, without the scheme's default port."""
     return f"{scheme}://{host.removesuffix(DEFAULT_PORTS.get(f'{scheme}:'.encode(), b'').decode())}"

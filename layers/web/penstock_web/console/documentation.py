@@ -1,6 +1,5 @@
-"""Serves the documentation site at /docs, from the archive that `make site` writes and that a wheel contains.
-
-The site needs no key, because the pages are the same for every caller. Requests count for the client's address.
+"""Serves the documentation site at /docs. `make site` writes the site's archive, and the wheel contains the archive.
+The site needs no key, because every caller gets the same pages. Requests count against the client address's rate.
 """
 
 from mimetypes import guess_type
@@ -18,12 +17,12 @@ from .responses import HEADERS
 
 PREFIX: Final = "/docs"
 POLICY_NAME: Final = "content-security-policy.txt"
-"""The entry of the archive with the policy of its pages, which allows their inline scripts by hashes."""
-ABSENT: Final = "This installation has no documentation: only the package has it. In a clone, run `make site`.\n"
+"""The archive's entry with the Content Security Policy. The policy allows the pages' inline scripts by hash."""
+ABSENT: Final = "This installation has no documentation. Install the package, or run `make site` in a clone.\n"
 
 
 class Site:
-    """The site's files. The first request for a file reads the file from the archive."""
+    """The site's files. The first request for a file reads the archive."""
 
     def __init__(self, archive: Path) -> None:
         self._archive = ZipFile(archive)
@@ -33,16 +32,15 @@ class Site:
         self.headers["content-security-policy"] = self._archive.read(POLICY_NAME).decode()
 
     def find_name(self, path: str) -> str | None:
-        """Returns the name of the file for a path below /docs/. A page is the `index.html` of its folder."""
+        """Returns the archive's file for a path below /docs/. A folder's page is `index.html`."""
         name = f"{path}index.html" if not path or path.endswith("/") else path
         return name if name in self._names else None
 
     def is_folder(self, path: str) -> bool:
-        """Returns whether a page's path lacks the final slash."""
+        """Returns whether the path is a folder without the final slash."""
         return f"{path}/index.html" in self._names
 
     def load(self, name: str) -> Document:
-        """Returns a file of the site."""
         if name not in self._documents:
             kind, _ = guess_type(PurePosixPath(name).name)
             media_type = kind or "application/octet-stream"
@@ -54,13 +52,13 @@ class Site:
 
 
 def find_archive() -> Path:
-    """Returns the path of the archive. A package has it in `files`, a checkout in build/."""
+    """Returns the archive's path: `files/` in an installed package, build/ in a clone."""
     installed = Path(__file__).parents[1] / "files/site.zip"
     return installed if installed.exists() else Path(__file__).parents[4] / "build/site.zip"
 
 
 def add_documentation(app: FastAPI, environment: Environment, archive: Path | None = None) -> None:
-    """Adds the routes of the site to an application. Without an archive they answer 404."""
+    """Adds the site's routes to an application. Without an archive, the routes respond with 404."""
     archive = archive or find_archive()
     site = Site(archive) if archive.exists() else None
     app.state.has_documentation = site is not None

@@ -1,4 +1,4 @@
-"""Reads a message filter from an address. Each member of `penstock.search`'s filter is a parameter."""
+"""Reads a message filter from an address's parameters."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,13 @@ from penstock.errors import InvalidParameterValue
 from penstock.search.filters import MessageFilter
 
 NAMES = ("text", "path", "value", "attr", "attr_value", "group", "min_receives", "max_receives", "source", "shape")
-"""Lists the parameters."""
 TEXTS = {"text": "text", "group": "group_id", "source": "source_queue", "shape": "shape"}
 NUMBERS = {"min_receives": "min_receive_count", "max_receives": "max_receive_count"}
 
 
 def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter | None:
-    """Returns the address's filter, or None. Raises InvalidParameterValue for an invalid filter.
-
-    `states` lists the states that the search covers. The search covers all states if the text is empty.
+    """Returns the address's filter, or None. Raises InvalidParameterValue for an invalid filter. The search covers the
+    states in `states`, or all states if `states` is empty.
     """
     given = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
     if not given:
@@ -36,12 +34,12 @@ def parse_filter(query: Mapping[str, str], states: list[str]) -> MessageFilter |
 
 
 def parse_number(text: str) -> int | str:
-    """Returns the number. Returns any other text unchanged, for a later check to refuse."""
+    """Returns the number. Returns other text unchanged, because msgspec refuses text later."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text
 
 
 def parse_value(text: str) -> object:
-    """Returns a number, true, false or null as in JSON. Any other value is a text, with or without quotes."""
+    """Reads a number, true, false or null as JSON. Any other value is a text, with or without quotes."""
     try:
         value: object = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError):
@@ -50,7 +48,7 @@ def parse_value(text: str) -> object:
 
 
 def as_parameters(wanted: MessageFilter) -> dict[str, str]:
-    """Returns the parameters for a filter of failure groups."""
+    """Returns the parameters for a failure group's filter."""
     found = {
         "source": wanted.source_queue,
         "shape": wanted.shape,

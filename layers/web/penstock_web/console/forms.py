@@ -9,39 +9,39 @@ from starlette.datastructures import QueryParams
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 
 LONGEST_FORM: Final = 1_400_000
-"""Bytes. The limit allows a message of 256 KiB whose characters are escaped, and its attributes."""
+"""Bytes. A form can contain a message of 256 KiB with escaped characters and attributes."""
 
 
 class Query(QueryParams):
-    """The parameters of an address. Values contain no NUL, because the database cannot store this character."""
+    """An address's parameters. U+FFFD replaces NUL, because PostgreSQL cannot store NUL."""
 
     def __init__(self, query_string: bytes) -> None:
         super().__init__(query_string.replace(b"%00", b"%EF%BF%BD"))
 
     def read_number(self, name: str, default: int, most: int = 2**62) -> int:
-        """Returns a parameter that is a whole number from 1 to `most`. Returns the default for any other value."""
+        """Returns a whole number from 1 to `most`, or the default for any other value."""
         text = self.get(name, "")
         is_number = text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= most
         return int(text) if is_number else default
 
     def read_choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Returns the parameter if it is one of the choices, otherwise the first choice."""
+        """Returns the parameter if `choices` contains the value, otherwise the first choice."""
         value = self.get(name, "")
         return value if value in choices else choices[0]
 
 
 class Form:
-    """The fields of a form. A request without a form has no fields."""
+    """A form's fields. A request without a form has no fields."""
 
     def __init__(self, fields: dict[str, list[str]] | None = None) -> None:
         self._fields = fields or {}
 
     def get(self, name: str) -> str:
-        """Returns a field of the form, or an empty text if the form lacks this field."""
+        """Returns a field, or an empty text without the field."""
         return self._fields.get(name, [""])[0]
 
     def get_all(self, name: str) -> list[str]:
-        """Returns all fields of this name."""
+        """Returns all values of a repeated field."""
         return self._fields.get(name, [])
 
     @classmethod

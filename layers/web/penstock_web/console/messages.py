@@ -1,4 +1,4 @@
-"""Shows messages without a receive or a lease."""
+"""Reads messages without a receive or a lease."""
 
 import json
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ MOST_EXPORTED: Final = 1_000
 EXPORTED_BYTES: Final = 4_000_000
 LONGEST_PREVIEW: Final = 240
 LONGEST_PRETTY: Final = 200_000
-"""The page shows the JSON of a body in lines if the body has at most this many characters."""
+"""The page indents a JSON body with at most this many characters."""
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 
 
 class Seen:
-    """A message and its state at the time of the reading."""
+    """A message and its state when the console read the message."""
 
     def __init__(self, row: PeekedRow | FoundRow | FailureRow, state: str) -> None:
         self.row = row
@@ -45,22 +45,20 @@ class Seen:
 
     @property
     def receives(self) -> int:
-        """Returns the number of receives in all queues. A dead letter's number includes the receives in the source
-        queue.
-        """
+        """Returns the number of receives. A dead letter's number includes the receives from the source queue."""
         return self.row.receive_count + count_earlier_receives(self.row.system)
 
     @property
     def preview(self) -> str:
-        """Returns the beginning of the body in one line."""
+        """Returns the body's beginning in one line."""
         text = " ".join(self.row.body[: 2 * LONGEST_PREVIEW].split())
         is_cut = len(text) > LONGEST_PREVIEW or len(self.row.body) > 2 * LONGEST_PREVIEW
         return f"{text[:LONGEST_PREVIEW]}\u2026" if is_cut else text
 
     @cached_property
     def pretty(self) -> str | None:
-        """Returns the JSON of the body in lines, with numbers unchanged. Returns None if the body is long or not
-        JSON."""
+        """Returns a JSON body with indentation and unchanged numbers. Returns None for a long body and for a body
+        that is not JSON."""
         body = self.row.body
         if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
             return None
@@ -71,7 +69,6 @@ class Seen:
 
     @property
     def attributes(self) -> dict[str, Attribute]:
-        """Returns the message attributes."""
         found = {} if self.row.attributes is None else _attributes.decode(self.row.attributes)
         return {
             name: Attribute(value.data_type, value.string_value or value.binary_value or "")
@@ -88,12 +85,11 @@ class Seen:
 
     @property
     def sent_at(self) -> datetime:
-        """Returns when the message was sent."""
         return to_datetime(self.row.sent_at_ms)
 
     @property
     def entered_at(self) -> datetime:
-        """Returns when the message came into this queue."""
+        """Returns the time when the message came into this queue."""
         return to_datetime(self.row.entered_at_ms)
 
     @property
@@ -103,18 +99,17 @@ class Seen:
 
     @property
     def size(self) -> int:
-        """Returns the bytes of the body."""
+        """Returns the body's number of bytes."""
         return len(self.row.body.encode("utf-8", "surrogatepass"))
 
 
 def to_datetime(milliseconds: int) -> datetime:
-    """Converts a time of the database."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 @needs("queue", "sqs:ReceiveMessage")
 def look_at(name: str, state: str, after: int | None, limit: int, context: Context) -> Operation[list[Seen]]:
-    """Returns messages in this state, ordered by id. Raises QueueDoesNotExist."""
+    """Returns messages in one state by id. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
     seen = yield from _peek(arn, state, after, limit)
     yield from note_reading(arn, context)
@@ -129,7 +124,8 @@ def _peek(arn: str, state: str, after: int | None, limit: int) -> Operation[list
 
 
 class MessagePage(NamedTuple):
-    """Matching messages, the numbers of examined and of all messages, and the position for the next search."""
+    """Matching messages. `looked_at` counts the examined messages, and `of` counts all messages. `next` is the next
+    search's position."""
 
     messages: list[Seen]
     looked_at: int
@@ -139,7 +135,7 @@ class MessagePage(NamedTuple):
 
 @needs("queue", "sqs:ReceiveMessage")
 def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
-    """Returns up to 1,000 matching messages and 4 MB, as lines of JSON."""
+    """Returns matching messages as lines of JSON, at most 1,000 messages and 4 MB."""
     search = Search(build_queue_arn(name, context), wanted, None, MOST_EXPORTED, MOST_SCANNED)
     found = yield from search_messages(search, EXPORTED_BYTES, context)
     yield from note_reading(search.arn, context)

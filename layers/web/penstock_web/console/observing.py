@@ -1,4 +1,4 @@
-"""Reads the facts, the last two hours by the minute, and the verdicts of some queues, in at most three calls."""
+"""Reads queues' facts, the minutes of the last two hours, and verdicts, in at most three calls."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -24,47 +24,47 @@ MOST_LONG: Final = QUEUES_A_READ[KEPT]
 
 
 class Observed(NamedTuple):
-    """A queue with its last measurement, its minutes (the newest last) and its verdict."""
+    """A queue with its last measurement, its minutes from the oldest to the newest, and its verdict."""
 
     facts: VerdictFactsRow
     minutes: Sequence[Minute]
     verdict: Verdict
 
     def total(self, name: str, length: timedelta) -> int:
-        """Returns the sum of a column, such as `sent`, over the minutes that began in the last `length`."""
+        """Sums a column, such as `sent`, over the minutes that began in the last `length`."""
         since = self.facts.read_at - length
         return sum(getattr(minute, name) for minute in self.minutes if minute.starts_at >= since)
 
     @property
     def kind(self) -> str | None:
-        """Returns the kind of the verdict, or None for a queue without any known facts."""
+        """Returns the verdict's kind, or None for a queue without known facts."""
         is_known = self.facts.measured_at is not None or bool(self.minutes)
         return self.verdict.kind.value if is_known else None
 
     @property
     def arrival_rate(self) -> float | None:
-        """Returns messages per second, or None before the first full minute is known."""
+        """Returns messages per second, or None before the first full minute."""
         return self.verdict.arrival_rate if self._has_full_minute else None
 
     @property
     def drain_rate(self) -> float | None:
-        """Returns the deleted and dead-lettered messages per second."""
+        """Returns deleted and dead-lettered messages per second, or None before the first full minute."""
         return self.verdict.drain_rate if self._has_full_minute else None
 
     @property
     def _has_full_minute(self) -> bool:
-        if not self.minutes:  # A queue without minutes had no events if the minutes were read.
+        if not self.minutes:  # The queue had no events.
             return self.facts.measured_at is not None
         return self.minutes[0].starts_at + MINUTE + SETTLE <= self.facts.read_at
 
     @property
     def last_received_at(self) -> datetime | None:
-        """Returns the time of the last receive that returned a message, within the known minutes."""
+        """Returns the time of the last receive with a message, within the known minutes."""
         return max((m.last_received_at for m in self.minutes if m.last_received_at is not None), default=None)
 
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
-    """Returns the existing queues by ARN. The function returns at most the first 60 queues."""
+    """Returns the existing queues by ARN, at most the first 60."""
     some = list(arns[:MOST_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:

@@ -1,4 +1,4 @@
-"""A console request with the user and the user's rights."""
+"""Defines an admitted request of the console."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final, TypeVar
@@ -25,7 +25,8 @@ READING: Final = ("Get", "List", "ReceiveMessage", "Read", "Match", "Preview")
 
 
 class Page:
-    """An admitted request. `viewer` is its user, and None on public pages. `form` is read late."""
+    """An admitted request with the user's rights. `viewer` is None on public pages. `form` is empty until `admit`
+    reads the form."""
 
     def __init__(self, request: Request, screen: Screen) -> None:
         self.screen = screen
@@ -39,12 +40,12 @@ class Page:
 
     @property
     def is_full(self) -> bool:
-        """Returns whether this console may change anything."""
+        """Returns whether QUEUE_CONSOLE allows changes."""
         return self.context.environment.settings.console == "full"
 
     def may(self, action: str, arn: str = ANY) -> bool:
-        """Returns whether the user's own policies allow this action, so that a page can offer the action. Later
-        requests are checked again.
+        """Returns whether the user's own policies allow an action, so that a page can offer the action. The act's
+        request checks all policies again.
         """
         if action.partition(":")[2].startswith(READING) or self.is_full:
             service, _, name = action.partition(":")
@@ -52,7 +53,8 @@ class Page:
         return False
 
     def may_ever(self, action: str) -> bool:
-        """Returns whether the user's policies allow this on any resource, for a form that names the resource."""
+        """Returns whether the user's policies allow an action on any resource. Used for a form in which the user
+        names the resource."""
         return self.is_full and self.context.caller.may_ever(action.lower())
 
     def may_open(self, screen: Screen) -> bool:
@@ -61,53 +63,45 @@ class Page:
         return all(self.may(action, arn) for action in screen.right.actions)
 
     async def check(self, right: Right) -> None:
-        """Raises AccessDenied unless the user has the right. The path begins with the resource of the right.
-
-        A form's operation checks the right later. A page can show another user's cached reading, and therefore checks
-        the right now.
+        """Raises AccessDenied unless the user has the right. The path's first parameter names the right's resource. A
+        form's operation checks the right again. A page can show a result that another user read, so only this function
+        checks the page's right.
         """
         names = tuple(self.request.path_params.values())
         ask = authorize if self.request.method in READS else authorize_at_door
         await self.run(ask(right, names, self.context))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the result of an operation. Raises its typed errors."""
+        """Returns an operation's result. Raises the operation's typed errors."""
         return await self._runner.run(operation)
 
     async def act(self, operation: Operation[T]) -> T:
-        """Runs a changing operation and returns the result. Later pages show the change."""
+        """Runs a changing operation and clears the shared results, so that later pages show the change."""
         try:
             return await self.run(operation)
         finally:
             self.context.environment.cache(ViewCache).clear()
 
     async def read(self, key: tuple[object, ...], operation: Callable[[], Operation[T]]) -> T:
-        """Returns a reading operation's result, which all users of an account share. `key` identifies the result."""
+        """Returns a reading operation's result. The account's users share the result under `key`."""
         readings = self.context.environment.cache(ViewCache)
         owner = (self.context.account_id, self.context.region)
         return await readings.get((*owner, *key), lambda: self.run(operation()))
 
     async def refresh(self) -> None:
-        """Waits a moment for the worker `measure` if the worker sleeps.
-
-        The page shows the time of the measurements, and the next poll shows later ones.
-        """
+        """Waits at most 150 ms for a new measurement of the queues. The next poll shows a later measurement."""
         refresher: Refresher | None = self.request.app.state.console_refresh
         if refresher is not None:
             await refresher.wait()
 
     def pool(self) -> Mapping[str, int] | None:
-        """Returns the counters of the process's pool of connections, or None in a function, which has one connection
-        and no pool.
-        """
+        """Returns the counters of the process's connection pool, or None without a pool, as in a Lambda function."""
         stats: Callable[[], Mapping[str, int]] | None = self.request.app.state.console_pool
         return None if stats is None else stats()
 
 
 async def _page(request: Request) -> Page:
-    """Returns the request's page. The function is a coroutine, because FastAPI would call a plain function in a
-    thread.
-    """
+    """Returns the request's page. A coroutine, because FastAPI calls a plain function in a thread."""
     page: Page = request.scope[PAGE_KEY]
     return page
 

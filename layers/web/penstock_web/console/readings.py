@@ -1,7 +1,7 @@
-"""Shares one reading among the process's viewers. Viewers of the same page get the same rows.
+"""Shares a result among the process's viewers. Viewers of the same page get the same rows.
 
-The process reuses a reading for three seconds, and for at least a hundred times the duration of the reading. Costly
-readings are therefore rare, and each kind of reading costs the database at most a hundredth of a core.
+The process reuses a result for three seconds, and for at least a hundred times the read's duration. Each kind of read
+therefore costs the database at most a hundredth of a core.
 """
 
 import asyncio
@@ -13,21 +13,21 @@ T = TypeVar("T")
 
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
-"""Limits the share of time that readings of one kind may take."""
+"""The largest share of time for one kind of read."""
 LONGEST_SECONDS: Final = 30.0
 MOST: Final = 256
 MARGIN_SECONDS: Final = 0.25
-"""A poll every three seconds would find a reading that is slightly too young to be replaced. This margin makes the
-reading old enough.
+"""A page polls every three seconds. Without this margin, the poll would find a result that is slightly too young to be
+replaced.
 """
 REFRESH_SECONDS: Final = 0.15
-"""A page waits this long for the measurements."""
+"""A page waits this long for a measurement."""
 SLOW_SECONDS: Final = 60.0
-"""If a wait timed out, as with 100,000 queues, pages do not wait again for this time."""
+"""Pages do not wait for this long after a wait timed out, as happens with 100,000 queues."""
 
 
 class CachedView(Generic[T]):
-    """A value, the time until which the process uses it, and the task that refreshes it."""
+    """A value, the time when the value expires, and the task that reads a new value."""
 
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
@@ -38,7 +38,7 @@ class CachedView(Generic[T]):
         self._task: asyncio.Task[T] | None = None
 
     async def get(self, read: Callable[[], Awaitable[T]]) -> T:
-        """Returns the value. Concurrent callers wait for the same reading."""
+        """Returns the value. Concurrent callers wait for the same read."""
         if self._values and monotonic() < self._until:
             return self._values[0]
         if self._task is None or self._task.done():
@@ -50,22 +50,21 @@ class CachedView(Generic[T]):
         value = await read()
         now = monotonic()
         self._values = [value]
-        # A reading's cost is the time on an idle system, so one slow reading counts at most twice as much.
+        # The duration on an idle system counts, so one slow read raises the estimate at most to twice its value.
         self._seconds = min(now - started, 2 * self._seconds)
         self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
 
 
 class ViewCache:
-    """The readings of a process."""
+    """A process's shared results."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, object] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """Returns a recent result of `read`, or calls `read` now. `key` identifies the data and the account.
-
-        Raises what `read` raises.
+        """Returns a recent result of `read`, or calls `read` now. `key` identifies the data and the account. Raises the
+        errors of `read`.
         """
         known = cast("CachedView[T] | None", self._known.get(key))
         if known is None:
@@ -76,12 +75,12 @@ class ViewCache:
         return await known.get(read)
 
     def clear(self) -> None:
-        """Drops all values, so that a user who has changed something sees the result."""
+        """Drops all values, so that users see their changes."""
         self._known.clear()
 
 
 class Refresher:
-    """The process's refreshes. `refresh` returns after a measurement of the queues, and raises no errors."""
+    """Starts measurements of the queues. `refresh` returns after a measurement and raises no errors."""
 
     def __init__(self, refresh: Callable[[], Awaitable[None]]) -> None:
         self._refresh = refresh
@@ -89,7 +88,7 @@ class Refresher:
         self._slow_until = 0.0
 
     async def wait(self) -> None:
-        """Waits a moment for a measurement of the queues. The page shows the measurement's time."""
+        """Waits at most REFRESH_SECONDS for a measurement of the queues."""
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
         if monotonic() < self._slow_until:

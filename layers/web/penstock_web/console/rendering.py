@@ -1,7 +1,6 @@
-"""Renders templates, defines their filters, and reads styles and scripts.
-
-Templates escape every value. Filters show an unknown value as a dash and never as 0. Addresses of styles and scripts
-contain the content's digest, so browsers cache the files for a year.
+"""Renders templates, defines the templates' filters, and reads styles and scripts. Templates escape every value.
+Filters show an unknown value as a dash. Addresses of styles and scripts contain the content's digest, so browsers cache
+the files for a year.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,7 +24,6 @@ MILLION: Final = 1_000_000
 
 @cache
 def templates() -> Templates:
-    """Returns the templates of this package."""
     made = Templates(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
@@ -37,17 +35,17 @@ def templates() -> Templates:
 
 
 def render(template: str, values: Mapping[str, object]) -> str:
-    """Returns a page. `layout` is the surrounding template. An open page polls its live part with the layout
+    """Renders a template. `layout` names the surrounding template. A poll gets only the live part, with the layout
     `part.html`.
     """
     return str(templates().get_template(template).render(values))
 
 
 # --- styles and scripts ----------------------------------------------------------------------------------------------
-# htmx.min.js is the unchanged htmx 4.0.1 of npm. static/README.md gives the file's address, digest and licence.
+# htmx.min.js is the unchanged htmx 4.0.1. static/README.md gives the address, digest and licence.
 @cache
 def read_asset(name: str) -> tuple[bytes, str] | None:
-    """Returns the content and the type of a file in static/, or None if no file has this name."""
+    """Returns the content and type of a file in static/, or None for an unknown name."""
     kind = TYPES.get("." + name.rpartition(".")[2])
     folder = files(__package__) / "static"
     if kind is None or name not in {file.name for file in folder.iterdir()}:
@@ -57,7 +55,7 @@ def read_asset(name: str) -> tuple[bytes, str] | None:
 
 @cache
 def asset_path(name: str) -> str:
-    """Returns the path of an asset, with a part of its digest. Raises KeyError for an unknown asset."""
+    """Returns an asset's path with the beginning of the content's digest. Raises KeyError for an unknown asset."""
     found = read_asset(name)
     if found is None:
         raise KeyError(name)
@@ -89,12 +87,11 @@ def size(value: float | None) -> str:
 
 
 def age(at: datetime | None, now: datetime) -> str:
-    """Formats the time since a moment."""
     return NOT_KNOWN if at is None else seconds(max(0.0, (now - at).total_seconds()))
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """Formats the time since a moment, with the moment itself for pointers and programs."""
+    """Formats the time since a moment. The element's attributes contain the moment itself."""
     if at is None:
         return NOT_KNOWN
     text = age(at, now)
@@ -104,13 +101,13 @@ def ago(at: datetime | None, now: datetime) -> str:
 
 
 def until(at: datetime, now: datetime) -> str:
-    """Formats the time until `at`. The text for a time in the past is "due"."""
+    """Formats the time until `at`. A past time becomes "due for …"."""
     left = (at - now).total_seconds()
     return f"in {seconds(left)}" if left >= 1 else "now" if left > -1 else f"due for {seconds(-left)}"
 
 
 def clock(at: datetime) -> str:
-    """Formats the time of the day in UTC, with seconds if they are not 0."""
+    """Formats the time of day in UTC. Omits zero seconds."""
     return f"{at.astimezone(UTC):{'%H:%M:%S' if at.second else '%H:%M'}}"
 
 
@@ -133,12 +130,12 @@ def rate(value: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """Formats a name of code as words: `falling_behind` becomes `falling behind`."""
+    """Formats an identifier as words: `falling_behind` becomes `falling behind`."""
     return name.replace("_", " ")
 
 
 def plural(number: float, one: str, several: str | None = None) -> str:
-    """Formats a number of things."""
+    """Formats a number with a noun."""
     return f"{number:,.0f} {one if number == 1 else several or one + 's'}"
 
 
@@ -148,7 +145,7 @@ def segment(name: str) -> str:
 
 
 def query(parameters: dict[str, object], **changes: object) -> str:
-    """Returns the query string of an address with some parameters changed. Empty parameters are left out."""
+    """Returns a query string with changed parameters. Omits empty parameters."""
     merged = {key: str(value) for key, value in {**parameters, **changes}.items() if value not in (None, "")}
     return f"?{urlencode(merged)}" if merged else ""
 

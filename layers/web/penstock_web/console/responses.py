@@ -1,4 +1,4 @@
-"""Makes the responses of the console: pages, redirections and errors."""
+"""Builds the console's responses: pages, redirections and errors."""
 
 import gzip
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from .screen import list_navigation
 SIGN_IN: Final = "/console/sign-in"
 WORTHWHILE_BYTES: Final = 1_400
 GZIP_LEVEL: Final = 4
-"""With this level a page of 50 queues takes a millisecond."""
+"""At this level, a page of 50 queues takes a millisecond."""
 HEADERS: Final = {
     "cache-control": "no-store",
     "content-security-policy": (
@@ -30,7 +30,7 @@ HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    # `no-referrer` would make browsers send `Origin: null` with the console's forms.
+    # With `no-referrer`, browsers would send `Origin: null` with forms.
     "referrer-policy": "same-origin",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -38,14 +38,14 @@ HEADERS: Final = {
 
 
 class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
-    """The error for a name that does not exist."""
+    """The named resource does not exist."""
 
     json_type = query_code = "NotFound"
     status = 404
 
 
 def show_page(page: Page, template: str, http_status: int = 200, **values: object) -> Response:
-    """Returns a page, or only its live part if a poll asks for it."""
+    """Returns a page. A poll gets only the page's live part."""
     is_part = page.request.headers.get("hx-request-type") == "partial"
     layout = "part.html" if is_part else "layout.html"
     html = render(template, {**make_frame(page), "layout": layout, **values})
@@ -55,7 +55,7 @@ def show_page(page: Page, template: str, http_status: int = 200, **values: objec
 
 
 def make_frame(page: Page) -> dict[str, object]:
-    """Returns the values that the layout shows on every page."""
+    """Returns the layout's values."""
     url = page.request.url
     return {
         "page": page,
@@ -72,7 +72,7 @@ def make_frame(page: Page) -> dict[str, object]:
 
 
 def to_sign_in(page: Page) -> Response:
-    """Redirects to the page on which users sign in, which leads back afterwards."""
+    """Redirects to the sign-in page. The sign-in page returns to this page afterwards."""
     url = page.request.url
     back = url.path + (f"?{url.query}" if url.query else "")
     target = f"{SIGN_IN}?to={quote(back, safe='/')}" if page.request.method == "GET" else SIGN_IN
@@ -82,7 +82,7 @@ def to_sign_in(page: Page) -> Response:
 
 
 def error_page(page: Page, error: AwsError) -> Response:
-    """Returns a page that shows an error, with the error's HTTP status."""
+    """Returns a page with an error's text and HTTP status."""
     status = error.status if isinstance(error, NoSuchThing) else status_and_code(type(error))[0]
     return show_page(
         page, "error.html", status, title="Not done" if page.request.method == "POST" else "Not here", error=error
@@ -90,7 +90,7 @@ def error_page(page: Page, error: AwsError) -> Response:
 
 
 def redirect(path: str, cookie: str | None = None) -> Response:
-    """Redirects to another page after a form, so that reloading the page does not repeat the act."""
+    """Redirects to another page after a form, so that a reload does not repeat the act."""
     headers = HEADERS if cookie is None else {**HEADERS, "set-cookie": cookie}
     return RedirectResponse(path, 303, headers)
 
@@ -98,7 +98,7 @@ def redirect(path: str, cookie: str | None = None) -> Response:
 def compress_response(
     body: bytes, media_type: str, headers: Mapping[str, str], request: Request, http_status: int = 200
 ) -> Response:
-    """Returns a response, compressed if the browser accepts compression and the body is long enough."""
+    """Returns a response. Compresses a long body if the browser accepts gzip."""
     headers = {**headers, "vary": "Accept-Encoding, HX-Request-Type"}
     if len(body) >= WORTHWHILE_BYTES and takes_gzip(request.headers.get("accept-encoding", "")):
         headers["content-encoding"] = "gzip"

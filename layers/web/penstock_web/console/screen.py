@@ -1,9 +1,9 @@
-"""Declares each screen and act of the console once: path and right, and for the navigation its title and place.
+"""Declares the console's screens and acts.
 
     @screen("/console/topics", right=require("sns:ListTopics"), title="Topics", position=30)
     async def topics(page: CurrentPage) -> Response: ...
 
-`console.py` imports every module of `screens/`, so that a new screen needs only a module and a template.
+A new screen needs only a module in `screens/` and a template, because `console.py` imports every module of `screens/`.
 """
 
 from collections.abc import Callable, Coroutine
@@ -18,7 +18,8 @@ HandlerT = TypeVar("HandlerT", bound=Handler)
 
 
 class Screen(NamedTuple):
-    """A page, or an act of a form. `title` is its default title. The bar omits a screen without a `position`."""
+    """A page, or a form's act. `title` is the page's default title. The navigation bar omits a screen without a
+    `position`."""
 
     method: str
     path: str
@@ -29,11 +30,11 @@ class Screen(NamedTuple):
 
 
 SCREENS: Final[list[Screen]] = []
-"""Lists every screen and act whose module was imported, in the order of declaration."""
+"""Every screen and act of the imported modules, in the order of declaration."""
 
 
 def screen(path: str, *, right: Right, title: str = "", position: int | None = None) -> Callable[[HandlerT], HandlerT]:
-    """Declares a page. With a `position`, the navigation bar shows the title to users who have the right."""
+    """Declares a page. With a `position`, the navigation bar shows the title to users with the right."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("GET", path, handler, right, title, position))
@@ -43,7 +44,7 @@ def screen(path: str, *, right: Right, title: str = "", position: int | None = N
 
 
 def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
-    """Declares the act of a form."""
+    """Declares a form's act."""
 
     def declare(handler: HandlerT) -> HandlerT:
         SCREENS.append(Screen("POST", path, handler, right))
@@ -53,7 +54,7 @@ def act(path: str, *, right: Right) -> Callable[[HandlerT], HandlerT]:
 
 
 def find_screen(handler: Callable[..., object]) -> Screen:
-    """Returns the screen with this handler. Raises TypeError for a handler that was not declared."""
+    """Returns a handler's screen. Raises TypeError for an undeclared handler."""
     for screen in SCREENS:
         if screen.handler is handler:
             return screen
@@ -61,7 +62,7 @@ def find_screen(handler: Callable[..., object]) -> Screen:
 
 
 def list_navigation() -> list[Screen]:
-    """Returns the screens of the navigation bar in their order."""
+    """Returns the navigation bar's screens by position."""
     return sorted(
         (screen for screen in SCREENS if screen.position is not None), key=lambda screen: screen.position or 0
     )

@@ -1,9 +1,7 @@
-"""Manages the console's viewers, sessions and cookies.
-
-The cookie contains only a random id. The row in `queue.console_session` with the id's SHA-256 contains the key's id.
-The console reads the row and the user's policies again after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if that
-is less. After a key is revoked, the key's sessions therefore end. The console has no sign-in and no sessions with
-QUEUE_ACCESS=off.
+"""Manages the console's viewers, sessions and cookies. The cookie contains only a random id. A row in
+`queue.console_session` maps the id's SHA-256 to the key's id. The console reads the row and the user's policies again
+after five seconds, or after QUEUE_ACCESS_CACHE_SECONDS if shorter. A revoked key's sessions therefore end. The console
+has no sign-in and no sessions with QUEUE_ACCESS=off.
 """
 
 import secrets
@@ -28,8 +26,8 @@ SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
 MOST_SESSIONS: Final = 1024
 MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
-"""An address may fail to sign in with one key this many times in a minute. After that, the console refuses this key but
-no other key of the address.
+"""An address can fail to sign in with one key this many times in a minute. After that, the console refuses the key from
+this address.
 """
 LONGEST_KEY_ID: Final = 64
 COOKIE: Final = "penstock_console"
@@ -37,7 +35,7 @@ COOKIE: Final = "penstock_console"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """A user of the console. `key_id` is None without sign-in. Such a user has every right."""
+    """A user of the console. `key_id` is None with QUEUE_ACCESS=off. The user then has every right."""
 
     account_id: str
     user: User
@@ -45,7 +43,7 @@ class Viewer:
 
     @property
     def arn(self) -> str:
-        """Returns the ARN of the user, or of the account's root."""
+        """Returns the user's ARN, or the account root's ARN."""
         return self.user.principal.arn or ""
 
     @property
@@ -55,14 +53,14 @@ class Viewer:
 
 
 class Sessions:
-    """The sessions that this process has looked up in the last five seconds, and the failed sign-ins."""
+    """The process's cache of sessions, and the failed sign-ins."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
         self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
-        """Returns the session's row, or None if the session does not exist or has ended. Reads a session again after
+        """Returns the session's row, or None if the session does not exist or has ended. Reads the row again after
         `seconds`.
         """
         now = monotonic()
@@ -78,12 +76,12 @@ class Sessions:
         return known[1] if known[1].expires_at > datetime.now(UTC) else None
 
     def forget(self, session_id: str) -> None:
-        """Forgets the session, so that the next request looks it up again."""
+        """Removes a session from the cache."""
         self._known.pop(session_id, None)
 
 
 def find_viewer(context: Context) -> Operation[Viewer | None]:
-    """Returns the viewer, or None if the request is not signed in. Sets the context's account and user."""
+    """Returns the viewer, or None without a session. Sets the context's account and user."""
     if context.environment.access is None:
         return Viewer(context.account_id, build_user(context.account_id, None, None))
     session_id = read_session(context)
@@ -106,7 +104,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
     """
     rule: AccessRule | None = context.environment.access
     if not isinstance(rule, RequireSignature):
-        raise AccessDenied("This console has no sign-in: QUEUE_ACCESS is not sigv4.")
+        raise AccessDenied("This console has no sign-in, because QUEUE_ACCESS is not sigv4.")
     failures = context.environment.cache(Sessions).failures
     caller = f"{context.client_address} {key_id[:LONGEST_KEY_ID]}"
     if failures.is_exceeded(caller):
@@ -125,7 +123,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
 
 
 def close_session(context: Context) -> Operation[None]:
-    """Signs out. Signing out without a session is allowed."""
+    """Deletes the request's session, if any."""
     session_id = read_session(context)
     if session_id is not None:
         context.environment.cache(Sessions).forget(session_id)
@@ -134,7 +132,7 @@ def close_session(context: Context) -> Operation[None]:
 
 # --- cookies ---------------------------------------------------------------------------------------------------------
 def hash_cookie(value: str) -> str:
-    """Returns the session's id for a cookie's value. The value is random and needs no salt."""
+    """Returns the session's id for a cookie's value. The hash has no salt, because the value is random."""
     return sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -149,7 +147,7 @@ def read_session(context: Context) -> str | None:
 
 
 def cookie_name(headers: Mapping[bytes, bytes]) -> str:
-    """Returns the cookie's name. The name contains the port, because a host's ports share the cookies."""
+    """Returns the cookie's name. The name contains the port, because all ports of a host share cookies."""
     port = headers.get(b"host", b"").rpartition(b":")[2]
     return f"{COOKIE}_{port.decode()}" if port.isdigit() else COOKIE
 
@@ -161,7 +159,7 @@ def is_https(context: Context) -> bool:
 
 
 def set_cookie(value: str, context: Context) -> str:
-    """Returns the header Set-Cookie. An empty value removes the cookie."""
+    """Returns the value of Set-Cookie. An empty `value` removes the cookie."""
     secure = "; Secure" if is_https(context) else ""
     age = SESSION_SECONDS if value else 0
     name = cookie_name(context.http.headers)

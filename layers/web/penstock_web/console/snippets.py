@@ -1,4 +1,4 @@
-"""Makes code for users to copy, which uses a queue or sends a message again."""
+"""Writes code for users to copy."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from penstock.context import Context
 
 
 class Snippet(NamedTuple):
-    """A text to copy. `label` names the purpose."""
+    """A text to copy."""
 
     label: str
     text: str
 
 
 def queue_snippets(name: str, context: Context) -> list[Snippet]:
-    """Returns code that uses a queue from Python, a shell, SQL and Terraform."""
+    """Returns code that uses a queue, for Python, a shell, SQL and Terraform."""
     base, url = context.base_url, context.queue_url(name)
     group = ', MessageGroupId="customer-7"' if is_fifo_name(name) else ""
     boto3 = f"""import boto3
@@ -59,7 +59,7 @@ resource "aws_sqs_queue" "this" {{
 
 
 class Attribute(NamedTuple):
-    """A message attribute: its type, and its text (base64 for a binary one)."""
+    """A message attribute. `text` is base64 for a binary attribute."""
 
     kind: str
     text: str
@@ -68,7 +68,7 @@ class Attribute(NamedTuple):
 def message_snippets(
     name: str, body: str, attributes: Mapping[str, Attribute], group_id: str | None, context: Context
 ) -> list[Snippet]:
-    """Returns code that sends a message with this content by curl and boto3, and the message as Markdown."""
+    """Returns code that sends a message with this content, for curl and boto3."""
     request: dict[str, object] = {"QueueUrl": context.queue_url(name), "MessageBody": body}
     if attributes:
         request["MessageAttributes"] = {
@@ -93,14 +93,14 @@ def message_snippets(
 
 
 def boto3_attribute(name: str, attribute: Attribute) -> str:
-    """Returns an attribute as an entry of a dict in Python."""
+    """Formats an attribute as an entry of a Python dict."""
     if attribute.kind.startswith("Binary"):
         return f'{name!r}: {{"DataType": {attribute.kind!r}, "BinaryValue": base64.b64decode({attribute.text!r})}}'
     return f'{name!r}: {{"DataType": {attribute.kind!r}, "StringValue": {attribute.text!r}}}'
 
 
 def as_markdown(title: str, facts: Mapping[str, object], body: str, language: str) -> Snippet:
-    """Formats a message for an issue or a chat: facts, and the body in a fence that the body cannot end."""
+    """Formats a message as Markdown. The fence is longer than every run of backticks in the body."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", body)), 2))
     lines = [f"- {key}: {value}" for key, value in facts.items() if value not in (None, "")]
     return Snippet("Markdown", "\n".join([f"**{title}**", "", *lines, "", f"{fence}{language}", body, fence, ""]))

@@ -277,7 +277,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
     with running_service(database.api_dsn, QUEUE_CONSOLE="read") as service:
         client = ConsoleClient(service)
         text = client.get("/console").text
-        assert "Open to everyone on this address." in text
+        assert "This console needs no sign-in." in text
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403

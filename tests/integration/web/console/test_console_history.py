@@ -285,9 +285,7 @@ def test_migrations_that_are_missing_or_newer(system: System) -> None:
 
 def test_the_pool_of_the_process(system: System) -> None:
     pool = system.section("pool")
-    assert all(
-        f"<dt>{label}</dt>" in pool for label in ("open", "in use", "calls that wait for a connection", "at most")
-    )
+    assert all(f"<dt>{label}</dt>" in pool for label in ("open", "in use", "calls waiting for a connection", "at most"))
 
 
 def test_an_old_snapshot_is_shown(system: System) -> None:

@@ -173,7 +173,7 @@ def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -
             'name="([A-Za-z_]+)" value="([^"]*)"', console.page("/queues/changing/attributes")
         )
     }
-    assert "Nothing was changed" in console.browser.post(path, **form).text
+    assert "already has these values" in console.browser.post(path, **form).text
     form["VisibilityTimeout"] = "90"
     shown = console.browser.post(path, **form)
     assert (shown.status_code, timeout()) == (200, "30")

@@ -378,7 +378,7 @@ def says(browser: ConsoleClient, path: str, text: str) -> bool:
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
 def test_the_console_shows_the_answer(service: Service, http: httpx.Client, receiver: Receiver) -> None:
     browser = ConsoleClient(service)
-    for path, notice in (("/200", "The endpoint answered the test event with 200"), ("/404", "answered 404")):
+    for path, notice in (("/200", "The endpoint responded to the test event with 200"), ("/404", "responded with 404")):
         url = receiver.url(path)
         bind(http, url)
         led = browser.post("/console/deliveries/test", endpoint=url)

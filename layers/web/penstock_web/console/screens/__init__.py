@@ -1,1 +1,1 @@
-"""Holds the screens of the console, one module for each, with its routes."""
+"""Contains the console's screens, one module for each screen."""

@@ -1,4 +1,4 @@
-"""Changes a queue's attributes. Shows a form, then the differences, and makes the change after a confirmation."""
+"""Changes a queue's attributes. Shows a form, then the differences, and changes the attributes after a confirmation."""
 
 from typing import Final, NamedTuple
 
@@ -13,26 +13,26 @@ from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
 FIELDS: Final = {
-    "VisibilityTimeout": "seconds for which a received message is hidden, 0 to 43,200",
-    "MessageRetentionPeriod": "seconds for which a message is kept, 60 to 1,209,600",
-    "DelaySeconds": "seconds before a new message can be received, 0 to 900",
-    "ReceiveMessageWaitTimeSeconds": "seconds for which a receive waits, 0 to 20",
+    "VisibilityTimeout": "seconds that a received message stays hidden, 0 to 43,200",
+    "MessageRetentionPeriod": "seconds until a message expires, 60 to 1,209,600",
+    "DelaySeconds": "seconds until a consumer can receive a new message, 0 to 900",
+    "ReceiveMessageWaitTimeSeconds": "seconds that a receive waits for messages, 0 to 20",
     "MaximumMessageSize": "bytes, 1,024 to 1,048,576",
-    "archive": "whether deleted messages are kept: true or false",
-    "archive_seconds": "how long deleted messages are kept",
-    "history": "whether the outcome of each message is kept for metrics: true or false",
-    "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount; empty: none",
-    "RedriveAllowPolicy": "JSON: queues that may have this one as their dead-letter queue",
+    "archive": "true to keep deleted messages, otherwise false",
+    "archive_seconds": "seconds that the queue keeps deleted messages",
+    "history": "true to record each message's outcome for metrics, otherwise false",
+    "RedrivePolicy": "JSON with deadLetterTargetArn and maxReceiveCount, or empty",
+    "RedriveAllowPolicy": "JSON: queues that may use this queue as a dead-letter queue",
     "Policy": "JSON: other accounts and users that may use the queue",
 }
-"""Lists the fields of the form and their descriptions. The last three have several lines."""
+"""The form's fields and their descriptions."""
 EDIT: Final = require_on("queue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes")
-"""The right to see the values and to change them. The operation asks for the right to change them once more."""
+"""The right to read and change the attributes. The operation checks the right to change again."""
 LONG: Final = ("RedrivePolicy", "RedriveAllowPolicy", "Policy")
 
 
 class Difference(NamedTuple):
-    """An attribute before and after the change. An empty value means that the attribute is not set."""
+    """An attribute before and after the change. An empty value means an unset attribute."""
 
     name: str
     before: str
@@ -47,8 +47,8 @@ async def attributes_form(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/attributes", right=EDIT)
 async def change_attributes(name: str, page: CurrentPage) -> Response:
-    """Shows the changes. With `confirmed` the function makes the changes, unless another user has changed these
-    attributes in between.
+    """Shows the changes. With `confirmed`, makes the changes, unless another user has changed the same attributes in
+    between.
     """
     there = await present(name, page)
     given = {field: page.form.get(field).strip().replace("\r\n", "\n") for field in FIELDS}
@@ -58,14 +58,14 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
         if value != there.get(field, "")
     ]
     if not differences:
-        raise InvalidParameterValue("Nothing was changed: the queue already has these values.")
+        raise InvalidParameterValue("The queue already has these values.")
     if page.form.get("confirmed") != "yes":
         return show(page, name, given, differences)
     if any(
         page.form.get(f"before.{difference.name}").replace("\r\n", "\n") != difference.before
         for difference in differences
     ):
-        raise InvalidParameterValue("Nothing was changed: another user has changed the attributes in between.")
+        raise InvalidParameterValue("Another user has changed the attributes in between. Nothing was changed.")
     changed: Attributes = {difference.name: difference.after for difference in differences}
     operation = change_queue(name, changed, page.context)
     await page.act(operation)
@@ -73,13 +73,13 @@ async def change_attributes(name: str, page: CurrentPage) -> Response:
 
 
 async def present(name: str, page: Page) -> dict[str, str]:
-    """Returns the attributes that have a value. Raises QueueDoesNotExist."""
+    """Returns the set attributes. Raises QueueDoesNotExist."""
     build_queue_arn(name, page.context)
     return dict((await page.run(describe_queue(name, page.context))).attributes)
 
 
 def show(page: Page, name: str, values: dict[str, str], differences: list[Difference]) -> Response:
-    """Shows the form with these values, or the differences that the form would make."""
+    """Shows the form with these values, or the differences if there are any."""
     return show_page(
         page, "attributes.html", title=f"Attributes of {name}", name=name, values=values, differences=differences,
         fields=FIELDS, long=LONG,

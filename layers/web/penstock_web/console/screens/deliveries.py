@@ -1,4 +1,4 @@
-"""Shows endpoints, the log of attempts, and waiting and exhausted deliveries. Delivers again and pauses."""
+"""Shows endpoints, attempts, and waiting and exhausted deliveries. Retries deliveries and pauses endpoints."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -30,8 +30,8 @@ HOURS = {"hour": 1, "day": 24}
 
 @screen("/console/deliveries", right=right_of(find_deliveries), title="Deliveries", position=60)
 async def deliveries(page: CurrentPage) -> Response:
-    """Shows the state of the endpoints, or attempts with the newest first, or deliveries in one state with the oldest
-    first."""
+    """Shows endpoints, or attempts from the newest to the oldest, or deliveries in one state from the oldest to the
+    newest."""
     view = page.query.read_choice("view", VIEWS)
     rows, following = await _rows(page, view)
     return show_page(
@@ -44,7 +44,7 @@ async def deliveries(page: CurrentPage) -> Response:
 
 
 async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
-    """Returns the rows of the view, and the position at which the next page begins."""
+    """Returns the view's rows and the next page's position."""
     if view == "endpoints":
         return [*await page.read(("endpoints",), lambda: endpoints.list_endpoints(page.context))], None
     at = page.query.read_number("after", 0, LAST_ID) or None
@@ -63,9 +63,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
 
 @act("/console/deliveries/retry", right=right_of(retry_given_up))
 async def retry_failed(page: CurrentPage) -> Response:
-    """Retries exhausted deliveries of one endpoint or of all endpoints, from the last hour, the last day or any
-    time.
-    """
+    """Retries exhausted deliveries of the last hour, the last day or any time, to one endpoint or to all endpoints."""
     hours = HOURS.get(page.form.get("since"))
     wanted = GivenUp(
         endpoint=page.form.get("endpoint") or None,
@@ -78,7 +76,7 @@ async def retry_failed(page: CurrentPage) -> Response:
 
 @act("/console/deliveries/{delivery}/retry", right=right_of(retry_delivery))
 async def retry(delivery: str, page: CurrentPage) -> Response:
-    """Makes a delivery now."""
+    """Retries a delivery now."""
     if not (delivery.isascii() and delivery.isdigit() and len(delivery) <= 18):
         raise DeliveryNotFound
     operation = retry_delivery(int(delivery), page.context)
@@ -99,7 +97,7 @@ async def pause_endpoint(page: CurrentPage) -> Response:
 
 @act("/console/deliveries/test", right=right_of(send_test))
 async def send_test_event(page: CurrentPage) -> Response:
-    """Sends a test event to an endpoint and leads to its attempts, which show the answer."""
+    """Sends a test event to an endpoint. Redirects to the endpoint's attempts, which show the response."""
     endpoint = page.form.get("endpoint").strip()
     if not re.fullmatch(URL, endpoint):
         raise InvalidParameterValue("The form needs the URL of an endpoint.")

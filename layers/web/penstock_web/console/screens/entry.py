@@ -1,4 +1,4 @@
-"""Serves signing in and out, styles and scripts, and paths without a page."""
+"""Serves sign-in and sign-out, styles and scripts, and unknown paths."""
 
 from urllib.parse import urlsplit
 
@@ -23,7 +23,7 @@ YEAR = {
 
 @screen("/", right=PUBLIC)
 async def root(page: CurrentPage) -> Response:  # noqa: ARG001
-    """Redirects browsers to the console. The application needs no other `GET /` here."""
+    """Redirects browsers to the console."""
     return RedirectResponse(HOME, 302, {"vary": "Accept"})
 
 
@@ -38,7 +38,7 @@ async def asset(file: str, page: CurrentPage) -> Response:
 
 @screen("/console/sign-in", right=PUBLIC, title="Sign in")
 async def sign_in_page(page: CurrentPage) -> Response:
-    """Shows the form. Redirects a viewer who is signed in or need not sign in."""
+    """Shows the form. Redirects a viewer who need not sign in."""
     if await page.run(find_viewer(page.context)) is not None:
         return redirect(own_path(page.query.get("to", "")))
     return show_page(page, "sign_in.html", to=own_path(page.query.get("to", "")), problem="")
@@ -46,7 +46,7 @@ async def sign_in_page(page: CurrentPage) -> Response:
 
 @act("/console/sign-in", right=PUBLIC)
 async def sign_in(page: CurrentPage) -> Response:
-    """Signs in with a key: with its id and secret in two fields, or with a bearer key in the first field."""
+    """Signs in with a key's id and secret in two fields, or with a bearer key in the first field."""
     key_id, _, joined = (
         page.form.get("key")
         .strip()
@@ -69,19 +69,19 @@ async def sign_in(page: CurrentPage) -> Response:
 
 @act("/console/sign-out", right=SIGNED_IN)
 async def sign_out(page: CurrentPage) -> Response:
-    """Ends the session of this browser."""
+    """Ends the browser's session."""
     await page.run(close_session(page.context))
     return redirect(SIGN_IN, set_cookie("", page.context))
 
 
 @screen("/console/{rest:path}", right=SIGNED_IN, title="Not here")
 async def no_page(rest: str, page: CurrentPage) -> Response:  # noqa: ARG001
-    """Reports that this path has no page."""
+    """Shows that no page has this path."""
     return show_page(page, "none.html", 404)
 
 
 def own_path(path: str) -> str:
-    """Returns a path of the console, or the overview for anything else."""
+    """Returns a path of the console. Returns the overview's path for any other value."""
     parts = urlsplit(path)
     is_own = not parts.scheme and not parts.netloc and (parts.path == HOME or parts.path.startswith(f"{HOME}/"))
     safe = is_own and "\\" not in path and path.isprintable() and not path.startswith("//")

@@ -1,4 +1,4 @@
-"""Shows dead letters in groups of equal failures, with samples side by side."""
+"""Groups dead letters by failure and shows samples side by side."""
 
 import re
 from collections import Counter
@@ -30,14 +30,14 @@ LONGEST_PLACE: Final = 160
 
 
 class ComparedLine(NamedTuple):
-    """A line, and whether another text lacks this line."""
+    """A line. `differs` says whether another text lacks the line."""
 
     text: str
     differs: bool
 
 
 class ShownSample(NamedTuple):
-    """A group's message, with the lines compared to the other messages."""
+    """A group's message with compared lines."""
 
     seen: Seen
     lines: list[ComparedLine]
@@ -45,8 +45,7 @@ class ShownSample(NamedTuple):
 
 
 class ShownFailures(NamedTuple):
-    """A group. `parameters` is the filter that finds the group's messages, or None without such a filter. `markdown`
-    is
+    """A group. `parameters` is the filter that finds the group's messages, or None if no filter does. `markdown` is
     the first sample."""
 
     group: FailureGroup
@@ -57,12 +56,12 @@ class ShownFailures(NamedTuple):
 
     @property
     def oldest_at(self) -> object:
-        """Returns when the first message of the group arrived."""
+        """Returns the time when the group's first message arrived."""
         return to_datetime(self.group.oldest_ms)
 
     @property
     def newest_at(self) -> object:
-        """Returns when the last message of the group arrived."""
+        """Returns the time when the group's last message arrived."""
         return to_datetime(self.group.newest_ms)
 
 
@@ -73,13 +72,13 @@ def read_place(text: str) -> str | None:
 
 @needs("queue", "sqs:ReceiveMessage")
 def read_failures(_name: str, wanted: Grouping, _context: Context) -> Operation[Failures]:
-    """Groups messages of a queue, which `wanted` names, too. Raises QueueDoesNotExist."""
+    """Groups a queue's messages. Raises QueueDoesNotExist."""
     return (yield from group_failures(wanted))
 
 
 @screen("/console/queues/{name}/failures", right=right_of(read_failures))
 async def failures(name: str, page: CurrentPage) -> Response:
-    """Shows the groups of the first messages. `by` names the common properties of a group's messages."""
+    """Shows groups of the queue's first messages. `by` names the properties that a group's messages share."""
     chosen = [kind for kind in KINDS if kind in page.request.query_params.getlist("by")]
     attribute = page.query.get("attribute", "").strip()[:256]
     if "attribute" in chosen and not attribute:
@@ -98,7 +97,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
 
 
 def show_group(name: str, group: FailureGroup) -> ShownFailures:
-    """Shows a group in the form of the page."""
+    """Converts a group to the page's form."""
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [failure.pretty or failure.row.body for failure in seen]
     samples = [
@@ -126,7 +125,7 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
 
 
 def mark_lines(texts: Sequence[str]) -> list[list[ComparedLine]]:
-    """Returns the lines of each text, and whether other texts lack them. A single text has no differences."""
+    """Returns each text's lines, and whether another text lacks the line. A single text has no differences."""
     split = [text.split("\n") for text in texts]
     if len(split) < 2:
         return [[ComparedLine(line, differs=False) for line in lines] for lines in split]

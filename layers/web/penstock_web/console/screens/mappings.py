@@ -1,6 +1,4 @@
-"""Shows event source mappings, the functions that the queues trigger, and their state. Creates, enables, disables and
-deletes mappings.
-"""
+"""Shows, creates, enables, disables and deletes event source mappings."""
 
 from typing import Final
 
@@ -24,7 +22,7 @@ RUNNING: Final = {"enabled": True, "disabled": False}
 
 @screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
-    """Shows mappings by id. Shows only mappings of one queue if the address names a queue."""
+    """Shows mappings by id. Shows only one queue's mappings if the address names a queue."""
     queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after), lambda: management.list_mappings(queue or None, None, after or None, page.context)
@@ -38,7 +36,7 @@ async def mappings(page: CurrentPage) -> Response:
 
 @screen("/console/mappings/{mapping}", right=right_of(management.describe_mapping))
 async def mapping(mapping: str, page: CurrentPage) -> Response:
-    """Shows a mapping with its settings and the results of its batches."""
+    """Shows a mapping with the settings and the results of batches."""
     shown = await page.run(management.describe_mapping(mapping, page.context))
     arn = build_mapping_arn(mapping, page.context)
     patterns = [msgspec.json.format(msgspec.json.encode(pattern), indent=2).decode() for pattern in shown.filters]
@@ -60,7 +58,7 @@ async def create_mapping(page: CurrentPage) -> Response:
 
 @act("/console/mappings/{mapping}/state", right=right_of(management.set_mapping_state))
 async def set_mapping_state(mapping: str, page: CurrentPage) -> Response:
-    """Enables a mapping, or disables it."""
+    """Enables or disables a mapping."""
     state = page.form.get("state")
     if state not in RUNNING:
         raise InvalidParameterValue("state must be enabled or disabled.")
@@ -77,7 +75,7 @@ async def delete_mapping(mapping: str, page: CurrentPage) -> Response:
 
 
 def _read_form(page: Page) -> NewMapping:
-    """Returns the mapping of the form. Raises InvalidParameterValue."""
+    """Returns the form's mapping. Raises InvalidParameterValue."""
     document = {
         "queue": page.form.get("queue").strip(),
         "function": page.form.get("function").strip(),
@@ -93,7 +91,7 @@ def _read_form(page: Page) -> NewMapping:
 
 
 def _number(page: Page, name: str) -> int | None:
-    """Returns the number in a field, or None if the field is empty."""
+    """Returns a field's number, or None for an empty field."""
     text = page.form.get(name).strip()
     if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InvalidParameterValue(f"{name.replace('_', ' ')} must be a number.")

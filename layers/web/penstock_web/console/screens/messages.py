@@ -1,4 +1,4 @@
-"""Shows, sends, copies and deletes messages of a queue."""
+"""Shows, sends, copies and deletes a queue's messages."""
 
 from fastapi import Response
 
@@ -25,9 +25,7 @@ LONGEST_PLACE = 160
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
 async def messages(name: str, page: CurrentPage) -> Response:
-    """Shows a page of messages in one state, the oldest id first. The messages are in the order in which the queue
-    keeps them if there is a filter.
-    """
+    """Shows a page of messages in one state by id. With a filter, shows messages in the queue's order."""
     state = page.query.read_choice("state", STATES)
     wanted = parse_filter(page.query, [state] if "state" in page.query else list(STATES))
     if wanted is not None:
@@ -45,7 +43,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
 
 
 async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
-    """Shows messages that pass a filter. The search is bounded and reports its progress."""
+    """Shows messages that match a filter. One search examines a limited number of messages."""
     place = page.query.get("place", "")[:LONGEST_PLACE]
     found = await page.run(find(name, wanted, place or None, page.context))
     arn = build_queue_arn(name, page.context)
@@ -60,7 +58,7 @@ async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Respons
 
 @screen("/console/queues/{name}/messages/export", right=right_of(export_found))
 async def export(name: str, page: CurrentPage) -> Response:
-    """Exports the messages that pass the filter."""
+    """Exports the messages that match the filter."""
     state = page.query.get("state", "")
     wanted = parse_filter(page.query, [state] if state in STATES else list(STATES)) or MessageFilter()
     lines = await page.run(export_found(name, wanted, page.context))
@@ -70,12 +68,14 @@ async def export(name: str, page: CurrentPage) -> Response:
 
 @screen("/console/queues/{name}/messages/{message_id}", right=right_of(look_for))
 async def message(name: str, message_id: str, page: CurrentPage) -> Response:
-    """Shows a message. Raises MessageNotFound for a message that no longer exists."""
+    """Shows a message. Raises MessageNotFound."""
     first = page.query.read_choice("state", STATES)
     states = (first, *(state for state in STATES if state != first))
     seen = await page.run(look_for(name, parse_id(message_id), states, page.context))
     if seen is None:
-        raise MessageNotFound("This message is no longer in the queue: it was deleted or moved, or it has expired.")
+        raise MessageNotFound(
+            "This message is no longer in the queue. The message was deleted or moved, or has expired."
+        )
     arn = build_queue_arn(name, page.context)
     return show_page(
         page, "message.html", title=f"Message {message_id}", name=name, seen=seen,
@@ -102,7 +102,8 @@ def build_snippets(name: str, seen: Seen, page: Page) -> list[tuple[str, str]]:
 
 @screen("/console/queues/{name}/send", right=right_of(send_written))
 async def send_form(name: str, page: CurrentPage) -> Response:
-    """Shows the form. `copy` fills in the content of that message, for a user who may receive it."""
+    """Shows the form. `copy` names a message whose content fills the form. The user must be allowed to receive the
+    message."""
     seen = None
     if "copy" in page.query:
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
@@ -132,7 +133,7 @@ async def send(name: str, page: CurrentPage) -> Response:
 
 
 def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
-    """Returns the attributes of the form by name. Attributes without a name are left out."""
+    """Returns the form's attributes by name. Omits attributes without a name."""
     rows = zip(page.form.get_all("attribute"), page.form.get_all("type"), page.form.get_all("value"), strict=False)
     return {
         name.strip(): MessageAttributeValue(
@@ -150,7 +151,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
     ids = [parse_id(text) for text in page.form.get_all("id")][:MOST_IDS]
     if not ids:
-        raise InvalidParameterValue("Nothing was done: select at least one message.")
+        raise InvalidParameterValue("Select at least one message.")
     deleted = await page.act(delete_chosen(name, ids, page.context))
     state = page.form.get("state")
     return redirect(
@@ -159,7 +160,7 @@ async def delete_messages(name: str, page: CurrentPage) -> Response:
 
 
 def parse_id(text: str) -> int:
-    """Returns the id of a message. Raises MessageNotFound for any other text."""
+    """Returns a message's id. Raises MessageNotFound for any other text."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_ID):
         raise MessageNotFound
     return int(text)

@@ -1,4 +1,4 @@
-"""Shows the first screen: queues that need attention with the worst first, then rates and totals."""
+"""Shows queues and endpoints that need attention, the worst first, then totals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -29,13 +29,11 @@ WORDS: Final = {
     "endpoint_paused": "paused",
     "endpoint_fails": "fails",
 }
-"""The words for each kind of concern whose name is unsuitable."""
+"""The words for kinds of concern whose names do not suit the page."""
 
 
 class Item(NamedTuple):
-    """A queue or figure that needs attention. `level` is bad, warn or info. `what` is one or two words. `path` is the
-    detail page's address.
-    """
+    """A problem. `level` is bad, warn or info. `what` is one or two words. `path` is the detail page's address."""
 
     level: str
     what: str
@@ -47,7 +45,7 @@ class Item(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """`total` covers all queues. `busiest` lists the queues with the most messages."""
+    """`total` covers all queues. `busiest` contains the eight queues with the most messages."""
 
     total: OverviewRow
     items: Sequence[Item]
@@ -59,7 +57,7 @@ class Overview(NamedTuple):
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_overview(context: Context) -> Operation[Overview]:
-    """Returns totals, the queues that may need attention, and the verdicts on them."""
+    """Returns totals, problems, and the busiest queues with verdicts."""
     limit = MOST_QUEUES // 4
     total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, limit))
     settings = context.environment.settings
@@ -82,16 +80,16 @@ def read_overview(context: Context) -> Operation[Overview]:
 
 @screen("/console", right=right_of(read_overview), title="Overview", position=10)
 async def overview(page: CurrentPage) -> Response:
-    """Shows the queues that need attention, and the totals."""
+    """Shows problems and totals."""
     await page.refresh()
     found = await page.read(("overview",), lambda: read_overview(page.context))
     return show_page(page, "overview.html", found=found, items=found.items, at=found.total.read_at)
 
 
 def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
-    """Returns the line of a concern. The line of a queue contains the queue's numbers."""
+    """Returns a concern's line. A queue's line contains the queue's numbers."""
     what = WORDS.get(concern.kind, concern.kind.replace("_", " "))
-    path, text = "/console/webhooks", concern.text
+    path, text = "/console/deliveries", concern.text
     if concern.kind in (kind.value for kind in Kind):
         path = f"/console/queues/{concern.name}"
         text = describe_numbers(concern, queues[concern.name])
@@ -108,19 +106,21 @@ def describe_numbers(concern: Concern, queue: Observed) -> str:
         return f"{plural(concern.number, 'dead letter')}; {since} arrived in the last hour"
     text, wait = concern.text, queue.verdict.seconds_since_receive
     if concern.kind == Kind.STALLED.value and wait is not None:
-        text = f"Messages wait, and no consumer received any for {seconds(wait)}."
+        text = f"Messages wait. No consumer has received a message for {seconds(wait)}."
     return f"{text} {plural(concern.number, 'message')} can be received."
 
 
 def late(rows: Sequence[InstallationRow]) -> Iterator[Item]:
-    """Yields the late work of the whole installation."""
+    """Yields overdue work in the whole installation."""
     values = {row.name: row.value for row in rows if not row.label}
     if (overdue := values.get("schedules_overdue", 0.0)) > LATE_SECONDS:
-        text = f"The longest waiting schedule has been due for {seconds(overdue)}."
+        text = f"The most overdue schedule has been due for {seconds(overdue)}."
         yield Item("bad", "late", "Schedules", text, "/console/schedules")
     if (overdue := values.get("deliveries_overdue", 0.0)) > LATE_SECONDS:
-        text = f"The longest waiting delivery has been due for {seconds(overdue)}."
+        text = f"The most overdue delivery has been due for {seconds(overdue)}."
         yield Item("warn", "late", "Deliveries", text, "/console/deliveries")
     if (oldest := values.get("oldest_transaction", 0.0)) > OLD_SNAPSHOT_SECONDS:
-        text = f"A transaction has been open for {seconds(oldest)}. Until it ends, deleted rows cannot be removed."
+        text = (
+            f"A transaction has been open for {seconds(oldest)}. PostgreSQL cannot remove deleted rows until its end."
+        )
         yield Item("warn", "old snapshot", "Database", text, "/console/system")

@@ -1,6 +1,4 @@
-"""Shows keys and users of the account, and the audit. The audit has each act with its user, time and number of
-objects.
-"""
+"""Shows the account's keys, users and audit."""
 
 from typing import NamedTuple
 
@@ -20,7 +18,7 @@ LAST_ID = 2**63 - 1
 
 
 class People(NamedTuple):
-    """The account's users, and its keys with the keys of its users."""
+    """The account's users and keys."""
 
     users: list[UserRow]
     keys: list[KeyRow]
@@ -28,7 +26,7 @@ class People(NamedTuple):
 
 @needs("account", "penstock:ReadKeys")
 def read_people(context: Context) -> Operation[People]:
-    """Reads only the keys and users of the caller's account."""
+    """Returns the keys and users of the caller's account."""
     users = yield from Call(LIST_USERS, ())
     every = yield from Call(LIST_KEYS, ())
     own = context.account_id
@@ -37,20 +35,20 @@ def read_people(context: Context) -> Operation[People]:
 
 @screen("/console/keys", right=right_of(read_people), title="Keys", position=80)
 async def keys(page: CurrentPage) -> Response:
-    """Shows keys without their secrets. Only the command line creates and revokes keys."""
+    """Shows keys without secrets."""
     found = await page.run(read_people(page.context))
     return show_page(page, "keys.html", found=found, built_in=BUILT_IN)
 
 
 @needs("account", "penstock:ReadAudit")
 def read_audit(before: int, context: Context) -> Operation[list[AuditRow]]:
-    """Returns a page of the account's audit and one further row."""
+    """Returns a page of the account's audit and one more row."""
     return (yield from Call(LIST_AUDIT, (context.account_id, before or None, PAGE + 1)))
 
 
 @screen("/console/audit", right=right_of(read_audit), title="Audit", position=90)
 async def audit(page: CurrentPage) -> Response:
-    """Shows the acts of users, the newest act first."""
+    """Shows users' acts from the newest to the oldest."""
     before = page.query.read_number("before", 0, LAST_ID)
     rows = await page.run(read_audit(before, page.context))
     return show_page(page, "audit.html", rows=rows[:PAGE], more=len(rows) > PAGE, before=before)

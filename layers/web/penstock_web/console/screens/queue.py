@@ -1,4 +1,4 @@
-"""Shows a queue with its state, attributes and subscriptions. Creates, purges and deletes queues."""
+"""Shows a queue. Creates, pauses, purges and deletes queues."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -51,7 +51,7 @@ class QueueNow(NamedTuple):
 
 
 class Subscribed(NamedTuple):
-    """The senders of a queue: subscriptions of topics, and bindings of routing keys."""
+    """A queue's senders: topic subscriptions and bindings of routing keys."""
 
     subscriptions: list[QueueSubscriptionRow]
     bindings: list[EventSubscription]
@@ -59,17 +59,17 @@ class Subscribed(NamedTuple):
 
 @needs("queue", "sqs:GetQueueAttributes", "penstock:GetQueueMetrics")
 def read_queue(name: str, context: Context) -> Operation[QueueNow]:
-    """Reads a queue. Raises QueueDoesNotExist."""
+    """Returns a queue. Raises QueueDoesNotExist."""
     described = yield from describe_queue(name, context)
     seen = yield from observe([described.arn], context.environment.settings.queue_in_flight_limit)
-    if described.arn not in seen:  # The queue has been deleted in the meantime.
+    if described.arn not in seen:  # Another request has deleted the queue in between.
         raise QueueDoesNotExist
     return QueueNow(described, seen[described.arn])
 
 
 @needs("queue", "penstock:GetQueueMetrics")
 def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[Chart]]:
-    """Returns charts of the minutes of the last `span`. The hour before gives the depth at the beginning."""
+    """Returns charts of the last `span`. Reads one more hour for the depth at the beginning."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = yield from Call(READ_MINUTES, ([build_queue_arn(name, context)], end - span - timedelta(hours=1), end))
     return build_charts(group_by_queue(rows).get(1, ()), end - span, end)
@@ -77,7 +77,7 @@ def read_charts(name: str, span: timedelta, context: Context) -> Operation[list[
 
 @needs("queue", "penstock:GetQueueMetrics")
 def read_history(name: str, context: Context) -> Operation[History]:
-    """Returns the values that the metrics job stored for the last 30 days, at most 720 hours, in one statement."""
+    """Returns the metrics job's results for the last 30 days, at most 720 hours, with one statement."""
     end = datetime.now(UTC)
     rows = yield from Call(READ_QUEUE_HISTORY, (build_queue_arn(name, context), end - MONTH_LENGTH, end))
     return (yield from Compute(partial(build_history, rows, end - MONTH_LENGTH, end)))
@@ -85,7 +85,7 @@ def read_history(name: str, context: Context) -> Operation[History]:
 
 @needs("queue", "penstock:ListSubscriptions")
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
-    """Reads at most 100 subscriptions and 100 bindings."""
+    """Returns at most 100 subscriptions and 100 bindings."""
     rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
     bindings = yield from list_queue_bindings(name, None, MOST_SUBSCRIPTIONS, context)
     return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
@@ -93,7 +93,7 @@ def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
 
 @screen("/console/queues/{name}", right=right_of(read_queue, read_subscribed, list_receivers))
 async def queue(name: str, page: CurrentPage) -> Response:
-    """Shows a queue with its last hours, or with 30 days from the metrics job."""
+    """Shows a queue with charts of the last hours, or of 30 days from the metrics job."""
     span = page.query.read_choice("span", (*SPANS, MONTH))
     context = page.context
     await page.refresh()
@@ -123,7 +123,7 @@ async def queue(name: str, page: CurrentPage) -> Response:
 
 
 class Redrive(NamedTuple):
-    """The dead-letter queue. `name` is None if the queue is in another account or region."""
+    """A dead-letter queue."""
 
     arn: str
     name: str | None
@@ -131,7 +131,7 @@ class Redrive(NamedTuple):
 
 
 def read_redrive(policy: str) -> Redrive | None:
-    """Returns the parts of a RedrivePolicy, or None without a policy."""
+    """Reads a RedrivePolicy. Returns None for an empty text."""
     if not policy:
         return None
     document = msgspec.json.decode(policy, type=dict[str, str | int])
@@ -140,17 +140,17 @@ def read_redrive(policy: str) -> Redrive | None:
 
 
 def laid_out(text: str) -> str:
-    """Returns JSON in lines, and any other text unchanged."""
+    """Indents JSON. Returns any other text unchanged."""
     try:
         return msgspec.json.format(text, indent=2) if text else ""
     except (msgspec.DecodeError, ValueError):
         return text
 
 
-# --- what changes something ------------------------------------------------------------------------------------------
+# --- acts ------------------------------------------------------------------------------------------
 @act("/console/queues", right=right_of(create_queue))
 async def create(page: CurrentPage) -> Response:
-    """Creates a queue, with a dead-letter queue if the form names one."""
+    """Creates a queue. Sets the RedrivePolicy if the form names a dead-letter queue."""
     name = page.form.get("name").strip()
     attributes: Attributes = {}
     if dead := page.form.get("dead").strip():
@@ -166,7 +166,7 @@ async def create(page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/purge", right=right_of(purge_queue))
 async def purge(name: str, page: CurrentPage) -> Response:
-    """Deletes every message if the user has typed the queue's name."""
+    """Deletes every message. The user must type the queue's name."""
     check_typed(name, page)
     purged = await page.act(purge_queue(name, page.context))
     return redirect(f"/console/queues/{name}?done=purged&n={purged}")
@@ -174,7 +174,7 @@ async def purge(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/pause", right=right_of(set_paused))
 async def pause_queue(name: str, page: CurrentPage) -> Response:
-    """Pauses or resumes receiving from a queue."""
+    """Pauses or resumes a queue."""
     wanted = page.form.get("status")
     if wanted not in ("paused", "active"):
         raise InvalidParameterValue("status must be paused or active.")
@@ -184,7 +184,7 @@ async def pause_queue(name: str, page: CurrentPage) -> Response:
 
 @act("/console/queues/{name}/delete", right=right_of(delete_queue))
 async def delete(name: str, page: CurrentPage) -> Response:
-    """Deletes the queue with its messages if the user has typed the queue's name."""
+    """Deletes a queue with its messages. The user must type the queue's name."""
     check_typed(name, page)
     operation = delete_queue(name, page.context)
     await page.act(operation)
@@ -192,6 +192,6 @@ async def delete(name: str, page: CurrentPage) -> Response:
 
 
 def check_typed(name: str, page: Page) -> None:
-    """Raises InvalidParameterValue unless the user has typed the queue's name into the form."""
+    """Raises InvalidParameterValue unless the form contains the queue's name."""
     if page.form.get("typed").strip() != name:
-        raise InvalidParameterValue(f"Nothing was done: the typed name is not {name}.")
+        raise InvalidParameterValue(f"The typed name is not {name}. Nothing was done.")

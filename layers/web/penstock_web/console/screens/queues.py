@@ -1,4 +1,4 @@
-"""Shows the list of queues with search, sorting and pages."""
+"""Lists queues."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ LONGEST_SEARCH: Final = 80
 
 
 class Wanted(NamedTuple):
-    """The parameters of the address. `page` begins at 1."""
+    """The address's parameters. `page` begins at 1."""
 
     search: str
     sort: str
@@ -32,20 +32,20 @@ class Wanted(NamedTuple):
 
 
 class ListedQueue(NamedTuple):
-    """A queue of the list. `seen` is None if the queue was deleted in between."""
+    """A queue of the list. `seen` is None if another request deleted the queue in between."""
 
     row: QueuePageRow
     seen: Observed | None
 
     @property
     def spark(self) -> Markup:
-        """Returns the queue's depth in the last hour."""
+        """Draws the queue's depth in the last hour."""
         return Markup() if self.seen is None else depth_spark(self.seen)
 
 
 @needs("account", "sqs:ListQueues", "penstock:GetLag")
 def read_page(wanted: Wanted, context: Context) -> Operation[list[ListedQueue]]:
-    """Returns the queues of a page. A page beyond the last has no queues."""
+    """Returns a page of queues. A page beyond the last page is empty."""
     skip = (wanted.page - 1) * PAGE
     place = (context.account_id, context.region)
     rows = yield from Call(READ_QUEUE_PAGE, (*place, *wanted[:3], skip, PAGE))
@@ -56,7 +56,7 @@ def read_page(wanted: Wanted, context: Context) -> Operation[list[ListedQueue]]:
 
 @screen("/console/queues", right=right_of(read_page), title="Queues", position=20)
 async def queues(page: CurrentPage) -> Response:
-    """Shows queues with the last measurement of each."""
+    """Shows queues with their last measurements."""
     sort = page.query.read_choice("sort", SORTS)
     order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"
@@ -77,7 +77,7 @@ async def queues(page: CurrentPage) -> Response:
 
 
 def depth_spark(queue: Observed, now: datetime | None = None) -> Markup:
-    """Draws the visible messages of a queue in the last hour."""
+    """Draws a queue's visible messages in the last hour."""
     values = [*depths(queue.minutes, now or queue.facts.read_at), queue.facts.visible]
     known = [value for value in values if value is not None]
     text = f"last hour: at most {plural(max(known), 'message')} visible" if known else ""

@@ -1,8 +1,8 @@
-"""Moves dead letters back to their source queues or to another queue. A move takes all messages, a group or chosen
-messages, and may try one message first.
+"""Moves dead letters to their source queues or to another queue. A move takes all messages, a group, or chosen
+messages. A canary moves a few messages first.
 
-A move is also available at /v1/queues/{name}/moves. The page shows a move's progress, continues a move after the
-canary, and can end a move.
+The page shows a move's progress, continues a move after the canary, and cancels a move. /v1/queues/{name}/moves offers
+the same acts.
 """
 
 from typing import Final, NamedTuple
@@ -27,7 +27,7 @@ OVER: Final = ("completed", "cancelled", "failed")
 
 
 class Selection(NamedTuple):
-    """The messages to move, by ids or by a filter. Without ids and filter, all visible messages."""
+    """The messages to move, by ids or by a filter. Without ids and filter, the move takes all visible messages."""
 
     ids: list[int]
     filter: MessageFilter | None
@@ -35,7 +35,7 @@ class Selection(NamedTuple):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Returns the filter in a form for people."""
+        """Returns the filter's values by their names in English."""
         return {NAMES_IN_WORDS[name]: value for name, value in self.given.items() if value}
 
 
@@ -48,7 +48,7 @@ NAMES_IN_WORDS: Final = {
 
 @screen("/console/queues/{name}/redrive", right=right_of(move_tasks.list_move_tasks))
 async def redrive_page(name: str, page: CurrentPage) -> Response:
-    """Shows the form, and the last moves with their progress."""
+    """Shows the form and the last moves' progress."""
     arn = build_queue_arn(name, page.context)
     rows = await page.read(("moves", name), lambda: move_tasks.list_move_tasks(name, page.context))
     query = page.query
@@ -61,7 +61,7 @@ async def redrive_page(name: str, page: CurrentPage) -> Response:
 
 
 def selection(ids: list[str], given: dict[str, str]) -> Selection:
-    """Returns the selection. Raises InvalidParameterValue for invalid ids and for an invalid filter."""
+    """Returns the selection. Raises InvalidParameterValue."""
     numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 20]
     if len(numbers) < len(ids):
         raise InvalidParameterValue("The id of a message must be a number.")
@@ -78,7 +78,7 @@ async def redrive(name: str, page: CurrentPage) -> Response:
 
 
 def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
-    """Returns the move of the form. Raises InvalidParameterValue."""
+    """Returns the form's move. Raises InvalidParameterValue."""
     document: dict[str, object] = {"filter": wanted.filter or {}}
     if wanted.ids:
         document = {"ids": wanted.ids}
@@ -91,26 +91,26 @@ def build_move_task(wanted: Selection, page: Page) -> NewMoveTask:
     try:
         return msgspec.convert(msgspec.to_builtins(document), NewMoveTask)
     except msgspec.ValidationError as error:
-        raise InvalidParameterValue(f"Nothing was done: {error}") from error
+        raise InvalidParameterValue(f"No move was started. {error}") from error
 
 
 @act("/console/queues/{name}/redrive/{move}/continue", right=right_of(move_tasks.continue_move_task))
 async def continue_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Continues a move that waits after its canary."""
+    """Continues a move after its canary."""
     await page.act(move_tasks.continue_move_task(name, parse_id(move), None, page.context))
     return redirect(f"/console/queues/{name}/redrive?done=redriving")
 
 
 @act("/console/queues/{name}/redrive/{move}/cancel", right=right_of(move_tasks.cancel_move_task))
 async def cancel_redrive(name: str, move: str, page: CurrentPage) -> Response:
-    """Ends a move. Moved messages stay in their new queue, and all other messages stay in the old queue."""
+    """Cancels a move. Moved messages stay in the new queue, and all other messages stay in the old queue."""
     await page.act(move_tasks.cancel_move_task(name, parse_id(move), page.context))
     return redirect(f"/console/queues/{name}/redrive?done=cancelled")
 
 
 def parse_id(text: str) -> UUID:
-    """Returns the id of a move. Raises InvalidParameterValue."""
+    """Returns a move's id. Raises InvalidParameterValue."""
     try:
         return UUID(text)
     except ValueError as error:
-        raise InvalidParameterValue("This is not the id of a move.") from error
+        raise InvalidParameterValue("The id of a move must be a UUID.") from error

@@ -1,4 +1,4 @@
-"""Shows schedules, their times and their results. Runs, pauses and resumes schedules."""
+"""Shows, runs, pauses and resumes schedules."""
 
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
@@ -30,10 +30,7 @@ LATE: Final = timedelta(minutes=1)
 
 
 class ListedSchedule(NamedTuple):
-    """A schedule of the list. `is_late` says whether the schedule has been due for more than a minute.
-
-    `is_readable` says whether the caller may see more than the name and the status.
-    """
+    """A schedule of the list. `is_readable` says whether the caller may see more than the name and the status."""
 
     schedule: ShownSchedule
     is_late: bool
@@ -42,7 +39,7 @@ class ListedSchedule(NamedTuple):
 
 @needs("schedules", "scheduler:ListSchedules")
 def list_schedules(status: str, prefix: str, after: str, context: Context) -> Operation[list[ListedSchedule]]:
-    """Returns the rows of a page and one further row."""
+    """Returns a page of schedules and one more schedule."""
     place = management.group_key(context)
     names = (prefix or None, status or None, None, None, place[2] if after else None, after or None)
     found = []
@@ -56,8 +53,8 @@ def list_schedules(status: str, prefix: str, after: str, context: Context) -> Op
 
 @screen("/console/schedules", right=right_of(list_schedules), title="Schedules", position=40)
 async def schedules(page: CurrentPage) -> Response:
-    """Shows schedules of the group `default`, by name or by their times in the next seven days."""
-    caller = page.context.caller_arn  # Users who share a reading may read the same schedules.
+    """Shows the schedules of the group `default` by name, or the calendar of the next seven days."""
+    caller = page.context.caller_arn  # Users have different rights to schedules, so each user has a separate result.
     if page.query.read_choice("view", VIEWS) == "calendar":
         calendar = await page.read(("calendar", caller), lambda: read_calendar(page.context))
         return show_page(page, "calendar.html", calendar=calendar, view="calendar", views=VIEWS)
@@ -74,7 +71,7 @@ async def schedules(page: CurrentPage) -> Response:
 
 
 def is_late(row: StoredSchedule, now: datetime) -> bool:
-    """Returns whether the schedule is at least a minute late, after the jitter and the window."""
+    """Returns whether a schedule is overdue by more than a minute, after the jitter and the flexible window."""
     if row.next_fire_at is None or row.status != "active":
         return False
     may_wait = timedelta(seconds=row.jitter_seconds, minutes=row.window_minutes or 0)
@@ -97,7 +94,7 @@ async def schedule(schedule: str, page: CurrentPage) -> Response:
 
 @act("/console/schedules/{schedule}/run", right=right_of(management.run_schedule))
 async def run_now(schedule: str, page: CurrentPage) -> Response:
-    """Fires a schedule now, even a paused schedule. The schedule's next time stays unchanged."""
+    """Fires a schedule now, even a paused schedule. The next time stays unchanged."""
     operation = management.run_schedule(schedule, page.context)
     await page.act(operation)
     return redirect(f"/console/schedules/{segment(schedule)}?done=ran")
@@ -105,7 +102,7 @@ async def run_now(schedule: str, page: CurrentPage) -> Response:
 
 @act("/console/schedules/{schedule}/status", right=right_of(management.change_schedule))
 async def set_status(schedule: str, page: CurrentPage) -> Response:
-    """Pauses a schedule, or resumes it."""
+    """Pauses or resumes a schedule."""
     status: Literal["active", "paused"] = "paused" if page.form.get("status") == "paused" else "active"
     operation = management.change_schedule(schedule, SchedulePatch(status=status), page.context)
     await page.act(operation)

@@ -1,4 +1,4 @@
-"""Shows the installation for all accounts: late work, the server, migrations, the pool and dead rows."""
+"""Shows the whole installation: overdue work, the server, migrations, the connection pool and dead rows."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -21,7 +21,7 @@ OLD_SNAPSHOT_SECONDS: Final = 600.0
 
 
 class Fact(NamedTuple):
-    """A figure with its meaning. The figure may need attention."""
+    """A figure with a label. `is_bad` marks a figure that needs attention."""
 
     label: str
     text: str
@@ -29,7 +29,7 @@ class Fact(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The number of rows of a table, by PostgreSQL's estimate."""
+    """PostgreSQL's estimates of a table's rows."""
 
     table: str
     live: float | None
@@ -38,19 +38,19 @@ class Rows(NamedTuple):
 
 @needs("account", "penstock:GetMetrics")
 def read_installation(context: Context) -> Operation[list[InstallationRow]]:  # noqa: ARG001 - the caller's rights
-    """Returns the last readings of the worker `measure`."""
+    """Returns the last measurements of the worker `measure`."""
     return (yield from Call(READ_INSTALLATION, ()))
 
 
 @needs("account", "penstock:GetMetrics")
 def read_server(context: Context) -> Operation[list[ServerRow]]:  # noqa: ARG001 - the caller's rights
-    """Returns the present state of the server."""
+    """Returns the server's present state."""
     return (yield from Call(READ_SERVER, ()))
 
 
 @screen("/console/system", right=right_of(read_installation, read_server), title="System", position=70)
 async def system(page: CurrentPage) -> Response:
-    """Shows the last readings of the worker `measure`, and the present state of the server."""
+    """Shows the last measurements of the worker `measure`, and the server's present state."""
     await page.refresh()
     rows = await page.read(("installation",), lambda: read_installation(page.context))
     known = {(row.name, row.label): row.value for row in rows}
@@ -70,13 +70,13 @@ async def system(page: CurrentPage) -> Response:
 
 
 def list_facts(known: dict[str, float]) -> list[Fact]:
-    """Returns the figures of the installation. Unknown figures stay unknown."""
+    """Returns the installation's figures."""
     schedules, deliveries = known.get("schedules_overdue"), known.get("deliveries_overdue")
     oldest = known.get("oldest_transaction")
     return [
-        Fact("longest waiting schedule is due for", seconds(schedules), (schedules or 0) > LATE_SECONDS),
-        Fact("longest waiting delivery is due for", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
-        Fact("deliveries that wait", count(known.get("deliveries_pending"))),
+        Fact("most overdue schedule", seconds(schedules), (schedules or 0) > LATE_SECONDS),
+        Fact("most overdue delivery", seconds(deliveries), (deliveries or 0) > LATE_SECONDS),
+        Fact("waiting deliveries", count(known.get("deliveries_pending"))),
         Fact("oldest transaction", seconds(oldest), (oldest or 0) > OLD_SNAPSHOT_SECONDS),
         Fact("transactions since the oldest snapshot", count(known.get("oldest_xmin"))),
         Fact("failed runs of the metrics job", count(known.get("metrics_job_failures"))),
@@ -85,8 +85,9 @@ def list_facts(known: dict[str, float]) -> list[Fact]:
 
 # --- the server ------------------------------------------------------------------------------------------------------
 class Migrated(NamedTuple):
-    """The numbers of applied migrations and of migrations from a newer release, and the migrations of this release that
-    are not applied. `missing` is None if the release's migrations are not on this machine, as in a function.
+    """The state of the migrations. `applied` counts applied migrations, and `newer` counts migrations of a newer
+    release. `missing` names migrations that are not applied. `missing` is None if this release's files are not
+    installed, as in a Lambda function.
     """
 
     applied: int
@@ -97,10 +98,8 @@ class Migrated(NamedTuple):
 
 @cache
 def read_expected() -> dict[int, str]:
-    """Returns the names of this release's migrations by number. The answer is empty if this release's migrations are
-    not installed.
-    """
-    try:  # Some functions lack the code that migrates.
+    """Returns the names of this release's migrations by number, or an empty dict if the files are not installed."""
+    try:  # Some Lambda functions lack this module.
         from penstock.postgres.migrations import find_sql_directory, read_migrations  # noqa: PLC0415
     except ModuleNotFoundError:
         return {}
@@ -108,7 +107,7 @@ def read_expected() -> dict[int, str]:
 
 
 def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated:
-    """Compares the applied numbers with this release's migrations."""
+    """Compares applied migrations with this release's migrations."""
     missing = [name for number, name in known.items() if number not in applied]
     last = known.get(applied[-1]) if applied else None
     newer = sum(number > max(known, default=0) for number in applied) if known else 0
@@ -116,24 +115,24 @@ def compare_migrations(applied: list[int], known: Mapping[int, str]) -> Migrated
 
 
 def database_facts(server: ServerRow) -> list[Fact]:
-    """Returns the facts about the server that the role can see."""
+    """Returns the facts about the server that the database role can see."""
     snapshot = server.snapshot_seconds
     return [
         Fact("oldest snapshot", seconds(snapshot) if snapshot else "none", snapshot > OLD_SNAPSHOT_SECONDS),
         Fact("connections, of at most", f"{server.connections:,} / {server.most_connections:,}"),
         Fact("WAL on disk", size(server.wal_bytes)),
         Fact("replication slots", count(server.slots)),
-        Fact("WAL that a slot holds back", "none" if server.slots == 0 else size(server.kept_bytes)),
+        Fact("WAL that slots retain", "none" if server.slots == 0 else size(server.kept_bytes)),
     ]
 
 
 def pool_facts(stats: Mapping[str, int] | None) -> list[Fact]:
-    """Returns the facts of this process's pool, or nothing without a pool."""
+    """Returns the facts of this process's connection pool, or an empty list without a pool."""
     if stats is None:
         return []
     open_, idle, waiting = (stats.get(name, 0) for name in ("pool_size", "pool_available", "requests_waiting"))
     return [
         Fact("open", count(open_)),
         Fact("in use", count(max(0, open_ - idle))),
-        Fact("calls that wait for a connection", count(waiting), waiting > 0),
+        Fact("calls waiting for a connection", count(waiting), waiting > 0),
     ]

@@ -1,4 +1,4 @@
-"""Shows topics, their destinations, and which subscribers would get a message. Publishes."""
+"""Shows topics and subscriptions, tests filter policies, and publishes messages."""
 
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 
 class Test(NamedTuple):
-    """The message of the filter test. An empty body without attributes means no test."""
+    """The filter test's message. The page makes no test for an empty body without attributes."""
 
     body: str
     name: str
@@ -49,7 +49,7 @@ class Test(NamedTuple):
         return bool(self.body or self.name)
 
     def facts(self) -> tuple[str | None, str | None]:
-        """Returns the facts that filter policies compare, from the attributes and from the body."""
+        """Returns the facts that filter policies compare: of the attributes, and of the body."""
         if not self.is_wanted:
             return None, None
         given = {self.name: MessageAttributeValue(self.kind or "String", self.value)} if self.name else {}
@@ -66,7 +66,7 @@ class ExpandedTopic(NamedTuple):
 
 @needs("account", "sns:ListTopics")
 def read_topics(search: str, number: int, context: Context) -> Operation[list[TopicPageRow]]:
-    """Returns a page of the topics whose names contain a text."""
+    """Returns a page of the topics whose names contain `search`."""
     place = (context.account_id, context.region)
     return (yield from Call(READ_TOPIC_PAGE, (*place, search, (number - 1) * PAGE, PAGE)))
 
@@ -85,7 +85,7 @@ async def topics(page: CurrentPage) -> Response:
 
 @needs("topic", "sns:GetTopicAttributes", "sns:ListTagsForResource", "sns:ListSubscriptionsByTopic")
 def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operation[ExpandedTopic]:
-    """Reads a topic. Raises NoSuchThing."""
+    """Returns a topic. Raises NoSuchThing."""
     arn = build_arn(name, context)
     rows = (yield from Call(DESCRIBE_TOPIC, (arn,))) if is_topic_name(name) else []
     if not rows:
@@ -96,8 +96,8 @@ def read_topic(name: str, wanted: Test, skip: int, context: Context) -> Operatio
 
 @screen("/console/topics/{topic}", right=right_of(read_topic))
 async def topic(topic: str, page: CurrentPage) -> Response:
-    """Shows a topic and its subscriptions. If the address has a message, the page shows which subscriptions would get
-    that message.
+    """Shows a topic and its subscriptions. Shows which subscriptions would get a message, if the address contains a
+    message.
     """
     wanted = Test(*(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value")))
     number = page.query.read_number("page", 1, 1_000_000)

@@ -1,29 +1,29 @@
-// The console without this script is complete: it adds keys, and ends polls that nobody sees.
+// Adds keyboard shortcuts, and stops the polls of hidden pages. The console also works without this script.
 "use strict";
 (() => {
   const rows = () => [...document.querySelectorAll("[data-row]")];
   const isTyping = (element) => element.closest("input, textarea, select, [contenteditable]");
   const main = () => document.getElementById("main");
 
-  // --- polls: none while the page is hidden, one as soon as it is seen again ---
+  // --- polls: a hidden page does not poll, and polls at once when the page becomes visible ---
   document.addEventListener("htmx:before:request", (event) => {
     if (document.hidden) event.preventDefault();
   });
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.body.dispatchEvent(new Event("seen"));
   });
-  // A row that is drawn anew stays the current one.
+  // The current row stays current after a poll replaces the table.
   let chosen = null;
   const keyOf = (row) => row?.querySelector("a")?.getAttribute("href") ?? null;
   document.addEventListener("htmx:after:swap", () => {
     if (chosen && !current()) rows().find((row) => keyOf(row) === chosen)?.classList.add("current");
   });
-  // A page whose service does not answer says so, and says when it does again.
+  // A page shows a warning while the service does not respond.
   const setStale = (isStale) => document.documentElement.classList.toggle("stale", isStale);
   document.addEventListener("htmx:error", () => setStale(true));
   document.addEventListener("htmx:after:swap", () => setStale(false));
 
-  // --- rows: j and k, which a redrawn table keeps ---
+  // --- rows: j and k ---
   const current = () => document.querySelector("[data-row].current");
   const select = (row) => {
     current()?.classList.remove("current");
@@ -44,7 +44,7 @@
     if (row && row !== current()) { current()?.classList.remove("current"); row.classList.add("current"); chosen = keyOf(row); }
   });
 
-  // --- copy: without this script the text can be selected ---
+  // --- copy ---
   const offerCopies = () => document.querySelectorAll("[data-copy][hidden]").forEach((button) => { button.hidden = false; });
   if (navigator.clipboard) {
     offerCopies();

@@ -47,8 +47,7 @@ async def list_users(runner: Runner) -> list[ShownUser]:
 
 @routes.put("/users/{user}", right=right_of(access.set_user), status=204, body=UserPolicies, raises=(AccessIsOff,))
 async def set_user(user: User, runner: Runner) -> None:
-    """Create a user, or replace a user's policies. Every process applies the change within QUEUE_ACCESS_CACHE_SECONDS.
-    """
+    """Create a user, or replace a user's policies. Processes apply the change within QUEUE_ACCESS_CACHE_SECONDS."""
     wanted = await runner.read(_read_policies)
     await runner.run(access.set_user(user, wanted.policies, runner.context))
 
