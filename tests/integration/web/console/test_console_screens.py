@@ -147,7 +147,7 @@ def test_a_schedule_is_run_paused_and_resumed(console: Console) -> None:
 
 def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     console.queue("mapped")
-    assert "No queue triggers a function yet" in console.page("/mappings")
+    assert "There are no mappings yet." in console.page("/mappings")
     form = {
         "queue": "mapped", "function": "http://127.0.0.1:1/handle", "batch_size": "20", "window_secs": "1",
         "max_concurrency": "", "filters": '{"body": {"a": ["<script>alert(1)</script>"]}}\r\n{"body": ["x"]}',
