@@ -156,8 +156,8 @@ def test_a_mapping_is_made_stopped_and_deleted(console: Console) -> None:
     made = console.browser.post("/console/mappings", **form).headers["location"]
     path = made.removeprefix("/console").partition("?")[0]
     text = console.page(path)
-    assert "gathered for 1 s" in text
-    assert "the answer names the failed messages" in text
+    assert "collected for 1 s" in text
+    assert "the response names failed messages" in text
     assert "<script>alert" not in text
     assert console.audit("lambda:CreateEventSourceMapping")[2:5] == (
         f"{QUEUES}mapped",
