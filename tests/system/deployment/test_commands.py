@@ -214,7 +214,7 @@ OWN_VARIABLES = ("AWS_", "DATABASE_", "MAKE", "MFLAGS", "PENSTOCK_", "PYTEST_", 
 
 @pytest.fixture(scope="module")
 def bare_clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Makes a bare_clone. The bare_clone's neighbour `home` is empty."""
+    """Makes a bare clone. The neighbour `home` of the clone is empty."""
     base = tmp_path_factory.mktemp("nothing")
     (base / "home").mkdir()
     clone_to(base / "clone")
@@ -253,7 +253,7 @@ def running(bare_clone: Path, command: str, ready: str) -> Iterator[str]:
 
 
 def processes_of(bare_clone: Path) -> list[str]:
-    """Returns command lines of live processes that were started with this bare_clone's home."""
+    """Returns command lines of live processes that were started with this clone's home."""
     home = f"HOME={bare_clone.parent}/home".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):

@@ -32,8 +32,8 @@ from tests.support.programs.penstock_service import running_service
 # --- hostile ---------------------------------------------------------------------------------------------------------
 # Sends hostile requests from a seed to the service. Each request is answered 4xx, and the database does not change.
 #
-# Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log` in
-# conftest.py checks it after this module), and every answer 4xx in at most 50 ms.
+# Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log`
+# checks it after this module), and every answer 4xx in at most 50 ms.
 
 # Processes write these tables by themselves: the state of workers, listening processes, and measurements. The audit has
 # the users' attempts.

@@ -8,6 +8,7 @@ import hashlib
 import struct
 from functools import cache
 from typing import Any, cast
+from uuid import RFC_4122, UUID
 
 import botocore.session
 import msgspec
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from penstock.actions import ACTIONS, BY_NAME, BY_ROUTE, BY_TARGET, MAPPING_ACTIONS, SERVICES, STS_ACTIONS, AnyAction
 from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, read_structure
+from penstock.aws.message_id import as_text, make_message_id
 from penstock.sqs.digests import compute_attributes_md5, encode_value, size_of_attributes
 from penstock.sqs.types import MessageAttributeValue
 
@@ -177,3 +179,18 @@ def test_size_counts_names_types_and_decoded_values() -> None:
 def test_values_as_bytes() -> None:
     assert encode_value(text("é")) == b"\xc3\xa9"
     assert encode_value(binary(b"\x00\xff")) == b"\x00\xff"
+
+
+# --- message id ------------------------------------------------------------------------------------------------------
+# Compares MessageIds with the standard library's UUID (RFC 9562).
+
+
+def test_they_are_random_uuids_of_version_4() -> None:
+    made = [make_message_id() for _ in range(1000)]
+    assert len(set(made)) == 1000
+    assert {(UUID(bytes=value).version, UUID(bytes=value).variant) for value in made} == {(4, RFC_4122)}
+
+
+def test_their_text_is_the_usual_one() -> None:
+    for value in (bytes(16), bytes(range(16)), b"\xff" * 16, make_message_id()):
+        assert as_text(value) == str(UUID(bytes=value))

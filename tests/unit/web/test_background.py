@@ -17,6 +17,7 @@ from penstock.workers import measure as workers_measure
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.move import MOVE_TASKS
 from penstock_web.database.activity import Activity
+from penstock_web.local.up import warn_of_open_access
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.workers import background, worker
@@ -28,8 +29,6 @@ from penstock_web.workers.background import (
     MoveTaskWorker,
 )
 from penstock_web.workers.worker import Worker
-
-pytestmark = pytest.mark.virtual_time
 
 SETTINGS = Settings.read({})
 HOUR = 3600.0
@@ -90,24 +89,28 @@ def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
     return worker
 
 
+@pytest.mark.virtual_time
 async def test_deliver_sleeps_once_it_is_registered() -> None:
     """The second run registers for a minute; the run near the end of that minute registers for two hours."""
     rest = Rest()
     assert await rest.times(delivery(rest, None), 2 * HOUR) == [0, 1, 2, 47, 47 + HOUR]
 
 
+@pytest.mark.virtual_time
 async def test_deliver_sleeps_until_a_retry_is_due() -> None:
     rest = Rest()
     ran = await rest.times(delivery(rest, None, None, None, 600_000, 0, None), 1000)
     assert ran == [0, 1, 2, 47, 647, 648, 649, 694]
 
 
+@pytest.mark.virtual_time
 async def test_a_publish_wakes_deliver_which_registers_again() -> None:
     rest = Rest()
     publish = (100.0, lambda: rest.long_polls.handle_notification(DELIVERIES))
     assert await rest.times(delivery(rest, None), 200, publish) == [0, 1, 2, 47, 100, 101, 102, 147]
 
 
+@pytest.mark.virtual_time
 async def test_fire_sleeps_until_a_schedule_is_due_or_a_nearer_one_is_written() -> None:
     rest = Rest()
     worker = FiringWorker(SETTINGS, rest.long_polls, rest.meter)
@@ -128,18 +131,21 @@ def mover(rest: Rest) -> MoveTaskWorker:
     return worker
 
 
+@pytest.mark.virtual_time
 async def test_move_begins_a_pause_after_the_start_of_a_task() -> None:
     rest = Rest()
     start = (100.0, lambda: rest.long_polls.handle_notification(MOVE_TASKS))
     assert await rest.times(mover(rest), HOUR, start) == [0, 101]
 
 
+@pytest.mark.virtual_time
 async def test_without_listen_workers_run_as_often_as_the_settings_say() -> None:
     rest = Rest(receives_notifications=False)
     assert await rest.times(mover(rest), 3.5) == [0, 1, 2, 3]
     assert await rest.times(delivery(rest, None), 3.5) == [3.5, 4.5, 5.5, 6.5]
 
 
+@pytest.mark.virtual_time
 async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
     rest = Rest()
 
@@ -150,6 +156,7 @@ async def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
     assert await rest.times(mover(rest), 103.5, (100.0, lose)) == [0, 101, 102, 103]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("error", "times"), [(None, [0, 30.5, 60.5]), (ValueError(), [])])
 async def test_a_check_says_that_all_is_done_unless_the_last_run_failed(
     error: Exception | None, times: list[float], monkeypatch: pytest.MonkeyPatch
@@ -181,6 +188,7 @@ def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
     return worker
 
 
+@pytest.mark.virtual_time
 async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
     """The worker also stops while queues have messages. A send, or a change that the check finds, wakes the worker."""
     rest = Rest()
@@ -194,6 +202,7 @@ async def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
     ) == [0, 2, 4, 100, 300, 310, 310 + HOUR]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("found", "pause"), [("none", 10), ("full", 2)])
 async def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
     rest = Rest(receives_notifications=False)
@@ -224,6 +233,7 @@ def measurement(
     return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
 
 
+@pytest.mark.virtual_time
 async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process's round may have taken place before the change, so a round follows each change."""
     rest = Rest()
@@ -234,6 +244,7 @@ async def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.Monkey
     ) == [0, 100, 105, 110, 300]  # fmt: skip
 
 
+@pytest.mark.virtual_time
 async def test_measure_counts_unjudged_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs find one event, none and two events."""
     rest, counted = Rest(), Mock()
@@ -242,6 +253,7 @@ async def test_measure_counts_unjudged_events(monkeypatch: pytest.MonkeyPatch) -
     assert [call.args for call in counted.call_args_list] == [("event", 1), ("event", 0), ("event", 2)]
 
 
+@pytest.mark.virtual_time
 async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part has a separate pause. A change between the two parts counts."""
     rest = Rest()
@@ -252,6 +264,7 @@ async def test_measure_stops_where_the_parts_of_a_round_alternate(monkeypatch: p
     ) == [0, 5, 100, 105, 110, 200, 205, 210]  # fmt: skip
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(("changes_at", "times"), [(100.0, [0, 5, 10, 100]), (7.0, [0, 5, 10, 15])])
 async def test_measure_does_not_stop_within_a_round(
     changes_at: float, times: list[float], monkeypatch: pytest.MonkeyPatch
@@ -262,6 +275,7 @@ async def test_measure_does_not_stop_within_a_round(
     assert await rest.times(worker, HOUR, (changes_at, rest.activity.notice)) == times
 
 
+@pytest.mark.virtual_time
 async def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1, 1, 0)
@@ -277,6 +291,7 @@ async def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.Monke
     assert (ran, answered) == ([0, 50, 60, 65], [50, 60, 62])
 
 
+@pytest.mark.virtual_time
 async def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest()
     worker = measurement(rest, monkeypatch, 1)
@@ -300,6 +315,7 @@ def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
     return worker
 
 
+@pytest.mark.virtual_time
 async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
     lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
@@ -314,6 +330,7 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog:
     assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 3001)
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -335,6 +352,7 @@ async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error
     assert began.exc_info is None
 
 
+@pytest.mark.virtual_time
 async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
     await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)
@@ -342,6 +360,7 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
     assert numbers == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]
 
 
+@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -357,3 +376,71 @@ async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture
 )
 def test_an_error_that_the_server_would_give_again_is_no_outage(error: Exception, expected: bool) -> None:
     assert worker.is_outage(error) is expected
+
+
+# --- activity --------------------------------------------------------------------------------------------------------
+# Tests which workers a change wakes.
+#
+# Also tests that `penstock up` warns at each start if everybody has access.
+
+
+class Sleeper:
+    """Counts its wake-ups."""
+
+    def __init__(self) -> None:
+        self.woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+def test_a_change_of_this_process_wakes_once() -> None:
+    activity, sleeper = Activity(), Sleeper()
+    activity.wait(sleeper.wake, 7)
+    activity.notice()
+    activity.notice()
+    assert sleeper.woken == 1
+    assert not activity.end_wait(sleeper.wake)
+
+
+def test_another_number_wakes_and_the_same_does_not() -> None:
+    activity, first, second = Activity(), Sleeper(), Sleeper()
+    activity.wait(first.wake, 7)
+    activity.wait(second.wake, 8)
+    activity.compare(8)
+    assert (first.woken, second.woken) == (1, 0)
+    activity.compare(7)  # The server's counter restarts after a crash.
+    assert (first.woken, second.woken) == (1, 1)
+
+
+def test_a_worker_that_waits_again_when_woken_waits_for_the_next_change() -> None:
+    activity = Activity()
+
+    def wake() -> None:
+        activity.wait(wake, 8)
+
+    activity.wait(wake, 7)
+    activity.compare(8)
+    assert activity.end_wait(wake)
+    assert activity.changes == 8
+
+
+@pytest.mark.parametrize(
+    ("access", "host", "warns"),
+    [
+        ("off", "0.0.0.0", True),
+        ("off", "::", True),
+        ("off", "10.0.0.1", True),
+        ("off", "queue.internal", True),
+        ("presence", "0.0.0.0", True),
+        ("sigv4", "0.0.0.0", False),
+        ("off", "127.0.0.1", False),
+        ("off", "::1", False),
+        ("off", "localhost", False),
+    ],
+)
+def test_open_to_other_machines(access: str, host: str, warns: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    warn_of_open_access(Settings.read({"QUEUE_ACCESS": access}), host)
+    said = capsys.readouterr().err
+    assert said.startswith(f"penstock: WARNING: QUEUE_ACCESS={access} and the address {host}: ") is warns
+    assert said.count("\n") == warns

@@ -273,7 +273,7 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 # --- attempts --------------------------------------------------------------------------------------------------------
 # Tests receives that are repeated by their ReceiveRequestAttemptId: concurrent, rolled back, and expired.
 #
-# tests/conformance/sqs/fifo/test_receive_attempts.py tests the answer to a retry.
+# tests/conformance/sqs/fifo/test_fifo_handles.py tests the answer to a retry.
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
