@@ -4,7 +4,7 @@
 --   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO message
 --     is
 --            over, even if another consumer has received the message since then
--- A handle of a standard queue also deletes its message after a newer receive (recorded at AWS).
+-- docs/reference/compatibility.md, "an old receipt handle", says which handles work.
 -- Another message may have the same id after a failover or a restore. A handle never deletes such a message: the
 -- function compares the lease's nonce, or the message id if the handle has no lease.
 -- Locks FIFO groups, then leases and messages from the highest shard to the lowest, each in the order of their keys.

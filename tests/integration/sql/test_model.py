@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.sql import calls
@@ -159,8 +159,10 @@ class Queue:
 
     def delete(self, number: int, choice: int) -> None:
         chosen = self.pick(number, choice)
-        expected = [self.delete_one(handle) for handle in chosen]
-        assert calls.delete(self.db, chosen) == expected
+        outcomes = calls.delete(self.db, chosen)
+        # If a call has several handles of a message, the handle of the earliest receive is judged first.
+        expected = Counter((h.public_id, self.delete_one(h)) for h in sorted(chosen, key=lambda h: h.receive_count))
+        assert Counter((h.public_id, outcome) for h, outcome in zip(chosen, outcomes, strict=True)) == expected
 
     def delete_one(self, handle: Delivery) -> str:
         if refused := self.refused(handle):
@@ -169,13 +171,13 @@ class Queue:
         return "deleted"
 
     def refused(self, handle: Delivery) -> str | None:
-        """Returns the reason why a handle has no effect, or None for a valid handle."""
+        """Returns the reason why a handle has no effect, or None for a valid handle: docs/reference/compatibility.md,
+        "an old receipt handle".
+        """
         message = self.messages[handle.public_id]
         if message.outcome is not None:
             return "gone"
-        if self.fifo and (message.handle != handle or not message.hidden):
-            return "expired"
-        return None if message.handle == handle else "gone"
+        return "expired" if self.fifo and (message.handle != handle or not message.hidden) else None
 
     def change(self, number: int, choice: int) -> None:
         chosen = self.pick(number, choice)
@@ -188,9 +190,10 @@ class Queue:
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:
-        """Returns different handles, and prefers the newest."""
+        """Returns different handles, in a quarter of the calls the newest."""
         newest = list(dict.fromkeys(reversed(self.handles)))
-        return newest[choice % 4 : choice % 4 + number]
+        start = choice % 4 * number
+        return newest[start : start + number]
 
     def delete_by_id(self, number: int, choice: int) -> None:
         chosen = list(self.messages.values())[choice % 4 :: 1 + choice % 3][:number]
@@ -262,7 +265,14 @@ def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: S
     queue.finish()
 
 
+# Deletes and hides a message under the handle of an earlier receive. Random steps seldom do.
+OLD_HANDLE: Steps = [
+    (Queue.send, 1, 1), (Queue.receive, 1, 0), (Queue.receive, 1, 1), (Queue.change, 1, 1), (Queue.delete, 1, 1),
+]  # fmt: skip
+
+
 @CAREFULLY
+@example(steps=OLD_HANDLE, shards=1)
 @given(steps=STEPS, shards=st.integers(1, 3))
 def test_a_standard_queue_is_like_its_model(db: Connection, steps: Steps, shards: int) -> None:
     play(db, "", shards, None, steps)
@@ -281,6 +291,7 @@ def test_a_standard_queue_with_dead_letters_is_like_its_model(db: Connection, st
 
 
 @CAREFULLY
+@example(steps=OLD_HANDLE)
 @given(steps=STEPS)
 def test_a_fifo_queue_is_like_its_model(db: Connection, steps: Steps) -> None:
     play(db, ".fifo", 1, None, steps)
