@@ -29,10 +29,22 @@ def compute_attributes_md5(attributes: Mapping[str, MessageAttributeValue]) -> s
 
 def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
     """Returns how many bytes the attributes' names, types and (decoded) values add to the message."""
-    return sum(
-        len(name.encode()) + len(value.data_type.encode()) + len(encode_value(value))
-        for name, value in attributes.items()
-    )
+    size = 0
+    for name, value in attributes.items():
+        size += count_text_bytes(name + value.data_type + (value.string_value or ""))
+        if value.binary_value:
+            size += count_decoded_bytes(value.binary_value)
+    return size
+
+
+def count_text_bytes(text: str) -> int:
+    """Returns the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def count_decoded_bytes(text: str) -> int:
+    """Returns how many bytes a padded base64 text encodes."""
+    return len(text) // 4 * 3 - text.count("=", -2)
 
 
 def encode_value(value: MessageAttributeValue) -> bytes:

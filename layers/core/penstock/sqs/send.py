@@ -7,6 +7,7 @@ that depend on the queue (size limit, deduplication) when it stores the messages
 from collections.abc import Sequence
 from functools import partial
 from hashlib import md5
+from itertools import starmap
 from typing import NamedTuple
 
 import msgspec
@@ -55,7 +56,7 @@ class AcceptedMessage(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
     """Stores one message. The response follows the commit."""
     queue = context.queue(request.queue_url)
-    longest = count_minimum_bytes(request) if request.message_attributes else len(request.message_body)
+    longest = count_characters(request) if request.message_attributes else len(request.message_body)
     validation.check_message_size(longest)  # before megabytes are encoded
     checked = partial(check_message, request, queue.arn, context.trace_header)
     message = yield from compute(checked, longest, LONG_DIGEST_BYTES)
@@ -84,13 +85,10 @@ def send_message_batch(request: SendMessageBatchRequest, context: Context) -> Op
     queue = context.queue(request.queue_url)
     if queue.is_fifo and any(entry.message_group_id is None for entry in request.entries):
         raise errors.InvalidParameterValue("The request must contain the parameter MessageGroupId.")
-    # Checked before megabytes are encoded.
-    validation.check_batch_size(sum(map(count_minimum_bytes, request.entries)))
+    check_batch_characters(request.entries)  # before megabytes are encoded
     trace = context.trace_header
     checked = [(entry, check_entry(entry, queue.arn, trace)) for entry in request.entries]
-    validation.check_batch_size(
-        sum(message.stored.size_bytes for _, message in checked if isinstance(message, AcceptedMessage))
-    )
+    validation.check_batch_size(sum(starmap(measure, checked)))
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, AcceptedMessage)]
     if not accepted:
@@ -144,12 +142,32 @@ def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[i
         yield Sent(queue.arn, len(added), added)
 
 
-def count_minimum_bytes(entry: Entry) -> int:
+def check_batch_characters(entries: Sequence[SendMessageBatchRequestEntry]) -> None:
+    """Raises BatchRequestTooLong with the exact size if the batch has too many characters."""
+    if sum(map(count_characters, entries)) > validation.MAXIMUM_MESSAGE_BYTES:
+        validation.check_batch_size(sum(map(count_bytes, entries)))
+
+
+def count_characters(entry: Entry) -> int:
     """Returns a lower bound of the message's size without encoding the message."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
-        size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
-    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text can end with two characters of padding
+        size += len(value.string_value or "")
+        if value.binary_value:
+            size += digests.count_decoded_bytes(value.binary_value)
+    return size
+
+
+def measure(entry: Entry, message: AcceptedMessage | errors.AwsError) -> int:
+    """Returns the size of a message, which may be refused."""
+    return message.stored.size_bytes if isinstance(message, AcceptedMessage) else count_bytes(entry)
+
+
+def count_bytes(entry: Entry) -> int:
+    """Returns the message's size as SQS counts it: the bytes of the body, and of the attributes' names, types and
+    values. The entry may be invalid.
+    """
+    return digests.count_text_bytes(entry.message_body) + digests.size_of_attributes(entry.message_attributes or {})
 
 
 def check_entry(entry: Entry, arn: str, trace_header: str | None) -> AcceptedMessage | errors.AwsError:
@@ -172,9 +190,6 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     if not body:
         body = validation.check_message_body(text)  # raises the error
     size = len(body)
-    if size > LONG_BODY_BYTES:
-        # Frees the text, so that only one copy stays in memory while the message waits in a batch.
-        entry.message_body = text = ""
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         validation.check_message_attributes(entry.message_attributes)
@@ -189,6 +204,9 @@ def check_message(entry: Entry, arn: str, trace_header: str | None = None) -> Ac
     if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
         system = check_system_attributes(entry, trace_header)
     validation.check_range("DelaySeconds", entry.delay_seconds)
+    if len(body) > LONG_BODY_BYTES:
+        # Frees the text, so that only one copy stays in memory while the message waits in a batch.
+        entry.message_body = ""
     stored = SendEntry(
         arn, make_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id,

@@ -12,6 +12,10 @@ from tests.support.conformance.sqs import Sqs
 
 MIB = 1_048_576
 PREFIX = "AWS.SimpleQueueService."
+HALF = "x" * (MIB // 2)
+TEXT = {"name": {"DataType": "String", "StringValue": "ä"}}
+BINARY = {"name": {"DataType": "Binary", "BinaryValue": b"four"}}
+EMPTY = {"name": {"DataType": "String", "StringValue": ""}}
 Entry = dict[str, Any]
 
 
@@ -134,21 +138,38 @@ def test_no_good_entry_for_no_queue(sqs: Sqs) -> None:
 def test_one_mebibyte_in_total(sqs: Sqs) -> None:
     """SendMessageBatch: the sum of the individual lengths is at most 1 MiB, 1,048,576 bytes."""
     url = sqs.create()
-    half = "x" * (MIB // 2)
-    entries = [{**send_entry("a"), "MessageBody": half}, {**send_entry("b"), "MessageBody": half}]
+    entries = [{**send_entry("a"), "MessageBody": HALF}, {**send_entry("b"), "MessageBody": HALF}]
     assert ids(sqs.client.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == ["a", "b"]
-    entries[1]["MessageBody"] = f"{half}x"
+    entries[1]["MessageBody"] = f"{HALF}x"
     code = sqs.code("send_message_batch", QueueUrl=url, Entries=entries)
     assert code == PREFIX + "BatchRequestTooLong"
     assert sqs.counts(url) == (2, 0, 0)
 
 
-def test_one_entry_beyond_the_total(sqs: Sqs) -> None:
-    """A single message of more than 1 MiB also makes the batch too long."""
+@pytest.mark.parametrize(
+    ("first", "second", "size"),
+    [
+        ({"MessageBody": "hello"}, {"MessageBody": "x" * (MIB + 100)}, MIB + 105),
+        ({"MessageBody": f"{HALF}x"}, {"MessageBody": HALF}, MIB + 1),
+        ({"MessageBody": f"{HALF}ä"}, {"MessageBody": HALF + "€" * 100}, MIB + 302),
+        ({"MessageBody": "ä" * (MIB // 4)}, {"MessageBody": "€" * (MIB // 4)}, MIB // 4 * 5),
+        ({"MessageBody": HALF}, {"MessageBody": HALF, "MessageAttributes": TEXT}, MIB + 12),
+        ({"MessageBody": f"{HALF}x"}, {"MessageBody": HALF, "MessageAttributes": BINARY}, MIB + 15),
+        ({"MessageBody": f"{HALF}x", "MessageAttributes": EMPTY}, {"MessageBody": HALF}, MIB + 11),
+        ({"MessageBody": HALF}, {"MessageBody": f"{HALF}\x01"}, MIB + 1),
+        ({"MessageBody": HALF}, {"MessageBody": f"{HALF[:-1]}ä", "DelaySeconds": 901}, MIB + 1),
+    ],
+)  # fmt: skip
+def test_the_error_has_the_exact_size(sqs: Sqs, first: dict[str, Any], second: dict[str, Any], size: int) -> None:
+    """The error counts the bytes of bodies and of attributes' names, types and values of all entries, also of entries
+    that would fail alone ("Amazon SQS message quotas", SQS Developer Guide:
+    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html).
+    """
     url = sqs.create()
-    entries = [send_entry("a"), {**send_entry("b"), "MessageBody": "x" * (MIB + 1)}]
-    code = sqs.code("send_message_batch", QueueUrl=url, Entries=entries)
-    assert code == PREFIX + "BatchRequestTooLong"
+    entries = [{**send_entry("a"), **first}, {**send_entry("b"), **second}]
+    refusal = sqs.refusal("send_message_batch", QueueUrl=url, Entries=entries)
+    assert refusal.code == PREFIX + "BatchRequestTooLong"
+    assert refusal.message == f"Batch requests cannot be longer than 1048576 bytes. You have sent {size} bytes."
 
 
 def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
