@@ -272,7 +272,39 @@ def test_a_schema_of_somebody_else_is_refused_and_stays_as_it_is(
     assert rows(empty_database.dsn, objects) == before
 
 
-def test_an_empty_schema_of_an_administrator_is_used(empty_database: Database, directory: Path) -> None:
+@pytest.mark.parametrize(
+    ("statements", "refused"),
+    [
+        (f"create schema queue authorization {ROLE}", ""),
+        ("create schema queue authorization pg_database_owner", ""),
+        (f"create role team nologin; grant team to {ROLE}; create schema queue authorization team", ""),
+        (f"create schema queue; grant all on schema queue to {ROLE}", "postgres"),
+        ("create role team nologin; create schema queue authorization team", "team"),
+    ],
+)
+def test_an_empty_schema_needs_the_rights_of_its_owner(
+    empty_database: Database, directory: Path, statements: str, refused: str
+) -> None:
+    with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
+        administration.execute(statements.encode())
+        try:
+            if refused:
+                text = f"^the schema queue of this database is empty and belongs to the role {refused}: "
+                with pytest.raises(MigrationError, match=text):
+                    migrate(empty_database.api_dsn, directory)
+            else:
+                assert migrate(empty_database.api_dsn, directory).functions
+                assert not migrate(empty_database.dsn, directory).functions
+            made = "select from pg_class where relnamespace = 'queue'::regnamespace limit 1"
+            assert len(rows(empty_database.dsn, made)) == (0 if refused else 1)
+        finally:
+            administration.execute("drop schema queue cascade; drop role if exists team")
+
+
+def test_a_superuser_takes_no_empty_schema_of_another_role(empty_database: Database, directory: Path) -> None:
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
         administration.execute(f"create schema queue authorization {ROLE}".encode())
+    text = f"^the schema queue of this database is empty and belongs to the role {ROLE}: "
+    with pytest.raises(MigrationError, match=text):
+        migrate(empty_database.dsn, directory)
     assert migrate(empty_database.api_dsn, directory).functions

@@ -93,6 +93,13 @@ select case
 end
 from pg_class c where c.oid = to_regclass('queue.migration')
 """
+# Returns the owner of a schema without tables, if the migrating role lacks the owner's rights. A superuser has the
+# rights of every role, so here a superuser must be the owner.
+_OTHER_OWNER: Final = """
+select pg_get_userbyid(n.nspowner) from pg_namespace n join pg_roles r on r.rolname = current_user
+where n.nspname = 'queue' and n.nspowner <> r.oid and (r.rolsuper or not pg_has_role(r.oid, n.nspowner, 'USAGE'))
+    and not exists (select from pg_class c where c.relnamespace = n.oid)
+"""
 _USUAL_PATH: Final = sql.SQL('"$user", public')
 
 # The service's role always prefers index scans (see tune_role). A migration needs the planner's defaults.
@@ -180,6 +187,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         # The settings precede the lock, because the role's lock_timeout would end the wait for another runner.
         connection.execute(_SESSION.encode())
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
+        _check_owner(connection)
         _check_schema(connection)
         connection.execute(_BOOTSTRAP.encode())
         missing_roles = roles.make_roles(connection)
@@ -251,6 +259,15 @@ def _check_schema(connection: Connection) -> None:
         raise MigrationError(
             f"the schema queue of this database is not Penstock's, because it has {foreign}: "
             "choose another database, or have the owner rename that schema"
+        )
+
+
+def _check_owner(connection: Connection) -> None:
+    """Raises MigrationError if an empty schema `queue` belongs to a role whose rights the migrating role lacks."""
+    for (owner,) in connection.execute(_OTHER_OWNER.encode()).fetchall():
+        raise MigrationError(
+            f"the schema queue of this database is empty and belongs to the role {owner}: choose another database, or "
+            f"migrate as {owner} or a member of {owner}"
         )
 
 
