@@ -2,8 +2,8 @@
 
 A retry computes the same result. The state between runs is in the database.
 
-Each run queries the database for changes since the zone's last run, single or continuous. Both kinds of runs therefore
-agree, and a new process continues the last process's work.
+Each run computes the changes since the zone's last run, whether that run was single or continuous. A new process
+therefore continues the last process's work.
 """
 
 from __future__ import annotations
@@ -42,11 +42,9 @@ def follow(
     report: Callable[[str], None],
     wait: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Computes `requested` first and then the changes, until the process is interrupted. Raises the error of a failed
-    run.
+    """Computes `requested` and then changes until an interrupt. Raises the error of a failed run.
 
-    A run begins `interval_seconds` after the start of the previous run. If that run takes longer, the next run begins
-    at its end.
+    A run begins `interval_seconds` after the start of the previous run, or at the end of that run if it takes longer.
     """
     asked = requested
     while True:
@@ -58,7 +56,7 @@ def follow(
 
 
 class LostError(Exception):
-    """Every attempt lost a connection. The error's text gives the reason of the last attempt."""
+    """Every attempt lost a connection. The text has the reason of the last attempt."""
 
 
 def run_with_retries(

@@ -30,12 +30,10 @@ from .span import find_zone
 from .spark.java import NoJavaError
 from .spark.session import open_session, was_submitted
 
-# This is the lowest priority of a system, so the job does not slow the service down.
+# With the lowest priority of a system, the job does not slow the service down.
 NICE: Final = 19
 INTERRUPTED: Final = 130
-"""The process exits with this status after Ctrl-C or SIGTERM. The table of runs then shows the run as interrupted, and
-the next run computes the rest.
-"""
+"""The exit status after Ctrl-C or SIGTERM. The next run computes the rest."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,7 +108,7 @@ def _run(options: argparse.Namespace) -> int:
         if not is_interrupt(error):
             raise
         report("stopped")
-        # Threads of Spark and Java would log long texts about the broken calls.
+        # Threads of Spark and Java would log long texts about their broken calls.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         with suppress(Exception):
             session.sparkContext.setLogLevel("OFF")
@@ -122,7 +120,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    logging.disable(logging.CRITICAL)  # Py4J would also log these broken calls.
+    logging.disable(logging.CRITICAL)  # Py4J would log its broken calls.
     raise KeyboardInterrupt
 
 

@@ -1,9 +1,8 @@
-"""Implements one run. The run finds the windows to compute, reads messages, computes the windows and writes the changed
-windows.
+"""Implements one run, which finds the windows to compute, reads messages, computes the windows and writes changes.
 
-    requested days          all windows in them
-    no range of the zone    all windows of the history
-    else                    of each queue with something new, or with messages, the windows from the first change on
+    run of requested days               all windows of these days
+    first run of the zone               all windows of the history
+    later runs                          the windows since the first change, for queues with changes or messages
 
 Runs of requested days do not move the end of the range (`database.ranges`).
 """
@@ -38,19 +37,17 @@ from .transforms import deltas, latency, results
 from .transforms.columns import select_messages
 from .transforms.windows import build_calendar
 
-# After a change of the clock, the times of a row may be this much later than its recording.
+# After a change of the clock, a row's times may be this much later than its recording.
 _CLOCKS: Final = timedelta(days=1)
-# The run computes the windows around the last run again. Those windows had not ended, and the runs of schedules have no
-# transaction.
+# The run computes the windows around the last run again: they had not ended, and runs of schedules have no transaction.
 _MARGIN: Final = timedelta(hours=1)
-# The run names up to this many queues to PostgreSQL, so that PostgreSQL need not read other queues.
+# With up to this many queues, a query names the queues, so PostgreSQL reads no others.
 _NAMED_QUEUES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """The requested days of `zone`, from `start` to `end`. If both are None, the run computes the changes up
-    to now."""
+    """The requested days of `zone`, from `start` to `end`. If both are None, the run computes changes."""
 
     zone: ZoneInfo
     start: datetime | None = None
@@ -78,22 +75,18 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Returns the rows. Spark stores the rows in memory or on disk when it first computes the rows, until
-        `release`.
-        """
+        """Returns the same rows, which Spark stores in memory or on disk until `release` once it has computed them."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """Returns the rows, computed and stored without their plan. Spark would otherwise repeat the plan at each use
-        of the rows.
-        """
+        """Returns the same rows, computed and stored. Spark does not repeat their plan at each use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Reports a step's begin and duration."""
+        """Reports the start of a step, and its duration at the end."""
         step, began = Step(), time.monotonic()
         self.report(what)
         yield step
@@ -107,8 +100,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The input of a run: the snapshot, the messages in the tables, and the start of each queue's complete
-    history."""
+    """The input of a run: the snapshot, the messages in the tables, and since when each queue's history is complete."""
 
     snapshot: Snapshot
     live: DataFrame
@@ -118,7 +110,7 @@ class State:
 def compute(
     database: SourceDatabase, requested: RequestedDays, mode: str = "once", report: Callable[[str], None] | None = None
 ) -> Run:
-    """Computes the windows and writes the changed windows. Returns the run with its counts of rows."""
+    """Computes windows and writes the changed ones. Returns the run with its counts of rows."""
     zone = requested.zone.key
     with runs.record_run(database.address, mode, zone) as run:
         job = Job(database, run, report or ignore_progress)
@@ -160,7 +152,7 @@ def _read_queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
 
 
 def _plan_requested(job: Job, requested: RequestedDays, state: State) -> Scope:
-    """Plans all windows of the requested days. Without a start, the plan begins at the first message."""
+    """Returns the scope of the requested days. Without a start, the scope begins at the first message."""
     end = requested.end or _read_now(state)
     start = requested.start or _find_earliest(job) or end
     return _make_scope(dict.fromkeys(state.kept_us, to_micros(min(start, end))), state, requested.zone, end)
@@ -180,7 +172,7 @@ def _make_scope(first_us: dict[int, int], state: State, zone: ZoneInfo, end: dat
 
 
 def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) -> Scope:
-    """Plans the windows from the first change on. The run handles new rows and stores the open messages."""
+    """Returns the scope of the windows since the first change. Stores the open messages."""
     with job.step("looking for changes") as step:
         now_us = state.snapshot.now_us
         open_now = job.checkpoint(state.live.transform(deltas.sum_contributions(now_us)))
@@ -209,7 +201,7 @@ def _plan_changed(job: Job, zone: ZoneInfo, state: State, last: Handled | None) 
 def _find_changes(
     job: Job, zone: str, state: State, open_now: DataFrame, last: Handled | None
 ) -> Sequence[deltas.DepthChange]:
-    """Returns the changes of each queue. Without a range the function returns the open messages of the queue."""
+    """Returns the changes of each queue. Without `last`, the result contains only open messages."""
     recorded, stored = ["false"], "false"
     if last is not None:
         with open_connection(job.database.address) as connection:
@@ -255,9 +247,7 @@ def _compute(job: Job, state: State, scope: Scope) -> None:
 
 
 def _build_queue_condition(scope: Scope, piece: Piece) -> str:
-    """Returns a condition that leaves out queues without need for such early rows, if only few queues need these
-    rows.
-    """
+    """Returns a condition for the queues that need such early rows, or nothing if these are too many."""
     end_us = None if piece.high is None else to_micros(piece.high + _CLOCKS)
     queues = scope.queues_before(end_us)
     if len(queues) > _NAMED_QUEUES:
@@ -288,9 +278,7 @@ def _write(job: Job, state: State, scope: Scope, messages: DataFrame, others: Da
 
 
 def _build_concern(scope: Scope) -> Column:
-    """Returns a condition on messages that were in a queue at the queue's time or later, or arrived, were received or
-    ended then.
-    """
+    """Returns a condition for messages that were in a queue, arrived, were received or ended since the queue's time."""
     first = F.least("entered_us", "received_us", "finished_us")
     last = F.greatest("entered_us", "received_us", "finished_us", F.array_max("redelivered_us"))
     high = scope.span.bounds(3600)[1]

@@ -1,8 +1,7 @@
-"""Decides which windows a run computes. For each queue, the run computes the windows from a given time to the end of
-the run's span.
+"""Decides which windows a run computes: for each queue, the windows from a given time to the end of the run's span.
 
-A run computes whole windows from all messages of these windows. A run therefore needs one time for each queue instead
-of a list of windows. The run does not write unchanged windows again (`database.write`).
+A run computes whole windows from all of their messages, so it needs one time for each queue and no list of windows.
+The run does not write unchanged windows again (`database.write`).
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ from pyspark.sql import functions as F
 
 from .span import HOUR, MINUTE, DaySpan, list_day_starts, to_datetime, to_micros
 
-INSTALLATION: Final = 0  # This number replaces the queue for rows without a queue.
+INSTALLATION: Final = 0  # The queue id of rows without a queue.
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`since_us` maps a queue to a time. The queue's windows that start at this time or later are in scope. A queue
-    without a time
-    has no windows."""
+    """The windows of a run. `since_us` maps a queue to the time from which its windows are in scope.
+
+    A queue without a time has no windows in scope.
+    """
 
     span: DaySpan
     since_us: Mapping[int, int]
@@ -34,10 +34,10 @@ class Scope:
     def of(
         cls, first_us: Mapping[int, int], kept_us: Mapping[int, int], end: datetime, now: datetime, zone: ZoneInfo
     ) -> Scope:
-        """Returns all windows from the window that contains the `first_us` of a queue, if the kept history has all
-        its messages.
+        """Returns the scope of all windows from the window that contains a queue's `first_us`.
 
-        `kept_us` gives the time since which the history is complete, for the queues that keep one.
+        `kept_us` maps each queue with a history to the time since which the history is complete. Earlier windows are
+        out of scope.
         """
         starts = _WindowStarts(zone)
         since = {
@@ -52,7 +52,7 @@ class Scope:
         return min(self.since_us.values(), default=self.span.end_us)
 
     def queues_before(self, end_us: int | None) -> list[int]:
-        """Returns the queues that may need rows from before a time. None means all queues."""
+        """Returns the queues that may need rows from before `end_us`, or all queues if `end_us` is None."""
         return [queue for queue, since in self.since_us.items() if end_us is None or since < end_us]
 
     def frame(self, session: SparkSession) -> DataFrame:
@@ -61,14 +61,14 @@ class Scope:
 
 
 class _WindowStarts:
-    """Computes the starts of windows around times. Each minute is computed once."""
+    """Computes the starts of windows around times, and caches them by minute."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
         self._known: dict[int, int] = {}
 
     def around(self, us: int) -> int:
-        """Returns the start of the first window that contains the time. That window is an hour or a day."""
+        """Returns the start of the earliest window, an hour or a day, that contains the time."""
         minute = us // MINUTE
         if minute not in self._known:
             at = to_datetime(us)

@@ -63,8 +63,9 @@ class DaySpan:
         return self.days[-1]
 
     def bounds(self, window_seconds: int) -> tuple[int, int]:
-        """Returns [low, high): a run computes the windows of this length that start in this interval. Days of some
-        zones start within an hour.
+        """Returns [low, high), the interval in which the span's windows of this length start.
+
+        The days of some zones start within an hour.
         """
         step = HOUR if window_seconds == 3600 else MINUTE
         return self.start_us // step * step, -(-self.end_us // step) * step

@@ -1,1 +1,1 @@
-"""Reads messages from PostgreSQL, writes windows to it, and records runs."""
+"""Reads messages from PostgreSQL, writes windows, and records runs."""

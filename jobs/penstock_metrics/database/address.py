@@ -14,11 +14,10 @@ from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.postgres.session_settings import PINNED_SETTINGS
 
-# The planner settings of the service's role are for short statements and do not suit the job. A pooler drops
-# `options=`, so each transaction sets the settings of the job. A transaction ends after 30 s because a longer
-# transaction holds back vacuum.
+# The planner settings of the service's role are for short statements. A pooler drops `options=`, so each transaction of
+# the job sets its own settings. A transaction ends after 30 s, because a longer one restrains vacuum.
 TRANSACTION_SECONDS: Final = 30
-# A call ends after this many seconds. The server ends its own statements earlier.
+# The client ends a call after this many seconds. The server ends a statement earlier.
 CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS
 TRANSACTION_SETTINGS: Final = (
     f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
@@ -50,8 +49,8 @@ def open_connection(address: str) -> LimitedConnection:
 def add_limits(address: str) -> str:
     """Returns the same address with the limits of `penstock.postgres.network`, for other users of libpq.
 
-    ADBC reads names of types when it connects, before a transaction could change a setting. Without a pooler, the
-    address therefore contains the settings that affect names.
+    ADBC reads type names when it connects, before a transaction can change a setting. Without a pooler, the address
+    therefore contains the settings that affect names.
     """
     parameters = build_connection_parameters(address)
     with open_connection(address) as connection:

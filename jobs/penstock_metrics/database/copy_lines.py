@@ -1,8 +1,7 @@
-"""Turns result rows into lines for COPY on executors, as pairs of (piece, line). The job compares a whole piece at
-once.
+"""Turns result rows into (piece, line) on executors, where a line is for COPY. The job compares a whole piece at once.
 
-A piece is a time span with windows of one length. A piece has one hour of minute windows, one day of hour windows, or
-ten days of day windows. A transaction therefore has a few thousand rows.
+A piece has one hour of minute windows, one day of hour windows, or ten days of day windows, so a transaction has a few
+thousand rows.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ LATENCY_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CopyPiece:
-    """A piece holds the windows of `window_seconds` that start in [low, high)."""
+    """The windows of `window_seconds` that start in [low, high)."""
 
     window_seconds: int
     low: datetime
@@ -67,7 +66,7 @@ class CopyPiece:
 
 
 def split_pieces(span: DaySpan) -> Iterator[tuple[str, CopyPiece]]:
-    """Yields all pieces of a span. The function `lines` names the pieces in the same way."""
+    """Yields the name and the piece for all pieces of a span. `write_lines` uses the same names."""
     for seconds, step in PIECE_US.items():
         low, high = span.bounds(seconds)
         for start in range(low // step * step, high, step):

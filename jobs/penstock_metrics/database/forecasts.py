@@ -1,6 +1,6 @@
 """Reads the windows for forecasts, and replaces the rows of queue.metrics_forecast.
 
-The windows come from queue.metrics_window and not from the current run, because a run computes only changed windows.
+A run computes only changed windows, so the windows come from queue.metrics_window.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STORED: Final = Table(
     "depth, coalesce(oldest_age_us, 0) as oldest_age_us",
     "group_id = ''",
 )
-# Selects queues that hold messages and queues with a stored window of the last hour, which shows recent activity.
+# Selects queues with messages, and queues with a stored window of the last hour, which shows recent activity.
 _ACTIVE: Final = """
     select q.queue_id, q.created_at, q.retention_seconds from queue.queues q
     where q.keeps_history and (q.queue_id = any(%(held)s) or q.queue_id in (
@@ -43,8 +43,9 @@ _ACTIVE: Final = """
 
 
 def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame) -> int:
-    """Replaces all forecasts and returns the number of new ones. An idle queue has no forecast. `backlog` lists
-    (queue_id, current backlog).
+    """Replaces all forecasts. Returns the number of new ones. An idle queue has no forecast.
+
+    `backlog` has the columns queue_id and backlog.
     """
     last_us = now_us // MINUTE * MINUTE
     held = {row["queue_id"]: row["backlog"] for row in backlog.collect()}
@@ -60,7 +61,7 @@ def refresh_forecasts(database: SourceDatabase, now_us: int, backlog: DataFrame)
 def read_active_queues(
     connection: psycopg.Connection[Any], backlog: Mapping[int, int], last_us: int
 ) -> dict[int, QueueFacts]:
-    """Returns the queues with messages now, or with messages or events in the last hour of complete minutes."""
+    """Returns the queues with messages now, or with messages or events in the last 60 complete minutes."""
     last = to_datetime(last_us)
     asked = {"held": list(backlog), "since": last - timedelta(hours=1), "last": last}
     found = connection.execute(_ACTIVE, asked).fetchall()
@@ -79,9 +80,7 @@ def _forecast_rows(database: SourceDatabase, facts: Mapping[int, QueueFacts], la
 
 
 def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
-    """Yields conditions on windows. The windows are every minute of the last hour, every fifth minute before, and the
-    hours of the last weeks.
-    """
+    """Yields conditions for the minutes of the last hour, fifth minutes before, and the hours of the last weeks."""
     hours = last - timedelta(hours=HOURS + 1)
     minutes = last - timedelta(microseconds=STEP * (FINE_STEPS + 1))
     recent, fifth = last - timedelta(minutes=61), STEP // MINUTE * 60

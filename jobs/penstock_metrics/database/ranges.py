@@ -1,8 +1,7 @@
-"""Stores the history range that a zone's runs have handled (queue.metrics_range), and finds the kept range.
+"""Stores the range of the history that a zone's runs have handled (queue.metrics_range), and finds the retained range.
 
-A run handles the rows in the run's snapshot that the previous snapshot lacks. The ranges therefore follow each other
-without gaps or overlaps, regardless of other runs' time spans. A failed run does not move the range. Each zone has a
-separate range because a run computes the days of one zone only.
+A run handles the rows that its snapshot sees and the previous snapshot does not see. The ranges therefore have no gaps
+or overlaps. A failed run does not move the range. A run computes the days of one zone, so each zone has a range.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ class Handled:
     snapshot: Snapshot
 
     def unhandled_condition(self, now: Snapshot) -> str:
-        """Returns a condition on rows with the columns recorded_at and transaction. The condition selects rows that
-        `now` sees and the range lacks.
-        """
+        """Returns the condition for rows that `now` sees and the range lacks, by recorded_at and transaction."""
         since = (self.snapshot.at - LATE).isoformat()
         seen = self.snapshot.visibility_condition
         return f"recorded_at >= '{since}' and {now.visibility_condition} and not {seen}"
@@ -61,9 +58,9 @@ def begin_range(connection: Connection, zone: str, last: Handled | None) -> None
 
 
 def end_range(connection: Connection, zone: str, handled: Handled, changed: list[int]) -> None:
-    """Moves the end of the range in the transaction that finishes the run.
+    """Moves the end of the range. The caller finishes the run in the same transaction.
 
-    `changed` lists the queues whose rows in metrics_open this run added or removed.
+    `changed` lists the queues whose rows of metrics_open this run added or removed.
     """
     connection.execute(
         "delete from queue.metrics_open where zone = %s and run_id < %s and queue_id = any (%s)",
@@ -78,10 +75,9 @@ def end_range(connection: Connection, zone: str, handled: Handled, changed: list
 
 
 def find_kept_since(address: str, snapshot: Snapshot) -> dict[int, int]:
-    """Returns, for each queue that keeps a history, the time (microseconds) from which its history is complete.
+    """Maps each queue with a history, and INSTALLATION, to the time (microseconds) since which the history is complete.
 
-    The result includes queue 0, which is the whole installation. Older rows were dropped (QUEUE_HISTORY_DAYS), or the
-    queue had no history at that time. Windows that start earlier stay unchanged.
+    Older rows are gone (QUEUE_HISTORY_DAYS), or the queue had no history then. Earlier windows stay unchanged.
     """
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
@@ -105,7 +101,7 @@ def _to_micros(at: datetime | None) -> int:
 
 
 def find_earliest_message(connection: Connection) -> datetime | None:
-    """Returns the first known time of a message, a schedule's run or a delivery. Returns None if no time is known."""
+    """Returns the first known time of a message, a schedule's run or a delivery, or None."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
         " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_delivery))"

@@ -1,4 +1,4 @@
-"""Reads pieces of views as DataFrames, over Arrow or with the JDBC driver if its jar is installed."""
+"""Reads pieces of views as DataFrames, over Arrow or with the JDBC driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 @dataclass(slots=True)
 class SourceDatabase:
-    """Reads tables of a database as DataFrames. If `jdbc` is set, the JDBC driver reads the tables instead of Arrow."""
+    """Reads tables of a database as DataFrames, over Arrow or, if `jdbc` is set, with the JDBC driver."""
 
     session: SparkSession
     address: str
@@ -29,7 +29,7 @@ class SourceDatabase:
         self.session.dataSource.register(PenstockSource)
 
     def start(self) -> None:
-        """Starts Spark's workers. The first start takes seconds, so the caller should hold no snapshot."""
+        """Starts Spark's workers. The first start takes seconds, so the caller should have no open snapshot."""
         if not self.started:
             self.read({LIVE: ["false"]}).count()
         self.started = True
@@ -37,8 +37,8 @@ class SourceDatabase:
     def read(self, wanted: Mapping[Table, Sequence[str]], exported: str | None = None) -> DataFrame:
         """Returns the rows of tables with the same columns. Each condition on a table becomes one partition.
 
-        `exported` is a snapshot that another connection holds. Each call creates a new DataFrame because Spark keeps a
-        list of partitions.
+        `exported` is the snapshot of another connection. Spark keeps a list of partitions, so each call creates a new
+        DataFrame.
         """
         imported = [f"set transaction snapshot '{exported}'"] if exported else []
         before = [_READ_ONLY, *imported, *TRANSACTION_SETTINGS]

@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 _LOCK_KEY: Final = 0x6D657472696373
 
 
-# While a run holds the lock, no other run works.
+# The lock of this run shows that no other run works.
 _END_KILLED_RUNS: Final = (
     "update queue.metrics_run set finished_at = clock_timestamp(), error = 'the process ended before the run'"
     " where finished_at is null"
@@ -31,7 +31,7 @@ _END_KILLED_RUNS: Final = (
 
 @dataclass(slots=True)
 class Run:
-    """The row of the current run in the table."""
+    """The current run and its row."""
 
     connection: Connection
     run_id: int
@@ -41,8 +41,7 @@ class Run:
     handled: tuple[Handled, list[int]] | None = None
 
     def covers(self, start: datetime, end: datetime, seen: Snapshot, since: Handled | None) -> None:
-        """Stores the time that the run covers and its snapshot. The run handles rows that were recorded after
-        `since`."""
+        """Stores the run's time span and snapshot. The run handles rows that were recorded after `since`."""
         query = (
             "update queue.metrics_run set from_at = %s, to_at = %s, recorded_below = pg_snapshot_xmin(%s),"
             " recorded_from = %s, recorded_to = %s where run_id = %s"
@@ -51,9 +50,7 @@ class Run:
         self.connection.execute(query, (start, end, seen.text, before, seen.text, self.run_id))
 
     def handles(self, seen: Snapshot, changed: list[int]) -> None:
-        """Moves the end of the zone's range to this snapshot if the run succeeds. `changed` means the same as in
-        `end_range`.
-        """
+        """Prepares to move the end of the zone's range to this snapshot, if the run succeeds (`end_range`)."""
         self.handled = Handled(self.run_id, seen), changed
 
     def progress(self, *, read: int = 0, written: int = 0) -> None:
@@ -66,8 +63,7 @@ class Run:
 
 @contextmanager
 def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
-    """Adds a run to the table and finishes it at the end of the block, with the error of the block. Waits for other
-    runs."""
+    """Records a run, which ends with the block and stores the block's error. Waits for other runs."""
     with open_connection(address) as connection:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_END_KILLED_RUNS)
@@ -85,17 +81,14 @@ def record_run(address: str, mode: str, zone: str) -> Iterator[Run]:
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Returns whether this error, or a cause of the error, told the process to stop. A broken Spark call hides the
-    cause.
-    """
+    """Returns whether an error or one of its causes is an interrupt. A broken Spark call hides the interrupt."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def describe_reason(error: BaseException) -> str:
-    """Returns the error in one line. An executor's error from PostgreSQL is a line within the text of Spark's
-    exception."""
+    """Returns the error in one line. The text of Spark's exception contains an executor's error from PostgreSQL."""
     if is_interrupt(error):
         return "interrupted"
     text = str(error)

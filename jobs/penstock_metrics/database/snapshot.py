@@ -1,9 +1,8 @@
-"""Shares one database state among readers that read at different times.
+"""Shares one snapshot of the database among several readers.
 
-Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends when the last reader ends.
-The history needs no open snapshot, because transactions only add rows, and each row has the transaction's number. A
-later reader can therefore decide whether a row belongs to the snapshot, and no transaction is open while the job reads
-millions of rows.
+The readers of the live tables share an open snapshot (pg_export_snapshot). The history needs no open snapshot, because
+transactions only add rows, and each row has its transaction's number. A later reader can therefore decide whether the
+snapshot sees a row. No transaction is open while the job reads millions of rows.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from .address import TRANSACTION_SETTINGS, open_connection
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`text` is the result of pg_current_snapshot. All transactions below `below` had ended, and no transaction from
-    `above` on had begun.
+    """A snapshot. `text` is the result of pg_current_snapshot.
+
+    All transactions below `below` have ended, and no transaction from `above` on has begun.
     """
 
     text: str
@@ -39,8 +39,7 @@ class Snapshot:
         """Returns a condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # A row with an earlier time came from a dump of another cluster. Later transactions of this cluster record
-        # later times.
+        # A row of such a transaction with an earlier time came from a dump of another cluster.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"
 

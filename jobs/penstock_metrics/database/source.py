@@ -1,8 +1,7 @@
 """Reads rows of PostgreSQL as Arrow batches, as a Python data source of Spark over ADBC.
 
-The reader fetches a whole piece before it returns the first batch. The transaction therefore ends when PostgreSQL is
-done, regardless of Spark's speed. The source lacks pushFilters, because Spark 4.3.0 with pushFilters gives wrong
-results for a DataFrame that is used twice.
+The reader fetches a whole piece before it returns the first batch, so the transaction does not wait for Spark. The
+source lacks pushFilters, because Spark 4.3.0 with pushFilters returns wrong results if a query uses a DataFrame twice.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ _TYPES: Final = {
 
 
 class QueryPartition(InputPartition):
-    """A partition, which is one query."""
+    """The query of a partition."""
 
     def __init__(self, query: str) -> None:
         self.query = query
 
 
 class PenstockSource(DataSource):
-    """Takes the options url (a DSN), columns (DDL), queries and before. `queries` and `before` are lists in JSON. Spark
-    hides options named url.
+    """A data source with the options url (a DSN), columns (DDL), queries and before.
 
-    Each transaction executes the statements of `before` first.
+    `queries` and `before` are lists in JSON. Each transaction first executes the statements of `before`. Spark hides
+    the value of an option with the name url.
     """
 
     @classmethod

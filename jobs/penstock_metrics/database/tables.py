@@ -1,7 +1,7 @@
 """Describes the views that the job reads, and the pieces in which it reads them concurrently.
 
-A piece of the history is a range of recorded_at with about PIECE_BYTES of the table. A short transaction reads such a
-piece in a few seconds. A sample of pages gives the starts of the ranges, so hours without messages produce no piece.
+A piece of the history is a range of recorded_at with about PIECE_BYTES of the table, which a transaction reads in a few
+seconds. The starts of the ranges come from a sample of pages, so hours without messages have no piece.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ _LIVE_ROWS: Final = 200_000  # This many rows justify one more connection.
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A view and the columns that the job reads: their Spark names and types, and the SQL that selects
-    them."""
+    """A view and its columns for the job: their names and types in Spark, and the SQL that selects them."""
 
     name: str
     columns: str  # the type in Spark
@@ -67,7 +66,7 @@ FIRES: Final = Table(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Selects rows that were recorded in [low, high). If `high` is None, the range has no end."""
+    """The rows that were recorded in [low, high), or since low if `high` is None."""
 
     low: datetime
     high: datetime | None
@@ -79,7 +78,7 @@ class Piece:
 
 
 def list_history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[Piece]:
-    """Returns pieces of about the same size that together contain all rows recorded since that time."""
+    """Returns pieces of about the same size with all rows that were recorded since a time."""
     pages = _read_scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -105,9 +104,7 @@ def _list_ranges(since: datetime, times: Sequence[datetime], wanted: int) -> lis
 
 
 def list_live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Returns conditions on queue_id that together cover all queues. Each condition covers the same number of queues.
-    For few messages the function returns one condition.
-    """
+    """Returns conditions on queue_id that divide all queues into equal parts. For few messages, there is one part."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _read_scalar(

@@ -1,8 +1,8 @@
-"""Writes changed windows into queue.metrics_* and leaves equal rows unchanged.
+"""Writes changed windows to queue.metrics_* and leaves equal rows unchanged.
 
-Executors write pieces concurrently, several pieces in one transaction. The transaction copies the pieces into a
-temporary table, removes the windows of the scope that this table lacks, and adds or changes the windows that differ. A
-repeated write of a piece changes no rows, because Spark can repeat a task, and a run can follow a killed run.
+Executors write pieces concurrently, several pieces in a transaction. The transaction copies the pieces to a temporary
+table, removes the windows of the scope that this table lacks, and adds or changes different windows. A repeated write
+of a piece changes no rows. Spark can repeat a task, and a run can follow a killed run.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import KEYS, LATENCY_COLUMNS, WINDOW_COLUMNS, CopyPiece, name_in_sql, split_pieces, write_lines
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
-# A run measures these values in the windows that contain its time. A later run cannot measure these values and keeps
-# the stored ones.
+# A run measures these values in the windows that contain its time. A later run keeps the stored values.
 MEASURED: Final = ("visible", "in_flight", "delayed")
 _NEWLINE: Final = "\n"
 _ROWS_AT_ONCE: Final = 20_000  # A transaction writes pieces together up to this many rows.
 _OPEN_ROWS: Final = 50_000
-# A temporary table has no statistics, so PostgreSQL may compare every row of a piece with every other row. That plan
-# took over 30 s for 20,160 by 20,160 rows, and a hash join took 0.04 s.
+# A temporary table has no statistics, so PostgreSQL may compare all pairs of rows. For 20,160 rows that plan took over
+# 30 s, and a hash join took 0.04 s.
 _JOIN_BY_HASH: Final = ("set local enable_nestloop = off", "set local enable_mergejoin = off")
 WRITTEN: Final = pa.schema([("piece", pa.string()), ("changed", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class WindowTable:
-    """A table of windows and the scope of a run: the run may change the windows of each queue from a given time on."""
+    """A table of windows, and the run's scope: the run may change each queue's windows since a given time."""
 
     table: str
     zone: str
@@ -56,7 +55,7 @@ class WindowTable:
 
 
 def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
-    """Replaces the windows of the target with `rows`. Returns how many rows the function added, changed or removed."""
+    """Replaces the windows of the target with `rows`. Returns the number of added, changed and removed rows."""
     zoned = rows.withColumn("zone", F.when(F.col("window_seconds") == 86400, F.lit(target.zone)).otherwise(""))
     made = zoned.transform(write_lines(COLUMNS[target.table]))
     in_pieces = made.repartition("piece").sortWithinPartitions("piece")
@@ -70,7 +69,7 @@ def write_windows(rows: DataFrame, target: WindowTable, address: str) -> int:
 
 
 def make_piece_writer(address: str, target: WindowTable) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """Returns the executors' function that writes a partition's pieces. The function yields the pieces' names."""
+    """Returns the executors' function that writes a partition's pieces and yields batches of WRITTEN."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
@@ -92,7 +91,7 @@ class Text:
 
 
 def _read_texts(batches: Batches) -> Iterator[Text]:
-    """Yields the texts of pieces. The rows of a piece are adjacent bytes, so no line becomes a Python object."""
+    """Yields the texts of pieces. A piece's rows are adjacent bytes, so no line becomes a Python object."""
     for batch in batches:
         ends = pc.run_end_encode(batch["piece"])
         start = 0
@@ -103,14 +102,11 @@ def _read_texts(batches: Batches) -> Iterator[Text]:
 
 
 def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
-    """Yields the texts of each transaction, in whole pieces. The caller must read each group before it requests the
-    next."""
+    """Yields the texts of each transaction, in whole pieces. The caller must read a group before the next one."""
     rows, number, piece = 0, 0, ""
 
     def transaction(text: Text) -> int:
-        """Returns the number of the transaction for this text. The number grows by one with the first piece that
-        exceeds the limit of rows.
-        """
+        """Returns the number of the text's transaction. A new piece after _ROWS_AT_ONCE rows begins a transaction."""
         nonlocal rows, number, piece
         if text.piece != piece and rows >= _ROWS_AT_ONCE:
             rows, number = 0, number + 1
@@ -122,7 +118,7 @@ def _group_transactions(texts: Iterator[Text]) -> Iterator[Iterator[Text]]:
 
 
 def _write(connection: psycopg.Connection[Any], target: WindowTable, texts: Iterable[Text]) -> tuple[list[str], int]:
-    """Returns the names of the pieces, and the number of rows that the call added, changed or removed."""
+    """Returns the names of the pieces, and the number of added, changed and removed rows."""
     columns = sql.SQL(", ").join(map(sql.Identifier, _list_columns(target)))
     table = sql.Identifier("queue", target.table)
     names: dict[str, None] = {}
@@ -145,7 +141,7 @@ def _list_columns(target: WindowTable) -> list[str]:
 
 
 def _build_upsert(target: WindowTable) -> sql.Composed:
-    """Adds missing rows and changes different rows. Measured values stay until another run measures the windows."""
+    """Returns the statement that adds missing rows and changes different rows. New nulls keep measured values."""
     key = KEYS[target.table]
     values = [name for name in _list_columns(target) if name not in key]
 
@@ -170,8 +166,7 @@ def _build_upsert(target: WindowTable) -> sql.Composed:
 
 
 def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Iterable[str], *, incoming: bool) -> int:
-    """Removes the windows of these pieces from the target, except the windows in the table incoming if that table
-    exists."""
+    """Removes the windows of these pieces from the target, except (with `incoming`) windows in the table incoming."""
     if not target.queue_ids:
         return 0
     kept = sql.SQL(" and not exists (select from incoming i where {})").format(
@@ -192,7 +187,7 @@ def _remove(connection: psycopg.Connection[Any], target: WindowTable, names: Ite
 
 
 def join_pieces(pieces_: Iterable[CopyPiece]) -> list[CopyPiece]:
-    """Returns the same windows in as few pieces as possible. PostgreSQL finds the windows of one piece by an index."""
+    """Returns the same windows in as few pieces as possible."""
     found: list[CopyPiece] = []
     for piece in sorted(pieces_, key=lambda piece: (piece.window_seconds, piece.low)):
         last = found[-1] if found else None

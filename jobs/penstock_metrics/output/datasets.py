@@ -26,9 +26,9 @@ _SPARK: Final = {
     pa.list_(_TIME): "array<timestamp>",
 }
 
-INSTALLATION: Final = ".installation"  # A queue cannot have this name or the name in DELETED.
+INSTALLATION: Final = ".installation"  # No queue can have this name, or a name that begins with DELETED.
 DELETED: Final = ".deleted-"
-# A deleted queue keeps its name until its rows are cleaned.
+# A deleted queue keeps its name until a worker removes its rows.
 _QUEUE: Final = {
     "queue_id": (_INT, "t.queue_id"),
     "queue_name": (
@@ -52,10 +52,10 @@ def _keep_columns(kind: pa.DataType, *names: str) -> Columns:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """`time` names the column whose day (UTC) a row belongs to. `parts` lists the values of `part`. The export writes
-    the rows of each part separately.
+    """A dataset. The column `time` decides the day (UTC) of a row.
 
-    `order` lists the columns by which the rows of a file are sorted, so that equal rows make an equal file.
+    `parts` lists the values of the column `part`. The export writes each part to separate files. `order` lists the
+    columns that sort the rows of a file, so that equal rows make an equal file.
     """
 
     name: str

@@ -1,6 +1,4 @@
-"""Chooses the days (UTC) that an export writes. Runs computed these days after the last export, and the export may
-replace the files of these days.
-"""
+"""Chooses the days (UTC) that an export writes: the days that runs computed since the last export."""
 
 from __future__ import annotations
 
@@ -14,20 +12,18 @@ import psycopg
 from .datasets import MESSAGES, Dataset
 from .place import Slot
 
-_HOUR_FACTOR: Final = 12  # Hour windows are kept this many times as long as minute windows.
+_HOUR_FACTOR: Final = 12  # The retention of hour windows divided by the retention of minute windows.
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The numbers of days for which minute windows and the history are kept (QUEUE_METRICS_DAYS,
-    QUEUE_HISTORY_DAYS).
-    """
+    """The retention of minute windows (QUEUE_METRICS_DAYS) and of the history (QUEUE_HISTORY_DAYS), in days."""
 
     minute_days: int
     history_days: int
 
     def of(self, dataset: Dataset, part: int) -> int | None:
-        """Returns the number of days for which rows are kept. None means for ever."""
+        """Returns the retention of rows in days. None means for ever."""
         if dataset is MESSAGES:
             return self.history_days
         return {60: self.minute_days, 3600: _HOUR_FACTOR * self.minute_days}.get(part)
@@ -35,9 +31,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The span [start, end] that the runs up to `run_id` computed since an export. A span of None means that these runs
-    computed nothing.
-    """
+    """The span [start, end] that the runs up to `run_id` computed since an export, or None if they computed nothing."""
 
     run_id: int
     start: datetime | None
@@ -54,8 +48,7 @@ class Computed:
 
 
 def find_computed(connection: psycopg.Connection[Any], run_id: int) -> Computed:
-    """Returns the span of the successful runs after `run_id`. If the database lacks that run, the span covers all
-    successful runs."""
+    """Returns the span of the successful runs after `run_id`, or of all runs if the database lacks that run."""
     (newest,) = _read_row(
         connection,
         "select coalesce(max(run_id), 0) from queue.metrics_run where finished_at is not null and error is null",
@@ -78,7 +71,7 @@ def find_replaceable(
 ) -> tuple[list[Slot], list[Slot]]:
     """Returns (days to write, days to leave unchanged).
 
-    Some rows of days beyond the retention may be gone, so the files of these days are not replaced.
+    The export does not replace files of days beyond the retention, because some of their rows may be gone.
     """
     write, leave = list[Slot](), list[Slot]()
     for day in sorted(days):

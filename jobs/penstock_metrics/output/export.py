@@ -1,7 +1,7 @@
-"""Writes the days that changed since the last export, registers them, and then removes the replaced files.
+"""Writes the days that changed since the last export, registers their files, and then removes the replaced files.
 
-An interrupted export leaves unlisted new files and unused old files. The export writes its note last, so the next
-export writes the same days again, finds equal files, and removes the others.
+The export writes its note last. After an interrupted export, the next export writes the same days again, finds equal
+files, and removes the others.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ from .write import KEY, WRITTEN, WriteTask, make_writer
 
 # The key of the advisory lock that lets one export work at a time. The number is the bytes of "exports".
 _LOCK_KEY: Final = 0x6578706F727473
-# After a change of a clock, a row may be recorded this long before its times.
+# After a change of the clock, a row's times may be this much later than its recording.
 _CLOCKS: Final = timedelta(days=1)
 UNUSED_SECONDS: Final = 3600.0  # Readers of an Iceberg table may need a replaced file for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """`register` makes the Iceberg tables consist of exactly these files of each dataset. `register` is None if there
-    are no tables.
-    """
+    """The place of the files. `register`, if not None, makes the Iceberg tables consist of exactly these files."""
 
     place: Place
     register: Callable[[Mapping[str, Collection[str]]], None] | None = None
@@ -45,7 +43,7 @@ class ExportTarget:
 
 @dataclass(slots=True)
 class Exported:
-    """`left` lists the days beyond the retention of rows, whose files stay unchanged."""
+    """The result of an export. `left` lists the days beyond the retention, whose files stay unchanged."""
 
     files: int = 0
     rows: int = 0
@@ -53,8 +51,7 @@ class Exported:
 
 
 def export(database: SourceDatabase, target: ExportTarget, kept: Kept, report: Callable[[str], None]) -> Exported:
-    """Exports the results of the runs since the last export. The first export writes everything. Waits for another
-    export."""
+    """Exports the results of the runs since the last export, or everything. Waits for a concurrent export."""
     with _turn(database.address) as connection:
         note = target.place.read_note()
         computed = find_computed(connection, note.run_id)
@@ -125,8 +122,7 @@ def _write(
 
 
 def _list_pieces(connection: psycopg.Connection[Any], dataset: Dataset, slots: Sequence[Slot]) -> Iterator[str]:
-    """Yields conditions that each select about ten thousand rows: one hour of minute windows, or one day of other
-    rows."""
+    """Yields conditions that each select about ten thousand rows: an hour of minute windows, or a day of other rows."""
     if dataset is MESSAGES:
         days = sorted({slot.day for slot in slots})
         inside = " or ".join(f"({_build_condition(dataset.time, *stretch)})" for stretch in _list_stretches(days))
@@ -145,7 +141,7 @@ def _read_span(slot: Slot) -> tuple[int, datetime, datetime]:
 def _find_spans_with_rows(
     connection: psycopg.Connection[Any], dataset: Dataset, spans: Sequence[tuple[int, datetime, datetime]]
 ) -> Sequence[tuple[int, datetime, datetime]]:
-    """Returns the hours (for minute windows) and the days of these spans that have stored windows."""
+    """Returns the parts of these spans that have stored windows: hours for minute windows, otherwise days."""
     rows = connection.execute(
         "select a.seconds, s.at, s.at + s.step from unnest(%s::int[], %s::timestamptz[], %s::timestamptz[])"
         " as a(seconds, low, high)"

@@ -1,9 +1,9 @@
 """Registers the files as the Iceberg tables `windows`, `latencies` and `messages` of a namespace, through pyiceberg.
 
-The usual configuration of pyiceberg defines the catalog: `~/.pyiceberg.yaml`, or variables such as
-PYICEBERG_CATALOG__LAKE__URI. The module registers data files unchanged (`add_files`). Such files have no column ids, so
-the table's name mapping gives them ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges
-all files of the changed days. Metadata is below PATH/_iceberg.
+pyiceberg's configuration defines the catalog: `~/.pyiceberg.yaml`, or variables such as PYICEBERG_CATALOG__LAKE__URI.
+The module registers data files unchanged (`add_files`). Such files have no column ids, so the table's name mapping
+assigns ids (Iceberg's specification, "Name Mapping Serialization"). One commit exchanges all files of the changed days.
+Metadata is below PATH/_iceberg.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PROPERTIES: Final = {
     "write.metadata.previous-versions-max": "10",
 }
 _DAY: Final = "day"
-_SLOTS_A_DELETE: Final = 50  # pyiceberg walks a condition by recursion.
+_SLOTS_A_DELETE: Final = 50  # pyiceberg reads a condition recursively.
 
 
 class NoCatalogError(Exception):
-    """pyiceberg is not installed or does not have such a catalog. The error's text names a remedy."""
+    """pyiceberg is not installed, or its configuration lacks the catalog. The text has a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,20 @@ class Tables:
 
     @classmethod
     def of(cls, name: str, place: Place) -> Tables:
-        """Opens the tables of `name`, which is CATALOG.NAMESPACE. Raises NoCatalogError or ValueError."""
+        """Opens the tables of `name` (CATALOG.NAMESPACE). Raises NoCatalogError or ValueError."""
         catalog, _, namespace = name.partition(".")
         if not (catalog and namespace):
             raise ValueError(f"--iceberg must be CATALOG.NAMESPACE, such as lake.penstock, not {name!r}")
         return cls(_load_catalog(catalog), namespace, place)
 
     def register(self, files: Mapping[str, Collection[str]]) -> None:
-        """Makes each table consist of exactly these files of its dataset. The file names are relative to the place."""
+        """Makes each table consist of exactly the files of its dataset. Names are relative to the place."""
         self.catalog.create_namespace_if_not_exists(self.namespace)
         for dataset in DATASETS:
             exchange(self.table(dataset), dataset, self.place, files[dataset.name])
 
     def table(self, dataset: Dataset) -> Any:
-        """Returns the table of a dataset. Creates a missing table, and adds missing columns of this release."""
+        """Returns the table of a dataset. Creates a missing table, and adds new columns of this release."""
         from pyiceberg.transforms import DayTransform, IdentityTransform  # noqa: PLC0415
 
         location = self.place.address(f"_iceberg/{dataset.name}")
@@ -70,9 +70,7 @@ class Tables:
 
 
 def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -> None:
-    """Makes a table consist of exactly these files in one commit. Does not commit if the table has exactly these files
-    already.
-    """
+    """Makes a table consist of exactly these files in one commit. Makes no commit if the table has these files."""
     wanted = _group_by_slot(place.address(name) for name in names)
     there = _group_by_slot(table.inspect.data_files()["file_path"].to_pylist())
     stale = [slot for slot, paths in there.items() if paths - wanted[slot]]
@@ -84,7 +82,7 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
             transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_A_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
-    # An hour later, the export removes replaced files and the snapshots that name these files.
+    # A later export removes replaced files after an hour, so older snapshots must not need them.
     table.maintenance.expire_snapshots().older_than(datetime.now(UTC) - timedelta(hours=1)).commit()
 
 
@@ -99,9 +97,7 @@ def _group_by_slot(paths: Iterable[str]) -> dict[Slot, set[str]]:
 
 
 def _match_rows(dataset: Dataset, slots: Iterable[Slot]) -> str:
-    """Returns the condition for all rows of these slots. The condition selects whole files, which the commit removes
-    without rewriting them.
-    """
+    """Returns the condition for all rows of these slots. It selects whole files, so the commit rewrites none."""
     return " or ".join(_build_slot_condition(dataset, slot) for slot in slots)
 
 

@@ -34,8 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make_exporter(options: argparse.Namespace, settings: Settings) -> Callable[[SourceDatabase, Report], None]:
-    """Returns the export that follows a run. Raises ValueError or NoCatalogError before the run computes any
-    windows."""
+    """Returns the export to call after a run. Raises ValueError or NoCatalogError for wrong options."""
     if options.parquet is None:
         if options.iceberg is not None:
             raise ValueError("--iceberg needs --parquet PATH, where its files are")

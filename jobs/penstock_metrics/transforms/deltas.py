@@ -1,21 +1,20 @@
-"""Finds the changes of each queue since the last run: how much more the messages contribute to each minute than before.
+"""Finds the changes of each queue since the last run, as differences of the messages' contributions to each minute.
 
-Counts and changes of depth are sums over messages, so sums alone show the changes. A run counts the rows that were
-recorded since the last run. It also counts the open messages, which are not yet in the history. From this count it
-subtracts the stored count of the messages that were open at the last run (queue.metrics_open). Each of those messages
-is still open or is among the new rows. The difference is the change since the last run, whatever the order of commits
-was:
+Counts and changes of depth are sums over messages, so sums show the changes:
 
-    new rows + open now - open then = messages that came, were received or ended since
+    new rows + open now - open then = messages that came, were received or ended since the last run
 
-A message that was in the queue for 20 days and ends now contributes only its end, because earlier runs counted its
-arrival and its presence at the end of each window. If the last run could not see the message, because the sender had
-not committed, the difference also contains the message's arrival and its days. The run computes the windows of a queue
-again from the earliest minute with a difference. Minutes with equal sums have no change, because a message never takes
-back a contribution. Groups are left out: if a queue has no change, none of its groups has one.
+New rows are rows of the history since the last run. Open messages are not in the history yet. The last run stored the
+sum of the messages that were open then (queue.metrics_open). Each of these messages is still open or has a new row, so
+the order of commits does not matter.
 
-A run does not add numbers to stored windows: percentiles, the busiest groups and the oldest message do not follow from
-sums. The run computes whole windows of these queues from this minute on, and does not write unchanged windows.
+If a message of 20 days ends now, the difference contains only its end, because earlier runs counted its arrival. If the
+last run did not see the message, because the sender had not committed, the difference also contains its arrival.
+Minutes with equal sums have no change, because a message never takes back a contribution. If a queue has no change, its
+groups have no change, so the sums omit groups.
+
+A run computes all windows of a changed queue since the earliest changed minute, because percentiles, the busiest groups
+and the oldest message do not follow from sums. The run does not write unchanged windows.
 """
 
 from __future__ import annotations
@@ -39,11 +38,9 @@ _MINUTE: Final = ("queue_id", "minute_us")
 
 @dataclass(frozen=True, slots=True)
 class DepthChange:
-    """The change of a queue. `first_us` is the earliest minute with a change. None means that there is no
-    change.
+    """The change of a queue. `first_us` is the earliest changed minute, or None.
 
-    `is_open` says whether the queue has open messages. `changed` says whether the contribution of these messages
-    differs from the last run.
+    `is_open`: the queue has open messages. `changed`: their contribution has changed since the last run.
     """
 
     queue_id: int
@@ -53,7 +50,7 @@ class DepthChange:
 
 
 def sum_contributions(now_us: int) -> Transform:
-    """Returns (queue_id, minute_us, *VALUES) for messages: their contribution to the minutes of their queue."""
+    """Computes the contributions of messages, as (queue_id, minute_us, *VALUES)."""
 
     def transform(messages: DataFrame) -> DataFrame:
         cube = messages.withColumn("group_id", F.lit(WHOLE_QUEUE)).transform(group_by_minutes)
@@ -66,8 +63,7 @@ def sum_contributions(now_us: int) -> Transform:
 
 
 def read_stored(rows: DataFrame) -> DataFrame:
-    """Returns contributions from rows of queue.metrics_open (queue_id, minute_at, counts). The counts are text such as
-    {1,2}."""
+    """Returns contributions from rows of queue.metrics_open, whose counts are texts such as {1,2}."""
     numbers = F.split(F.btrim("counts", F.lit("{}")), ",").cast("array<bigint>")
     return rows.select(
         "queue_id",
@@ -77,7 +73,7 @@ def read_stored(rows: DataFrame) -> DataFrame:
 
 
 def list_lines(zone: str, run_id: int) -> Transform:
-    """Returns contributions as lines of queue.metrics_open for COPY."""
+    """Converts contributions to lines of queue.metrics_open for COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         at = F.date_format(F.timestamp_micros("minute_us"), "yyyy-MM-dd HH:mm:ss'+00'")
@@ -89,9 +85,7 @@ def list_lines(zone: str, run_id: int) -> Transform:
 
 
 def find_changed(new: DataFrame, open_now: DataFrame, open_then: DataFrame) -> list[DepthChange]:
-    """Returns the queues that have a change, or that have or had open messages. All three arguments are
-    contributions.
-    """
+    """Returns the queues that have a change, or that have or had open messages, from contributions."""
     tagged = [
         _add_weight(new, all_=1, open_=0, is_open=0),
         _add_weight(open_now, all_=1, open_=1, is_open=1),

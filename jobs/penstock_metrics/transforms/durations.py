@@ -1,10 +1,13 @@
-"""Summarises the durations of a partition: whole minute and hour windows, and pieces of other windows.
+"""Summarises the durations of a partition to whole minute and hour windows, and to pieces of other windows.
 
-A partition has all durations of its hours, so it completes the windows of minutes and hours at once. Three kinds of
-windows come in pieces, which `pieces` merges: days; hours of a busy queue, which are spread over partitions; and all
-windows of a partition that is read in several chunks. Chunks ensure that no process holds more than CHUNK durations. A
-piece with few durations contains the durations themselves. For a piece with many durations, the sketch gives the
-buckets of the wanted ranks, and the job counts only the durations in these buckets again.
+A partition has all durations of its hours. `pieces` merges the pieces of three kinds of windows:
+
+    days
+    hours of a busy queue, whose durations are in several partitions
+    all windows of a partition that the job reads in chunks, so that no process has more than CHUNK durations
+
+A piece with few durations contains them. For a piece with many durations, the sketch shows the buckets of the wanted
+ranks, and the job counts the durations in these buckets again.
 """
 
 from __future__ import annotations
@@ -23,9 +26,8 @@ from .keys import DAY_SECONDS, LENGTHS, Coding, GroupNumbers, Windows, join_batc
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
-FEW: Final = 1000  # A piece includes at most this many durations, which are 8 kB.
-# The job summarises at most this many durations at once. With groups the durations take about 150 MB of a Python
-# process.
+FEW: Final = 1000  # A piece contains at most this many durations, which are 8 kB.
+# The job summarises at most this many durations at once. With groups, they take about 150 MB of a Python process.
 CHUNK: Final = 500_000
 MEASURED: Final = pa.schema(
     [
@@ -36,7 +38,7 @@ MEASURED: Final = pa.schema(
         ("us", pa.int64()),
     ]
 )
-# part numbers the parts of a queue's hour that is spread over partitions. part is 0 for an hour in one part.
+# The number of the part, if several partitions have the durations of a queue's hour, or else 0.
 PARTED: Final = MEASURED.append(pa.field("part", pa.int32()))
 KEY: Final = (
     ("window_seconds", pa.int32()),
@@ -53,16 +55,15 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # All durations of a piece that has few durations.
-        ("whole", pa.bool_()),  # Whether the row is a whole window.
+        ("ordered", pa.list_(pa.int64())),  # All durations of a piece with few durations.
+        ("whole", pa.bool_()),  # The row is a whole window.
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Rows of a partition, once for the queue and once for the group. `row` is the index of the duration in
-    `us`."""
+    """Rows of a partition, once for the queue and once for the group. `row` is the duration's index in `us`."""
 
     numbers: GroupNumbers
     row: Ints
@@ -81,7 +82,7 @@ class Durations:
         return cls(numbers, np.append(every_row, grouped), group, *columns)
 
     def in_windows(self, windows: Windows) -> tuple[Coding, Ints, Ints]:
-        """Returns the rows within windows, as their codes and their indexes in at_us and us."""
+        """Returns the codes of the rows within windows, and their indexes in at_us and us."""
         number = windows.number(self.at_us)[self.row]
         inside = number >= 0
         row, coding = self.row[inside], Coding(self.numbers, windows)
@@ -90,8 +91,7 @@ class Durations:
 
 
 def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
-    """Returns the function that turns a partition's batches of PARTED into batches of SUMMARY. `few` and `chunk`
-    replace FEW and CHUNK."""
+    """Returns a function from a partition's batches of PARTED to batches of SUMMARY."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def summarise_partition(batches: Batches) -> Batches:
@@ -106,7 +106,7 @@ def make_summarizer(span: DaySpan, few: int = FEW, chunk: int = CHUNK) -> Callab
 
 
 def split_chunks(batches: Batches, schema: pa.Schema, size: int) -> Iterator[tuple[pa.Table, bool]]:
-    """Yields (rows, whether these are all rows) until the batches end. The tables have about `size` rows."""
+    """Yields tables of about `size` rows, each with a flag that is true if the table has all rows."""
     held: list[pa.RecordBatch] = []
     is_first = True
     for batch in batches:
@@ -141,7 +141,7 @@ def to_arrow(coding: Coding, summary: Summary, ordered: pa.Array, *, whole: bool
 
 
 def _select_only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    """Returns the lists, with null in place of lists that are not kept."""
+    """Returns the lists, with null in place of lists without `kept`."""
     lengths = np.where(kept, np.diff(lists.offsets), 0)
     offsets = np.append(0, np.cumsum(lengths))
     values = lists.values[np.repeat(kept, np.diff(lists.offsets))]

@@ -1,13 +1,12 @@
-"""Counts the events in windows: arrivals, deliveries and ends of messages, and how unevenly the groups sent.
+"""Counts the events in windows: arrivals, deliveries and ends of messages, and the skew of arrivals between groups.
 
-    messages.transform(grouped_by_minutes)          counts by the minutes of arrival, receipt and end: much fewer rows
+    messages.transform(group_by_minutes)           counts by the minutes of arrival, receive and end: much fewer rows
             .transform(count_by_minute(now_us))    counts by queue, group and minute
             .transform(assign_windows(days, span))
-            .transform(totals)                      counts by window, queue and group
+            .transform(sum_totals)                 counts by window, queue and group
 
-A message stores a limited number of times of deliveries after the first (queue.add_redelivery). Deliveries with an
-unknown time count in the window in which the message ended. If the message has not ended, its deliveries count in the
-window of the run.
+A message has a limited number of times of later deliveries (queue.add_redelivery). Deliveries without a time count in
+the window in which the message ended or, for an open message, in the window of the run.
 """
 
 from __future__ import annotations
@@ -37,10 +36,9 @@ _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
 def group_by_minutes(messages: DataFrame) -> DataFrame:
-    """Merges messages that arrived, were received and ended in the same minutes into one row. The result is exact,
-    because windows are whole minutes.
+    """Merges messages that arrived, were received and ended in the same minutes into one row.
 
-    `again` counts the deliveries after the first whose times are unknown.
+    Windows are whole minutes, so the result is exact. `again` counts the later deliveries without a time.
     """
     minutes = {
         "entered_us": round_down_to_minute(F.col("entered_us")),
@@ -57,7 +55,7 @@ def group_by_minutes(messages: DataFrame) -> DataFrame:
 
 
 def sum_by_minutes(cube: DataFrame) -> DataFrame:
-    """Merges rows of the same minutes into one row. A whole queue has such rows for each of its groups."""
+    """Merges rows of the same minutes into one row. A whole queue has such a row from each of its groups."""
     minutes = ("entered_us", "received_us", "finished_us", "redelivered_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"), F.min("oldest_us").alias("oldest_us"), F.sum("again").alias("again")
@@ -65,7 +63,7 @@ def sum_by_minutes(cube: DataFrame) -> DataFrame:
 
 
 def count_by_minute(now_us: int) -> Transform:
-    """Returns the counts of a minute (at_us), with one row for each group and minute."""
+    """Counts the events of each group and minute (at_us)."""
 
     def transform(cube: DataFrame) -> DataFrame:
         n, finished = F.col("messages"), F.col("finished_us")
@@ -86,21 +84,19 @@ def count_by_minute(now_us: int) -> Transform:
 
 
 def sum_totals(happened: DataFrame) -> DataFrame:
-    """Returns sums of counts, with one row for each window, queue and group."""
+    """Returns the sums of counts for each window, queue and group."""
     return happened.groupBy(*WINDOW).agg(*list_sums(COUNTS))
 
 
 def find_busiest(counts: DataFrame) -> DataFrame:
-    """Returns at most BUSIEST_GROUPS groups with the most arrivals in each window. Equal groups are in the order of
-    their bytes."""
+    """Returns the BUSIEST_GROUPS groups with the most arrivals in each window. Bytes decide between equal groups."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
     ranked = counts.where(_is_sending_group()).withColumn("rank", F.row_number().over(order))
     return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")
 
 
 def measure_skew(counts: DataFrame) -> DataFrame:
-    """Returns for each window the number of groups that sent, the busiest group's share of arrivals, and the Gini
-    coefficient."""
+    """Returns each window's number of groups with arrivals, share of the busiest group, and Gini coefficient."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy("arrivals")
     groups = counts.where(_is_sending_group()).withColumn("place", F.row_number().over(order))
     added = groups.groupBy(*_SAME_WINDOW).agg(
@@ -121,13 +117,13 @@ def measure_skew(counts: DataFrame) -> DataFrame:
 
 
 def list_states(live: DataFrame) -> DataFrame:
-    """Returns for each queue and group how many messages are visible, in flight and delayed now."""
+    """Returns the numbers of visible, in-flight and delayed messages of each queue and group."""
     each = live.select(*GROUP, *((F.col("state") == name).cast("bigint").alias(name) for name in STATES))
     return each.transform(add_whole_queues(STATES)).groupBy(*GROUP).agg(*list_sums(STATES))
 
 
 def add_states(counted: DataFrame, now_us: int) -> Transform:
-    """Adds the three counts of `states` to the windows that contain `now_us`, and null to all other windows."""
+    """Adds the counts of `list_states` to the windows that contain `now_us`, and null to other windows."""
 
     def transform(windows: DataFrame) -> DataFrame:
         now = (F.col("starts_us") <= now_us) & (F.col("ends_us") > now_us)

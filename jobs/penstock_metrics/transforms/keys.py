@@ -22,7 +22,7 @@ LENGTHS: Final = (60, 3600, DAY_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Numbers the windows of one length that belong to a span and have begun. The numbers follow the order of time."""
+    """Numbers the begun windows of a span and a length, in the order of time."""
 
     seconds: int
     edges: Ints
@@ -35,7 +35,7 @@ class Windows:
         return cls(seconds, edges[: begun + 1].astype(np.int64))
 
     def number(self, at: Ints) -> Ints:
-        """Returns the number of the window that contains each moment, or -1 if no window contains it."""
+        """Returns the number of the window that contains each time, or -1."""
         found = np.searchsorted(self.edges, at, "right") - 1
         return np.where(found < len(self.edges) - 1, found, -1)
 
@@ -68,7 +68,7 @@ class GroupNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """A code is ((queue * groups + group) * measures + measure) * windows + window."""
+    """Encodes keys as ((queue * groups + group) * measures + measure) * windows + window."""
 
     numbers: GroupNumbers
     windows: Windows
@@ -102,7 +102,7 @@ def read_column(rows: pa.Table, name: str) -> Ints:
 
 
 def join_batches(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """Returns all batches as one table, which is empty if there are no batches."""
+    """Returns all batches as one table."""
     return pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
 
 

@@ -1,14 +1,14 @@
-"""Computes latencies of windows: count, sum, exact percentiles, and sketches that allow windows to be merged.
+"""Computes latencies of windows: count, sum, exact percentiles, and sketches by which readers merge windows.
 
-A percentile is the nearest rank, as in percentile_disc of SQL. Spark puts the durations of a queue's hour into one
-partition. In that partition, numpy sorts and counts the durations (`durations`) and merges pieces (`pieces`).
+A percentile is the nearest rank, as in SQL's percentile_disc. A partition has the durations of a queue's hour. numpy
+sorts and counts these durations (`durations`) and merges pieces (`pieces`).
 
     measured ─ by queue and hour ─ summaries ─┬─ whole windows
         │                                     └─ pieces ─ by window ─ merged ─┬─ few durations: complete
-        └─ those in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
+        └─ durations in the buckets of the wanted ranks, counted by value ─ ranked ─┴─ many
 
-No process holds all durations of a window. A queue's hour with more than BUSY_HOUR durations is spread over partitions,
-and a partition is read in chunks. For windows with too many values to transfer, Spark finds the ranks from the
+No process has all durations of a window: several partitions share an hour with more than BUSY_HOUR durations, and a
+process reads a partition in chunks. For windows with too many values to transfer, Spark finds the ranks from the
 frequency of each value.
 """
 
@@ -30,16 +30,15 @@ from .keys import MEASURES
 from .pieces import FOUND, MERGED, WANTED, find_candidates, merge_pieces
 from .sketch import PERCENTILES
 
-BUSY_HOUR: Final = CHUNK // 2  # A partition takes this many durations of one queue and hour.
-_PARTITION_DURATIONS: Final = CHUNK // 2  # an average, chosen so that most partitions are one chunk
+BUSY_HOUR: Final = CHUNK // 2  # A partition has at most this many durations of a queue and hour.
+_PARTITION_DURATIONS: Final = CHUNK // 2  # With this average, most partitions are one chunk.
 _EACH: Final = 3  # A message has at most this many durations.
 _KEY: Final = ("window_seconds", "queue_id", "group_id", "measure", "starts_us")
 _PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 
 def list_durations(messages: DataFrame) -> DataFrame:
-    """Returns (queue_id, group_id, measure, at_us, us) for each message. The measures are wait, processing and lag. us
-    may be negative."""
+    """Returns the durations wait, processing and lag: (queue_id, group_id, measure, at_us, us). us may be negative."""
     entered, received, finished = (F.col(name) for name in ("entered_us", "received_us", "finished_us"))
     deleted = F.when(F.col("outcome") == "deleted", finished)
     measured = F.array(
@@ -52,7 +51,7 @@ def list_durations(messages: DataFrame) -> DataFrame:
 
 
 def sum_installation(rows: DataFrame) -> DataFrame:
-    """Returns the durations of rows (measure, began_at, ended_at) that belong to no queue: fire and delivery."""
+    """Returns the durations fire and delivery, which belong to no queue, from (measure, began_at, ended_at)."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
     measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("delivery"))
@@ -60,8 +59,7 @@ def sum_installation(rows: DataFrame) -> DataFrame:
 
 
 def find_busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, int, int]]:
-    """Returns (queue, start of the hour, parts) of the hours with more than `most` durations, from rows of
-    metrics_window."""
+    """Returns (queue, start of the hour, parts) for hours with more than `most` durations in metrics_window."""
     first = F.col("deliveries") - F.col("redeliveries")
     number = (first + (_EACH - 1) * F.col("deletions")).alias("number")
     hours = rows.where((F.col("window_seconds") == 3600) & (F.col("group_id") == WHOLE_QUEUE))
@@ -72,9 +70,9 @@ def find_busy_hours(rows: DataFrame, most: int = BUSY_HOUR) -> list[tuple[int, i
 def summarise_latencies(
     measured: DataFrame, span: DaySpan, messages: int, busy: Sequence[tuple[int, int, int]] = ()
 ) -> DataFrame:
-    """Returns SUMMARY rows of minute and hour windows, and of pieces. `messages` is the approximate number of messages.
+    """Returns SUMMARY rows of minute and hour windows, and of pieces.
 
-    `busy` lists the hours whose durations are spread over several partitions.
+    `messages` is the approximate number of messages. Several partitions share the durations of `busy` hours.
     """
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
@@ -89,7 +87,7 @@ def _count_partitions(rows: DataFrame, messages: int) -> int:
 
 
 def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
-    """Adds the column part. The part is 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
+    """Adds the column part: 0, or a number from 1 on in a busy hour. Equal rows have the same number."""
 
     def transform(rows: DataFrame) -> DataFrame:
         if not busy:
@@ -103,8 +101,7 @@ def _add_parts(busy: Sequence[tuple[int, int, int]]) -> Transform:
 
 
 def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int, checkpoint: Checkpoint) -> DataFrame:
-    """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` computes and stores rows that are used
-    twice."""
+    """Returns all windows from SUMMARY rows of windows and pieces. `checkpoint` stores rows for two uses."""
     pieces = found.where("not whole").repartition(_count_partitions(found, messages), *_KEY)
     windows = checkpoint(map_batches(pieces, merge_pieces(span), MERGED))
     many = windows.where("rank_buckets is not null")
@@ -124,9 +121,7 @@ def complete(found: DataFrame, measured: DataFrame, span: DaySpan, messages: int
 
 
 def _compute_percentiles(found: DataFrame) -> Transform:
-    """Returns the key and found_p50_us … of each window with ranks in buckets. `found` has the values in these
-    buckets.
-    """
+    """Computes found_p50_us … of the windows with ranks in buckets. `found` has the values in these buckets."""
     values = found.groupBy(*_KEY, F.col("bucket").alias("rank_buckets"), "us").agg(F.sum("number").alias("number"))
     in_order = Window.partitionBy(*_KEY, "rank_buckets").orderBy("us")
     up_to = values.withColumn("up_to", F.sum("number").over(in_order))

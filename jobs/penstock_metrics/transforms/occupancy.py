@@ -1,7 +1,7 @@
 """Computes the number of messages in a queue at the end of each window, and the age of the oldest message.
 
-Windows end at whole minutes. A message is in the queue at E if the minute of its arrival is before E and the minute of
-its end is not. A message that ended before its arrival, because clocks differ, never counts.
+Windows end at whole minutes. At time E, the queue contains a message if the minute of its arrival is before E and the
+minute of its end is E or later. A message that ended before its arrival, because clocks differ, never counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
 def list_changes(cube: DataFrame) -> DataFrame:
-    """Returns the changes of depth and of waiting (messages not yet received), which apply from the moment at_us on."""
+    """Returns the changes of depth and waiting (unreceived messages) since at_us."""
     n, entered, finished = F.col("messages"), F.col("entered_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
@@ -34,7 +34,7 @@ def list_changes(cube: DataFrame) -> DataFrame:
 
 
 def compute_levels(moments: DataFrame) -> Transform:
-    """Returns depth and waiting at `moments` (queue_id, group_id, ends_us), from changes."""
+    """Computes depth and waiting at `moments` (queue_id, group_id, ends_us) from changes."""
 
     def transform(changed: DataFrame) -> DataFrame:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
@@ -50,8 +50,7 @@ def compute_levels(moments: DataFrame) -> Transform:
 
 
 def sum_from_then_on(since: DataFrame) -> Transform:
-    """Returns the changes of the queues in `since` (queue_id, since_us). Earlier changes become one change at that
-    time."""
+    """Merges each queue's changes before its time in `since` (queue_id, since_us) into one change at that time."""
 
     def transform(changed: DataFrame) -> DataFrame:
         later = F.greatest("at_us", "since_us").alias("at_us")
@@ -66,8 +65,7 @@ def sum_from_then_on(since: DataFrame) -> Transform:
 
 
 def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
-    """Returns windows of whole queues that have messages at their end, with counts of 0. A window without events needs
-    a row too."""
+    """Finds the windows of whole queues with messages at the end, with counts of 0, because they need a row, too."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")
@@ -92,12 +90,10 @@ def find_windows_with_messages(days: DataFrame, span: DaySpan) -> Transform:
 
 
 def find_oldest(moments: DataFrame) -> Transform:
-    """Returns oldest_us, the arrival of the oldest message at each of `moments`. oldest_us is null if there is no
-    message.
+    """Finds oldest_us, the arrival of the oldest message at each of `moments`, or null.
 
-    A message can be the oldest only if it ends later than all messages that arrived before. In the order of arrival,
-    the ends of such messages rise. The oldest message at a moment is the first of these messages that ends at that
-    moment or later.
+    Only a message that ends later than all earlier messages can be the oldest. In the order of arrival, the ends of
+    such messages rise. At each moment, the oldest message is the first of these that ends at that moment or later.
     """
 
     def transform(cube: DataFrame) -> DataFrame:
@@ -122,7 +118,7 @@ def find_oldest(moments: DataFrame) -> Transform:
 
 
 def _change(minute: Column, depth: Column, waiting: Column) -> Column:
-    """Returns the change of depth and waiting by an event, at the end of the minute of the event."""
+    """Returns the change of depth and waiting by an event, at the end of the event's minute."""
     levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 

@@ -1,6 +1,4 @@
-"""Merges windows from their pieces by adding sums and sketches. The merge ranks few durations directly, and ranks many
-durations by their sketch.
-"""
+"""Merges the pieces of windows by adding sums and sketches. The sketch ranks the durations if a window has many."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ from .keys import LENGTHS, Coding, GroupNumbers, Windows, join_batches, read_col
 from .sketch import PERCENTILES, Ints, find_bucket, find_rank, find_run_starts, measure_runs, sum_runs
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
-# rank_buckets and rank_places are set for a window with too many durations. A wanted rank is the place-th least
-# duration of its bucket.
+# A window with too many durations has rank_buckets and rank_places: a wanted rank is the place-th least duration of its
+# bucket.
 MERGED: Final = pa.schema(
     [
         *(field for field in SUMMARY if field.name not in ("ordered", "whole")),
@@ -39,13 +37,13 @@ WANTED: Final = pa.schema(
         ("bucket", pa.int32()),
     ]
 )
-# The number of durations of a wanted bucket that have the same number of microseconds.
+# The numbers of equal durations in wanted buckets.
 FOUND: Final = pa.schema([*WANTED, ("us", pa.int64()), ("number", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Pieces in the order of their windows. `starts` has the first row of each window."""
+    """Pieces in the order of their windows. `starts` lists the first row of each window."""
 
     rows: pa.Table
     codes: Ints
@@ -63,9 +61,7 @@ class Pieces:
 
 
 def merge_pieces(span: DaySpan) -> Callable[[Batches], Batches]:
-    """Returns the function that turns pieces (SUMMARY) into batches of MERGED. A partition contains all pieces of its
-    windows.
-    """
+    """Returns a function from a partition's pieces (SUMMARY), all pieces of its windows, to batches of MERGED."""
     lengths = [Windows.of(span, seconds) for seconds in LENGTHS]
 
     def merge_partition(batches: Batches) -> Batches:
@@ -98,7 +94,7 @@ def _merge(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _add(pieces: Pieces) -> Summary:
-    """Returns the summary of each window with sums and sketches. The percentiles of the summary are still 0."""
+    """Returns the summary of each window with sums, sketches, and percentiles of 0."""
     greatest = np.maximum.reduceat(read_column(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -138,9 +134,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
-        """Returns bucket and place of the percentiles in the order of PERCENTILES. Bucket and place are null for
-        windows that are not wanted.
-        """
+        """Returns the buckets and places of the PERCENTILES of wanted windows, and null for other windows."""
         buckets: list[list[int] | None] = [None] * len(wanted)
         places = list(buckets)
         for window in np.flatnonzero(wanted).tolist():
@@ -158,11 +152,9 @@ def _list(lists: Lists, number: int) -> Ints:
 
 
 def find_candidates(span: DaySpan, wanted: pa.Table, chunk: int = CHUNK) -> Callable[[Batches], Batches]:
-    """Returns the function that turns batches of MEASURED into batches of FOUND.
+    """Returns a function from batches of MEASURED to batches of FOUND.
 
-    The function counts the durations in the wanted buckets by value.
-
-    `wanted` is a table of WANTED. `chunk` replaces CHUNK.
+    The function counts the durations in the buckets of `wanted` (WANTED) by value.
     """
     lengths = [
         (Windows.of(span, seconds), wanted.filter(pc.equal(wanted["window_seconds"], seconds))) for seconds in LENGTHS
@@ -200,14 +192,13 @@ def _build_found(rows: pa.Table, windows: Windows, wanted: pa.Table) -> pa.Table
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """The wanted buckets by the codes of a partition's rows. A pair of code and bucket is one number."""
+    """The wanted buckets of a partition, as numbers of pairs of code and bucket."""
 
     pairs: Ints
 
     @staticmethod
     def _pair(codes: Ints, bucket: Ints) -> Ints:
-        """Returns the number of a pair. The bucket of a positive 64-bit duration is in (-1, 1092]. The bucket of 0 is
-        far below."""
+        """Returns the numbers of pairs. Positive 64-bit durations have buckets in (-1, 1092], and 0 has BELOW_ALL."""
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod

@@ -21,10 +21,10 @@ _CUBE = (
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """The inputs of all results. `checkpoint` stores rows that are used twice. `messages` is the approximate number of
-    messages.
+    """The inputs of all results. `checkpoint` stores rows for two uses.
 
-    `since` (queue_id, since_us) says which windows to compute: the windows of a queue that start at its time or later.
+    `messages` is the approximate number of messages. `since` (queue_id, since_us) has the time from which the run
+    computes a queue's windows.
     """
 
     days: DataFrame
@@ -68,9 +68,7 @@ def build_windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) ->
 
 
 def build_latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Returns rows of metrics_latency. `others` contains durations of the installation, and `rows` contains rows of
-    metrics_window.
-    """
+    """Returns rows of metrics_latency. `others` has the installation's durations, and `rows` rows of metrics_window."""
     span = inputs.span
     every = messages.transform(latency.list_durations).unionByName(others)
     measured = every.join(inputs.since, "queue_id").where("at_us >= since_us").drop("since_us")
@@ -84,7 +82,7 @@ def build_latencies(messages: DataFrame, others: DataFrame, rows: DataFrame, inp
 
 
 def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Drops windows that start before the time of their queue, because the run did not read all of their messages."""
+    """Drops windows that start before their queue's time. The run did not read all messages of such windows."""
 
     def transform(rows: DataFrame) -> DataFrame:
         return rows.join(since, "queue_id").where(F.col("starts_us") >= F.col("since_us")).select(*rows.columns)
@@ -93,12 +91,12 @@ def _drop_early(since: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 
 def select_groups(rows: DataFrame) -> DataFrame:
-    """Returns the windows of groups that have a row in metrics_window."""
+    """Returns the windows of groups in `rows`."""
     return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
 
 
 def _select_only(groups: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Returns whole queues and these windows of groups, in one pass over rows that are expensive to compute."""
+    """Selects whole queues and these windows of groups in one pass, because the rows are expensive to compute."""
 
     def transform(rows: DataFrame) -> DataFrame:
         joined = rows.join(groups.withColumn("is_kept", F.lit(True)), [*WINDOW], "left")

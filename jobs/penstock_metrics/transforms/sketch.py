@@ -1,5 +1,4 @@
-"""Implements DDSketch (Masson, Rim, Lee 2019) on arrays: the buckets of durations, and ranks and sums of runs of equal
-rows."""
+"""Implements DDSketch (Masson, Rim, Lee 2019) on arrays: buckets of durations, ranks, and sums of equal rows."""
 
 from __future__ import annotations
 
@@ -12,24 +11,23 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 GAMMA: Final = 1.02 / 0.98  # The relative error is 2 %.
-BELOW_ALL: Final = -(2**31)  # the bucket of 0
+BELOW_ALL: Final = -(2**31)  # The bucket of 0.
 PERCENTILES: Final = (50, 90, 95, 99)
 
 
 def find_bucket(us: Ints) -> Ints:
-    """Returns the bucket i with gamma^(i-1) < us <= gamma^i. The durations must not be negative."""
+    """Returns the bucket i with gamma^(i-1) < us <= gamma^i of durations from 0 on."""
     index = np.ceil(np.log(np.maximum(us, 1)) / math.log(GAMMA)).astype(np.int64)
     return np.where(us > 0, index, BELOW_ALL)
 
 
 def find_rank(counts: Ints, percent: int) -> Ints:
-    """Returns the nearest rank, as percentile_disc of SQL does. The first of n values has rank 1."""
+    """Returns the nearest rank, as in SQL's percentile_disc. The first of n values has rank 1."""
     return (counts * percent + 99) // 100
 
 
 def find_run_starts(*columns: Ints) -> Ints:
-    """Returns the rows that differ from the previous row in at least one column. The first such row is 0, if there are
-    rows."""
+    """Returns row 0, if it exists, and the rows that differ from the previous row in a column."""
     if not len(columns[0]):
         return np.zeros(0, np.int64)
     differs = np.zeros(len(columns[0]), np.bool_)
@@ -40,7 +38,7 @@ def find_run_starts(*columns: Ints) -> Ints:
 
 
 def measure_runs(starts: Ints, rows: int) -> Ints:
-    """Returns the lengths of the runs that begin at `starts` and together have `rows` rows."""
+    """Returns the lengths of the runs that begin at `starts`, of `rows` rows in all."""
     return np.diff(starts, append=rows)
 
 

@@ -1,4 +1,4 @@
-"""Makes one row for each window and measure from its durations: count, sum, exact percentiles and a sketch."""
+"""Summarises the durations of each window and measure: count, sum, exact percentiles and a sketch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 from .sketch import PERCENTILES, Ints, find_bucket, find_rank, find_run_starts, measure_runs, sum_runs
 
 _SECOND: Final = 1_000_000
-# A sum of microseconds can exceed 64 bits, so whole seconds and the remaining microseconds are added separately.
+# A sum of microseconds can exceed 64 bits, so there are separate sums of whole seconds and remaining microseconds.
 ADDED: Final = ("count", "seconds", "rest_us", "negative_count")
 LISTS: Final = ("sketch_buckets", "sketch_counts")
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
+    """Lists of different lengths in one array: list k is values[offsets[k]:offsets[k + 1]]."""
 
     offsets: Ints
     values: Ints
@@ -30,7 +30,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One row for each of `codes`, in their order. `ordered` has all durations of a row, sorted."""
+    """One row for each of `codes`. `ordered` has the sorted durations of each row."""
 
     codes: Ints
     columns: Mapping[str, Ints]
@@ -39,8 +39,9 @@ class Summary:
 
 
 def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
-    """Summarises durations. `codes` has the row of each duration. No value of `us` is negative. `negative` is 1 if
-    the original is negative.
+    """Summarises the durations `us`, which are at least 0, by row. `codes` has the row of each duration.
+
+    `negative` is 1 for a duration that was negative before.
     """
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
@@ -60,13 +61,13 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
 
 
 def _build_sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
-    """Returns the sketch of each row. The values of a row are sorted, so the values of a bucket are adjacent."""
+    """Returns the sketch of each row from sorted values, in which the values of a bucket are adjacent."""
     bucket = find_bucket(value)
     runs = find_run_starts(row, bucket)
     return sketch_lists(bucket[runs], measure_runs(runs, len(row)), np.searchsorted(runs, starts))
 
 
 def sketch_lists(buckets: Ints, counts: Ints, starts: Ints) -> dict[str, Lists]:
-    """Returns the columns of sketches. The column of row k begins at starts[k]."""
+    """Returns the columns of sketches. The sketch of row k begins at starts[k]."""
     offsets = np.append(starts, len(buckets))
     return dict(zip(LISTS, (Lists(offsets, buckets), Lists(offsets, counts)), strict=True))

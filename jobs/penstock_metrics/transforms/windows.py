@@ -1,4 +1,4 @@
-"""Assigns rows with a time to the windows that contain it, which are a minute, an hour and a calendar day."""
+"""Assigns rows to the minute, the hour and the calendar day that contain their time."""
 
 from __future__ import annotations
 
@@ -13,17 +13,12 @@ _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
 def build_calendar(session: SparkSession, span: DaySpan) -> DataFrame:
-    """Returns the day of each slot of time. The table has at most about a hundred rows for each day, few enough for
-    every executor.
-    """
+    """Returns the day of each slot. A day has at most about a hundred slots, few enough to broadcast."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
 def assign_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transform:
-    """Returns each row once for each window that contains its time, with window_seconds, starts_us and ends_us.
-
-    Rows outside the windows of the span are left out.
-    """
+    """Repeats each row for each window of the span that contains its time; adds window_seconds, starts_us, ends_us."""
 
     def transform(rows: DataFrame) -> DataFrame:
         low = min(span.bounds(3600)[0], span.start_us)
@@ -41,7 +36,7 @@ def assign_windows(days: DataFrame, span: DaySpan, at: str = "at_us") -> Transfo
 
 
 def is_computed(span: DaySpan) -> Column:
-    """Returns whether the window belongs to the span and has begun."""
+    """Returns the condition for windows that belong to the span and have begun."""
     starts, conditions = F.col("starts_us"), []
     for seconds in (60, 3600, 86400):
         low, high = span.bounds(seconds)

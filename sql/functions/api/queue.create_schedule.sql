@@ -1,5 +1,5 @@
--- queue.create_schedule: creates a schedule inside the caller's transaction. Returns the first time at which the
--- schedule fires.
+-- queue.create_schedule(name, cron, every, fire_at, queue, topic, message, headers, timezone, options): creates a
+-- schedule inside the caller's transaction. Returns the first time at which the schedule fires.
 -- The schedule exists and fires only after the commit.
 -- The caller gives exactly one of cron, every and fire_at. fire_at is rounded up to a second.
 -- The caller gives exactly one of queue and topic. topic is a routing key.

@@ -1,9 +1,9 @@
-"""Tests every method on the last day: compares its forecast at every step with the forecast "no change".
+"""Tests every method on the last day, by comparing its forecast at every step (origin) with the forecast "no change".
 
-An origin counts when the whole hour after it is known. A loss is the mean absolute error over the twelve points. A
-method wins if it is at least a tenth better than "it stays as it is", no point is worse, the recent third is not worse,
-and the difference is more than chance. The last condition is the test of Diebold and Mariano (1995) with the variance
-of a mean of correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
+An origin counts if the whole hour after it is known. A loss is the mean absolute error over the twelve points. A method
+wins if it is at least a tenth better than "no change", no point is worse, the recent third is not worse, and the
+difference is significant. The test of significance is by Diebold and Mariano (1995), with the variance of a mean of
+correlated values (Newey and West 1987), because the hours after neighbouring origins overlap.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .methods import Method, repeat_last
 from .series import DAY_STEPS, POINTS, DepthSeries, Floats, Ints
 
 ORIGINS: Final = DAY_STEPS
-# The number of origins that make a day with the hour before the first origin and the hour after the last.
+# With the hour before the first origin and the hour after the last one, this number of origins makes a day.
 LEAST_ORIGINS: Final = DAY_STEPS - 2 * POINTS
 LEAST_GAIN: Final = 0.1
 _HALF: Final = 0.5
-# The tests are one-sided at 5 %: one for the best of eleven methods (Bonferroni), and one for a single method that
-# halves the error, where no choice among many is involved.
+# The tests are one-sided at 5 %. The first is for the best of eleven methods (Bonferroni), and the second for a method
+# that halves the error.
 LEAST_STATISTIC: Final = 2.6
 HALVING_STATISTIC: Final = 1.645
 _ABOUT_AS_GOOD: Final = 0.02
@@ -32,8 +32,7 @@ _ABOUT_AS_GOOD: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """The past forecasts of a method, with one row for each origin, the oldest first. An error is the actual less
-    the predicted depth."""
+    """The past forecasts of a method, the oldest origin first. An error is the actual depth minus the predicted one."""
 
     method: str
     origins: Ints
@@ -56,18 +55,18 @@ class Backtest:
 
     @property
     def gains(self) -> Floats:
-        """Returns by how much the method was better than no change, at each origin."""
+        """Returns the loss of no change minus the method's loss, at each origin."""
         return np.asarray((np.abs(self.unchanged_errors) - np.abs(self.errors)).mean(axis=1))
 
 
 def list_origins(series: DepthSeries) -> Ints:
-    """Returns the lags of the origins, the oldest first. The list is empty if too little is known."""
+    """Returns the lags of the origins, the oldest first, or nothing if the known past is too short."""
     oldest = min(POINTS + ORIGINS, series.known_steps - POINTS)
     return np.arange(oldest - 1, POINTS - 1, -1)
 
 
 def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
-    """Returns the backtest of a method. Returns None if its past is too short or it forecasts nothing now."""
+    """Returns the backtest of a method, or None if the past is too short or the method has no forecast now."""
     origins = list_origins(series)
     if len(origins) < LEAST_ORIGINS or not np.isfinite(method(series, np.zeros(1, np.int64))).all():
         return None
@@ -81,9 +80,7 @@ def backtest(series: DepthSeries, name: str, method: Method) -> Backtest | None:
 
 
 def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | None:
-    """Returns the first winning method with about the least loss relative to no change. Returns None if no method
-    wins.
-    """
+    """Returns the first winning method with about the least loss relative to no change, or None if no method wins."""
     found = (backtest(series, name, method) for name, method in methods.items())
     winners = [test for test in found if test and is_better(test)]
     least = min((test.ratio for test in winners), default=0.0)
@@ -91,7 +88,7 @@ def find_best(series: DepthSeries, methods: Mapping[str, Method]) -> Backtest | 
 
 
 def is_better(test: Backtest) -> bool:
-    """Returns whether a method was better than no change: by enough, at each point, lately, and not by chance."""
+    """Returns whether a method was better than no change: by LEAST_GAIN, at each point, lately, and not by chance."""
     if test.unchanged_loss == 0 or test.ratio > 1 - LEAST_GAIN:
         return False
     points = np.abs(test.errors).mean(axis=0) <= np.abs(test.unchanged_errors).mean(axis=0)
@@ -101,7 +98,7 @@ def is_better(test: Backtest) -> bool:
 
 
 def compute_statistic(gains: Floats) -> float:
-    """Returns the mean divided by its standard error, for values that are correlated over POINTS steps."""
+    """Returns the mean of values, correlated over POINTS steps, divided by the mean's standard error."""
     mean, centred, number = gains.mean(), gains - gains.mean(), len(gains)
     variance = float(centred @ centred) / number
     for lag in range(1, min(POINTS, number - 1) + 1):

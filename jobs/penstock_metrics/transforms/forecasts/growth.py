@@ -1,4 +1,4 @@
-"""Warns if messages will reach the retention period in the next days, or if the consumers will never catch up."""
+"""Warns if messages will reach the retention in the next days, or if the consumers will never catch up."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from .methods import compute_slopes
 from .series import Floats
 
-RETENTION_DAYS: Final = 3  # A warning is due if a message will be deleted unread within this many days.
-_LEAST_SLOPE: Final = 0.02  # growth in seconds of age for each second. Slower growth may be chance.
+RETENTION_DAYS: Final = 3  # The function warns if a message will reach the retention within this many days.
+_LEAST_SLOPE: Final = 0.02  # Growth of the age in seconds per second. Slower growth may be chance.
 _LEAST_HOURS: Final = 6
 HOURS_COMPARED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """The arrived and drained messages of each of the last full clock hours in which the queue existed."""
+    """The arrivals and drained messages of the last full clock hours since the queue exists."""
 
     arrivals: Floats
     drained: Floats
@@ -26,8 +26,9 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """The ages of the oldest message in seconds: in steps of five minutes for the last hour, and at the end of each
-    earlier hour. The newest is last. An unknown age is NaN, and an empty queue has the age 0.
+    """The ages of the oldest message in seconds, the newest last, at five-minute steps and at the ends of hours.
+
+    The steps cover the last hour. An unknown age is NaN, and the age of an empty queue is 0.
     """
 
     steps: Floats
@@ -36,10 +37,11 @@ class Ages:
 
 @dataclass(frozen=True, slots=True)
 class GrowthWarnings:
-    """`retention_seconds` is the time until the oldest message reaches the retention period and is deleted unread. None
-    means that no message will do so within RETENTION_DAYS. `fastest_rate` is the number of drained messages for each
-    second of the best hour, if it is less than the average arrivals (`mean_rate`). None means that the consumers can
-    catch up, or that the rate is unknown.
+    """The warnings of a queue, or None for each missing warning.
+
+    `retention_seconds` is the time until the oldest message reaches the retention, if it is less than RETENTION_DAYS.
+    `fastest_rate` is the rate of drained messages in the best hour, if it is less than the mean rate of arrivals
+    (`mean_rate`). Rates are in messages per second.
     """
 
     retention_seconds: float | None = None
@@ -57,8 +59,7 @@ def find_warnings(backlog: int, ages: Ages, hours: Hours, retention_seconds: flo
 
 
 def estimate_until_retention(ages: Ages, retention_seconds: float) -> float | None:
-    """Returns the seconds until the oldest message reaches the retention period, at the slower growth of the last hour
-    and day."""
+    """Returns the seconds until the oldest message reaches the retention, at the slower growth of last hour and day."""
     found = [
         slope
         for values, seconds in ((ages.steps, 300.0), (ages.hours, 3600.0))
@@ -77,8 +78,9 @@ def _estimate_growth(values: Floats, seconds: float) -> float | None:
 
 
 def find_fastest_hour(hours: Hours) -> tuple[float, float] | None:
-    """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is less, and otherwise None. Also
-    returns None if no message was drained. The queue then has no consumers, which is a different problem.
+    """Returns (rate of the fastest hour, mean rate of arrivals) if the first rate is less, and otherwise None.
+
+    Also returns None if no message was drained, because the queue then has no consumers.
     """
     if len(hours.drained) < _LEAST_HOURS or not hours.drained.any():
         return None

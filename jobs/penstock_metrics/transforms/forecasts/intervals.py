@@ -1,11 +1,10 @@
-"""Computes the intervals of a forecast from the errors of the forecast's method in the backtest, and counts how many
-intervals held.
+"""Computes the intervals of a forecast from its method's errors in the backtest, and the share of intervals that held.
 
 The interval of a point goes from one quantile of the past errors of that horizon to another (conformal prediction, Vovk
-and others 2005). The method assumes no distribution. Errors are divided by the movement of the queue in the hour before
-their origin, because quiet hours say little about busy ones. If past intervals held too seldom or too often, the
-quantiles are moved (adaptive conformal inference, Gibbs and Candès 2021). The reported coverage is the coverage that
-this rule would have had in the past. Each past interval uses only the errors that were known then.
+and others 2005), without an assumption about the distribution. The function divides errors by the movement of the queue
+in the hour before their origin, because quiet hours differ from busy ones. If past intervals held too seldom or too
+often, the function moves the quantiles (adaptive conformal inference, Gibbs and Candès 2021). The coverage is the share
+of past intervals that held, where each past interval uses only earlier errors.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ _WARM_UP: Final = 24  # An interval needs this many errors.
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """`low` and `high` bound each point. The coverage is the share of backtest intervals that held. None means that
-    there are no intervals."""
+    """The bounds of each point, and the share of backtest intervals that held, or None without backtest intervals."""
 
     low: Floats
     high: Floats
@@ -50,21 +48,21 @@ def compute_intervals(series: DepthSeries, test: Backtest, expected: Floats) -> 
 
 
 def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
-    """Returns how much the depth moved in a step in the hour before each origin. The result is at least one message."""
+    """Returns 1 plus the mean movement of the depth in a step, in the hour before each origin."""
     recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
     return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The past intervals for one horizon: whether each interval held, and the share that may be missed now."""
+    """The past intervals for one horizon: whether each interval held, and the present share of allowed misses."""
 
     held: Sequence[bool]
     miss: float
 
 
 def _roll(test: Backtest, scales: Floats, point: int) -> _Rolled:
-    """Makes the interval of an origin from the errors, hits and misses that were known at that origin."""
+    """Computes the interval of each origin from the errors and results before that origin."""
     errors = (test.errors[:, point] / scales).tolist()
     known: list[float] = sorted(errors[:_WARM_UP])
     miss, held = 1 - LEVEL, list[bool]()
@@ -90,9 +88,7 @@ def _is_inside(test: Backtest, place: int, point: int, around: tuple[float, floa
 
 
 def compute_quantiles(ordered: Sequence[float], miss: float) -> tuple[float, float]:
-    """Returns the two values that have `miss` / 2 of the errors below and above, interpolated linearly between known
-    errors.
-    """
+    """Returns the values with `miss` / 2 of the errors below and above, by linear interpolation."""
     half = min(max(miss / 2, 0.0), 0.5)
     return _interpolate(ordered, half), _interpolate(ordered, 1 - half)
 

@@ -1,12 +1,13 @@
-"""Defines the candidates for a forecast. Each candidate forecasts the depths 5, 10 … 60 minutes later from a series and
-lags of origins.
+"""Defines the candidates for a forecast. Each forecasts the depths 5, 10 … 60 minutes after its origins.
 
-Trends use the median of the slopes between all pairs of points (Theil 1950, Sen 1968), which a burst hardly changes. A
-damped trend loses a tenth of its slope in every step (Gardner and McKenzie 1985). The usual level is the mean of a day.
-The depth of a queue returns to this level if the consumers mostly keep up. A season is the mean of the values that
-followed the same time in up to three earlier hours, days or weeks. The queue's distance from that mean either lasts or
-fades. Days and weeks are 24 and 168 hours of UTC. After a change of clocks, these two seasons are wrong for a day, and
-the backtest excludes them.
+    trend     continues the median slope between all pairs of points (Theil 1950, Sen 1968), so a burst has no effect
+    damped    a trend that loses a tenth of its slope in every step (Gardner and McKenzie 1985)
+    usual     returns to the mean of a day, as a queue does whose consumers mostly keep up
+    season    repeats the mean of the values after the same time in up to three earlier hours, days or weeks; the
+              queue's distance from that mean lasts or fades
+
+Days and weeks are 24 and 168 hours of UTC. After a change of clocks, these two seasons are wrong for a day, and the
+backtest excludes them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Method = Callable[[DepthSeries, Ints], Floats]
 
 _AHEAD: Final = np.arange(1, POINTS + 1)
 _DAMPING: Final = 0.9
-_FADING: Final = 0.85  # Half of a deviation is left after 21 minutes.
+_FADING: Final = 0.85  # A deviation halves in 21 minutes.
 
 
 def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
@@ -31,7 +32,7 @@ def repeat_last(series: DepthSeries, origins: Ints) -> Floats:
 
 
 def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
-    """Continues the slope of the last `steps`. The method skips some steps if `steps` cover more than an hour."""
+    """Continues the slope of every `every`-th of the last `steps`."""
     growth = np.cumsum(damping ** (_AHEAD - 1)) / every
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
@@ -42,7 +43,7 @@ def make_trend(steps: int, every: int = 1, damping: float = 1.0) -> Method:
 
 
 def make_usual(steps: int, fading: float) -> Method:
-    """Brings the depth back to its mean of the last `steps`."""
+    """Returns the depth to the mean of the last `steps`."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
         recent = series.ago(origins[:, None] + np.arange(steps, -1, -1))
@@ -53,7 +54,7 @@ def make_usual(steps: int, fading: float) -> Method:
 
 
 def make_season(period: int, seasons: int, fading: float = 1.0) -> Method:
-    """Repeats the values after the same time, `period` steps ago and up to `seasons` periods ago."""
+    """Repeats the mean of the values after the same time, 1 to `seasons` periods ago."""
 
     def predict(series: DepthSeries, origins: Ints) -> Floats:
         back = origins[:, None, None] + period * np.arange(1, seasons + 1)[:, None]
@@ -69,12 +70,12 @@ def make_season(period: int, seasons: int, fading: float = 1.0) -> Method:
 
 
 def compute_slopes(values: Floats) -> Floats:
-    """Returns the change in one step for each row of equally spaced values: the median slope over all pairs."""
+    """Returns the median slope over all pairs for each row of equally spaced values, per step."""
     first, second = np.triu_indices(values.shape[1], 1)
     return np.asarray(np.median((values[:, second] - values[:, first]) / (second - first), axis=1))
 
 
-# The simplest method is first, because the first of about equally good methods wins.
+# The simplest methods come first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
     "trend_6h": make_trend(6 * STEPS_AN_HOUR, 6),
     "trend_1h": make_trend(STEPS_AN_HOUR),

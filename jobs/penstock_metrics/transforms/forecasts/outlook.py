@@ -1,7 +1,7 @@
 """Computes the outlook of one queue from its stored windows: rates, time to drain, forecast with intervals, warnings.
 
-The rates cover the last quarter of an hour. Rates of a whole hour would suggest that a queue that began to drain 20
-minutes ago never becomes empty. The rates of a younger queue cover its life.
+The rates cover the last quarter of an hour, or the life of a younger queue. By the rates of a whole hour, a queue that
+began to drain 20 minutes ago would never become empty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NOW: Final = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class MeanRates:
-    """The rates are in messages per second."""
+    """Rates in messages per second."""
 
     arrivals: float
     drained: float
@@ -52,13 +52,13 @@ def drain_seconds(backlog: int, rate: MeanRates) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class WindowCounts:
-    """Windows of one length in any order: their ends and their counts."""
+    """The ends and counts of windows of one length, in any order."""
 
     ends_us: Ints
     arrivals: Ints
     drained: Ints
     depth: Ints
-    oldest_age_us: Ints  # The value 0 means that the queue was empty.
+    oldest_age_us: Ints  # 0: the queue was empty.
 
     def since(self, at_us: int) -> WindowCounts:
         """Returns the windows that end after this time."""
@@ -68,7 +68,7 @@ class WindowCounts:
 
 @dataclass(frozen=True, slots=True)
 class ForecastQueue:
-    """The known facts of a queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
+    """A queue. `begins_us` is the first known time. Windows end at `last_us` or earlier."""
 
     minutes: WindowCounts
     hours: WindowCounts
@@ -80,7 +80,7 @@ class ForecastQueue:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The depths of the next hour and the quality of such forecasts."""
+    """The depths of the next hour, with their intervals and backtest."""
 
     expected: Floats
     intervals: Intervals
@@ -89,7 +89,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class QueueOutlook:
-    """`reason` explains a missing forecast, and is None if there is a forecast."""
+    """The outlook of a queue. `reason` explains a missing forecast."""
 
     rates: MeanRates
     drain_seconds: float | None
@@ -99,7 +99,7 @@ class QueueOutlook:
 
 
 def make_outlook(queue: ForecastQueue) -> QueueOutlook:
-    """Returns the outlook of a queue that holds messages or had an event in the last hour."""
+    """Returns the outlook of a queue with messages, or with an event in the last hour."""
     recent = queue.minutes.since(queue.last_us - RATE_MINUTES * MINUTE)
     rate = rates(int(recent.arrivals.sum()), int(recent.drained.sum()), queue.last_us, queue.begins_us)
     series = DepthSeries.of(_list_depths(queue.minutes), _list_depths(queue.hours), queue.last_us, queue.begins_us)
@@ -111,7 +111,7 @@ def make_outlook(queue: ForecastQueue) -> QueueOutlook:
 
 
 def choose_forecast(series: DepthSeries) -> Forecast | str:
-    """Returns the forecast of the best method, or the reason why there is no forecast."""
+    """Returns the forecast of the best method, or the reason for a missing forecast."""
     if len(list_origins(series)) < LEAST_ORIGINS:
         return TOO_LITTLE_PAST
     test = find_best(series, METHODS)
@@ -142,6 +142,6 @@ def _find_warnings(queue: ForecastQueue) -> GrowthWarnings:
 
 
 def _interpolate(windows: WindowCounts, ends: Ints, name: str) -> Floats:
-    """Returns the values of the windows that end at these times. The value is 0 if no window is stored."""
+    """Returns the values of the windows that end at these times, or 0 for missing windows."""
     found = dict(zip(windows.ends_us.tolist(), getattr(windows, name).tolist(), strict=True))
     return np.asarray([found.get(end, 0) for end in ends.tolist()], np.float64)

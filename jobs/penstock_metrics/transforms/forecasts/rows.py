@@ -1,7 +1,6 @@
-"""Makes rows of queue.metrics_forecast from stored windows, one queue at a time, for
-`groupBy("queue_id").applyInArrow`.
+"""Makes the row of queue.metrics_forecast from a queue's stored windows, for `groupBy("queue_id").applyInArrow`.
 
-The input of a queue is at most 700 minute windows and 600 hour windows, whatever its traffic is.
+A queue has at most 700 minute windows and 600 hour windows as input, with any traffic.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ FORECAST: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class QueueFacts:
-    """Facts about a queue that its windows do not contain. `created_us` may be before its first window."""
+    """Facts of a queue besides its windows. `created_us` may be before the first window."""
 
     created_us: int
     retention_seconds: int
@@ -64,8 +63,7 @@ class QueueFacts:
 
 
 def make_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[pa.Table], pa.Table]:
-    """Returns the function that turns the windows (WINDOWS) of a queue in `facts`, up to `last_us`, into its row
-    (FORECAST)."""
+    """Returns a function from a queue's windows (WINDOWS) up to `last_us` to the queue's row (FORECAST)."""
 
     def forecast_queue(windows: pa.Table) -> pa.Table:
         queue_id = windows["queue_id"][0].as_py()
@@ -75,13 +73,13 @@ def make_forecaster(facts: Mapping[int, QueueFacts], last_us: int) -> Callable[[
 
 
 def forecast_row(queue_id: int, windows: pa.Table, facts: QueueFacts, last_us: int) -> dict[str, Any]:
-    """Returns the row of a queue with the names of FORECAST."""
+    """Returns the row of a queue (FORECAST)."""
     queue = read_queue(windows, facts, last_us)
     return {"queue_id": queue_id, "backlog": facts.backlog, **_build_columns(make_outlook(queue), last_us)}
 
 
 def read_queue(windows: pa.Table, facts: QueueFacts, last_us: int) -> ForecastQueue:
-    """Returns a queue. The queue begins when it was created, or with its first window if that is later."""
+    """Returns a queue, which begins at its creation or with its first window, whichever is later."""
     minutes, hours = (_read_windows(windows, seconds) for seconds in (60, 3600))
     starts = [
         int(held.ends_us.min()) - seconds * 1_000_000

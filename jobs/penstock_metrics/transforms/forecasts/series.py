@@ -1,8 +1,7 @@
-"""Holds the past of one queue for the forecast: its depth every five minutes, and hourly depths before that.
+"""Represents the past of a queue for the forecast: its depth every five minutes, and hourly depths before that.
 
-Times are lags, which count steps of five minutes before the end of the last complete minute. Values from before the
-queue existed are unknown (NaN) and not 0. If the queue existed and no window is stored, the queue was empty and its
-depth was 0.
+Times are lags, which count steps of five minutes before the end of the last complete minute. A depth from before the
+queue's creation is unknown (NaN). A missing window means that the queue was empty (depth 0).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
 STEPS_AN_HOUR: Final = HOUR // STEP
 DAY_STEPS: Final = 24 * STEPS_AN_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
-# A day to test, the day before it, and two hours that trends need.
+# The day of the backtest, the day before, and two hours for trends.
 FINE_STEPS: Final = 50 * STEPS_AN_HOUR
 WEEKS: Final = 3
 HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
@@ -31,9 +30,9 @@ HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
 
 @dataclass(frozen=True, slots=True)
 class DepthSeries:
-    """`fine[k]` is the depth k steps ago. `hourly[k]` is the depth at the end of the k-th last hour of the clock.
+    """Depths by lag. `fine[k]` is the depth k steps ago, and `hourly[k]` the depth at the end of the k-th last hour.
 
-    `hour_lag` is the number of steps since the last hour of the clock ended. `hour_lag` is usually a fraction.
+    `hour_lag` is the number of steps since the end of the last clock hour, usually a fraction.
     """
 
     fine: Floats
@@ -41,8 +40,7 @@ class DepthSeries:
     hour_lag: float
 
     def ago(self, lags: Ints) -> Floats:
-        """Returns the depths at these lags, interpolated linearly between the ends of hours. An unknown depth is
-        NaN."""
+        """Returns the depths at these lags, by linear interpolation between ends of hours. An unknown depth is NaN."""
         near = lags < len(self.fine)
         found = self.fine[np.where(near, lags, 0)]
         return found if near.all() else np.where(near, found, self._between_hours(lags))
@@ -58,7 +56,7 @@ class DepthSeries:
 
     @classmethod
     def of(cls, fine: Points, hourly: Points, last_us: int, begins_us: int) -> DepthSeries:
-        """Makes a series of depths at times, as lags before `last_us`. Depths before `begins_us` are unknown."""
+        """Makes a series from depths at times. Lags end at `last_us`. Depths before `begins_us` are unknown."""
         hour_us = last_us // HOUR * HOUR
         return cls(
             _lag(fine, last_us, begins_us, STEP, FINE_STEPS + 1),
@@ -68,14 +66,14 @@ class DepthSeries:
 
     @property
     def known_steps(self) -> int:
-        """Returns for how many past steps the five-minute series knows the depth."""
+        """Returns the number of past steps with a known depth in the five-minute series."""
         unknown = np.flatnonzero(np.isnan(self.fine))
         return int(unknown[0]) if len(unknown) else len(self.fine)
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Values at times in any order. A missing time has the value 0."""
+    """Values at times, in any order. The value of a missing time is 0."""
 
     at_us: Ints
     value: Floats
