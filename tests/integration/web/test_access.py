@@ -66,7 +66,7 @@ def test_a_new_key_is_a_line_for_the_environment(keys: CommandLine) -> None:
     """The command line reads PENSTOCK_TOKEN, and SDKs read the other two variables. The comment names the owner."""
     line, comment = keys("create", "--bearer")
     assert line.startswith("PENSTOCK_TOKEN=PSTB")
-    assert comment.startswith("# no user, with every right of account 000000000000; the secret is not shown again")
+    assert comment.startswith("# no user, every right of account 000000000000; Penstock does not show the secret again")
     assert "Authorization: Bearer $PENSTOCK_TOKEN" in comment
     (text,) = keys("create", "--bearer", "--json")
     made = json.loads(text)
@@ -246,7 +246,7 @@ def test_settings_say_that_they_are_not_the_running_service_s(
     service = SimpleNamespace(address="http://127.0.0.1:9555")
     monkeypatch.setattr("penstock_web.local.announced.running_services", lambda: [service])
     assert main(["settings"]) == 0
-    assert "the service at http://127.0.0.1:9555 started with other" in capsys.readouterr().err
+    assert "The service at http://127.0.0.1:9555 started with other" in capsys.readouterr().err
 
 
 def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:

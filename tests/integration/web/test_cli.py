@@ -288,7 +288,7 @@ def test_an_address_that_is_none_is_one_line(command: str) -> None:
     [
         ("postgresql://app:secret@db/shop?sslmode=require", "user=app dbname=shop host=db sslmode=require"),
         ("host=db.example user=app password='se cr\\'et' sslpassword=secret", "user=app host=db.example"),
-        ("mysql://app:secret@db.example/shop", "(set, but not an address of PostgreSQL)"),
+        ("mysql://app:secret@db.example/shop", "(set, but not a PostgreSQL address)"),
         ("postgresql:///shop?password=secret", "dbname=shop"),
     ],
 )  # fmt: skip
@@ -310,7 +310,7 @@ def test_a_demo_without_an_address_says_so() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "penstock: nonsense is not the address of a service, such as http://127.0.0.1:9324\n",
+        "penstock: nonsense is not an address such as http://127.0.0.1:9324\n",
     )
 
 
@@ -394,7 +394,7 @@ def test_files_that_the_documents_name_are_printed(
     assert main(["dashboards"]) == 0
     assert capsys.readouterr().out.split() == ["penstock", "penstock-queue"]
     assert main(["dashboards", "other"]) == 1
-    assert "there are penstock, penstock-queue" in capsys.readouterr().err
+    assert "The dashboards are penstock, penstock-queue" in capsys.readouterr().err
 
 
 def test_init_writes_an_application_into_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

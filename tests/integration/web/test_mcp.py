@@ -88,11 +88,11 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
             "| orders-dead",
         ]
         assert "- visible: 3" in text_of(queue)
-        assert text_of(found).startswith("1 found; looked at 3 of 3 messages.")
+        assert text_of(found).startswith("1 found; examined 3 of 3 messages.")
         fence = text_of(found).splitlines()[-1]
         assert set(fence) == {"`"}  # No text in the message closes this delimiter.
         assert fence not in text_of(found).rpartition(f"\n{fence}\n")[2].removesuffix(fence)
-        assert text_of(groups).startswith("3 groups among the 3 messages looked at")
+        assert text_of(groups).startswith("3 groups among the 3 examined messages")
         assert "does not exist" in text_of(none, failed=True)
         assert "limit" in text_of(unknown, failed=True)
         received = http.get("/v1/queues/orders-dead/messages", params={"max": 10}).json()

@@ -126,7 +126,7 @@ def test_a_message_is_deleted_by_id_or_receipt(penstock: Command, capsys: pytest
     assert penstock("delete", "single", "--receipt", str(second["receipt"])) == "deleted 1 message of single\n"
     assert [row["message"] for row in lines(penstock("peek", "single", "--state", "all", "--json"))] == ["third"]
     assert main(["delete", "single", "--id", str(first["id"])]) == 1
-    assert "single has no such message" in capsys.readouterr().err
+    assert "single has none of these messages" in capsys.readouterr().err
 
 
 def test_tail_ends_after_a_count(penstock: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_mappings(penstock: Command) -> None:
     made = lines(penstock(*put, "--batch-size", "20", "--window", "1", "--disabled", "--json"))[0]
     name = str(made["id"])
     assert penstock(*put, "--filter", '{"body": ["a"]}', "--max-concurrency", "2", "--report-failures") == (
-        f"{name}: mapped triggers {url} (disabled)\n"
+        f"{name}: mapped invokes {url} (disabled)\n"
     )
     (found,) = lines(penstock("mappings", "list", "--queue", "mapped", "--function", url, "--json"))
     changed = {
@@ -218,13 +218,13 @@ def test_a_long_delay_is_a_schedule(penstock: Command, capsys: pytest.CaptureFix
     penstock("create", "later")
     sent = penstock("send", "later", "hello", "--delay", "259200")
     (schedule,) = lines(penstock("schedules", "list", "--json"))
-    assert sent.startswith("scheduled 1 message for later: a delay above 900 seconds is a schedule, ")
+    assert sent.startswith("scheduled 1 message for later: a delay above 900 seconds makes a schedule, ")
     assert str(schedule["name"]) in sent
     assert penstock("send", "later", "hello", "--delay", "900") == "sent 1 message to later\n"
     assert main(["peek", "later", "--state", "delayed"]) == 0
     shown = capsys.readouterr()
     assert shown.out.endswith("  0  hello\n")
-    assert "delay above 900 seconds are schedules" in shown.err
+    assert "lists messages with a delay above 900 seconds" in shown.err
 
 
 @pytest.mark.parametrize("name", ["PENSTOCK_TOKEN", "PENSTOCK_REGION"])
@@ -239,7 +239,7 @@ def test_a_database_that_is_away_is_named() -> None:
     message = "The request has failed due to a temporary failure of the server."
     error = {"code": "service_unavailable", "message": message}
     said = RestClient("http://127.0.0.1:1")._error(json.dumps({"error": error}).encode(), 503)
-    assert said == "The service at http://127.0.0.1:1 cannot use its database; `penstock doctor` says why."
+    assert said == "The service at http://127.0.0.1:1 cannot use its database. `penstock doctor` explains the reason."
 
 
 def test_nothing_to_send_is_an_error(
@@ -269,7 +269,7 @@ def test_dead_letters_go_back(penstock: Command) -> None:
         penstock("send", "failed", text)
     assert penstock("search", "failed", "--filter", '{"text": "roken"}').split()[2:] == ["broken"]
     counts = [line.split()[0] for line in penstock("failures", "failed").splitlines()]
-    assert counts == ["count", "2", "1", "looked"]
+    assert counts == ["count", "2", "1", "examined"]
     moved = penstock("redrive", "failed", "--filter", '{"text": "broken"}', "--wait").splitlines()[-1]
     assert ": completed, 1 of " in moved
     assert "broken" in penstock("peek", "jobs")
@@ -306,7 +306,7 @@ def test_queues_of_another_region(
     )
     url = sqs.create_queue(QueueName="far")["QueueUrl"]
     assert main(["send", "far", "hello"]) == 1
-    assert "lists those of the region us-east-1" in capsys.readouterr().err
+    assert "lists the queues of the region us-east-1" in capsys.readouterr().err
     assert penstock("--region", "eu-central-1", "send", "far", "hello") == "sent 1 message to far\n"
     assert [message["Body"] for message in sqs.receive_message(QueueUrl=url)["Messages"]] == ['"hello"']
     monkeypatch.setenv("PENSTOCK_REGION", "eu-central-1")
@@ -326,7 +326,7 @@ def test_fifo(penstock: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["queue", "missing"], "`penstock queues` lists those of the region us-east-1; `penstock --region NAME` sees"),
+        (["queue", "missing"], "`penstock queues` lists the queues of the region us-east-1. `penstock --region NAME`"),
         (["mappings", "show", "missing"], "`penstock mappings list` lists them."),
         (["mappings", "put", "missing", "f"], "QUEUE_LAMBDA_ENDPOINT is empty. A mapping to a URL needs none."),
         (["create", "a b"], "Can only include alphanumeric characters"),
@@ -337,9 +337,9 @@ def test_fifo(penstock: Command) -> None:
         (["schedules", "put", "x", "--message", "y", "--every", "1h"], "either --queue or --event"),
         (["schedules", "delete", "missing"], "chedule"),
         (["deliveries", "list", "--state", "lost"], "state"),
-        (["status", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
-        (["purge", "missing"], "nothing was deleted: pass --yes if there is no terminal"),
-        (["queues", "--endpoint", "http://127.0.0.1:1"], "no service answers at http://127.0.0.1:1 "),
+        (["status", "--endpoint", "http://127.0.0.1:1"], "no service responds at http://127.0.0.1:1 "),
+        (["purge", "missing"], "nothing was deleted: without a terminal, pass --yes"),
+        (["queues", "--endpoint", "http://127.0.0.1:1"], "no service responds at http://127.0.0.1:1 "),
         (["redrive", "missing"], "Queue 'missing' does not exist. `penstock queues` lists"),
         (["subscriptions", "create", "news"], "either --queue or --url"),
         (["subscriptions", "create", "news", "--queue", "missing"], "Queue 'missing' does not exist."),
@@ -348,7 +348,7 @@ def test_fifo(penstock: Command) -> None:
         (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
         (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
         (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
-        (["queues", "--endpoint", "nowhere"], "nowhere is not the address of a service"),
+        (["queues", "--endpoint", "nowhere"], "nowhere is not an address such as http"),
     ],
 )
 def test_errors_are_a_line(
@@ -414,7 +414,7 @@ def test_json_does_not_write_to_the_terminal(penstock: Command) -> None:
         (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
         (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
         (["search", "orders", "--filter", '{"a" 1}'], "character 6, '1': expecting ':' delimiter"),
-        (["search", "orders", "--filter", '{"ä": '], "it ends after character 6: expecting value"),
+        (["search", "orders", "--filter", '{"ä": '], "the text ends after character 6: expecting value"),
         (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
         (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
         (["redrive", "orders", "--filter", '{"a": NaN}'], "not JSON: "),
@@ -440,7 +440,7 @@ def test_with_keys(postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys
         with running_service(database.api_dsn, **SIGV4) as service:
             monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
             assert main(["queues"]) == 1
-            assert "PENSTOCK_TOKEN is not set; `penstock keys create --bearer`" in capsys.readouterr().err
+            assert "PENSTOCK_TOKEN is not set. `penstock keys create --bearer`" in capsys.readouterr().err
             assert main(["export"]) == 1
             assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set" in capsys.readouterr().err
             monkeypatch.setenv("PENSTOCK_TOKEN", token)
@@ -458,7 +458,7 @@ def test_with_keys(postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys
                 assert main([*command.split(), *there]) == 0
             assert main(["users", "end", "ann", *there]) == 1
             assert main(["keys", "create", "--account", "111122223333", *there]) == 1
-            assert "--account works on the database" in capsys.readouterr().err
+            assert "--account and --endpoint exclude each other" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -482,12 +482,12 @@ def test_a_command_refuses_a_service_with_another_database(
     with announce("http://127.0.0.1:1", tmp_path, places):
         assert main(["purge", "orders", "--yes"]) == 1
         refused = capsys.readouterr().err
-        assert ("has another database" in refused) is not is_same
-        assert ("no service answers at http://127.0.0.1:1" in refused) is is_same
+        assert ("uses another database" in refused) is not is_same
+        assert ("no service responds at http://127.0.0.1:1" in refused) is is_same
         assert "secret" not in refused
         if not is_same:
             assert main(["status", "--endpoint", "http://127.0.0.1:1"]) == 1
-            assert "no service answers" in capsys.readouterr().err
+            assert "no service responds" in capsys.readouterr().err
 
 
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

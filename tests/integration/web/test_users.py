@@ -194,7 +194,7 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
     key, _ = penstock("keys", "create", "--user", "ann")[0].partition("=")[2], None
     assert [line.split()[:2] for line in penstock("users", "list")[1:]] == [["000000000000", "ann"], [PARTNER, "bob"]]
     shown = penstock("users", "show", "ann")
-    assert shown[0].startswith(f"{build_user_arn('000000000000', 'ann')}, made 20")
+    assert shown[0].startswith(f"{build_user_arn('000000000000', 'ann')}, created 20")
     assert shown[1:3] == ["policy: read", "policy: operate"]
     assert shown[4].split()[:2] == ["access", key]
     assert [line.split()[3] for line in penstock("keys", "list")[1:]] == ["ann"]
@@ -211,12 +211,12 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
         ("users create ann --policy read", "has a user 'ann'"),
         ("users limit bob --policy read", "has no user 'bob'"),
         ("users end bob", "has no user 'bob'"),
-        ("users create eve --policy write", "--policy write: neither read, operate, admin nor a readable file"),
+        ("users create eve --policy write", "--policy write is not read, operate, admin or a readable file"),
         ("users create eve --policy read --account 12", "an account is 12 digits"),
         ("keys create --user bob", "has no user 'bob'"),
         ("keys create --user ann --account 111122223333", "has no user 'ann'"),
-        ("keys create --expires yesterday", "a time is 2027-01-31"),
-        ("keys create --expires 2020-01-01", "is over"),
+        ("keys create --expires yesterday", "'yesterday' is not a time such as 2027-01-31"),
+        ("keys create --expires 2020-01-01", "is in the past"),
         ("keys limit PSTKNOBODY --expires 3d", "there is no key"),
         ("keys show PSTKNOBODY", "there is no key"),
     ],

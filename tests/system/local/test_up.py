@@ -312,7 +312,7 @@ def test_the_demo_gets_every_message_back(database: Database) -> None:
     with running(DATABASE_URL=database.api_dsn) as up:
         command = [*COMMAND, "demo", "--endpoint", up.address]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "every message came back")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "received every message")
 
 
 def test_the_demo_says_when_nobody_answers() -> None:

@@ -1,11 +1,9 @@
 """Implements the command line: `penstock up | migrate | doctor | keys | users | roles | queues | … | metrics | settings
 | demo`.
 
-Each module in MODULES has an `app`, a typer application with the commands of that module. Add a new command to an
-existing or a new module.
-
-Modules of commands import only typer and the settings at their top. A command imports all other modules when it runs,
-because `penstock up` must not load boto3 and `penstock settings` must not load a web framework.
+Each module in MODULES has an `app`, a typer application with the module's commands. A module imports only typer and the
+settings at the top. A command imports all other modules when the command runs. `penstock up` therefore does not load
+boto3, and `penstock settings` loads no web framework.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from penstock import __version__
 from penstock.settings import SettingError
 from penstock_web.system_account import LocalError
 
-# The modules are in the order of `penstock --help`, under these titles.
+# The modules by title, in the order of `penstock --help`.
 MODULES: Final = {
     "Installation": ("up", "migrate", "doctor", "settings", "demo"),
     "Access": ("keys", "users", "roles"),
@@ -37,15 +35,14 @@ MODULES: Final = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code. An expected error becomes one line on standard error and exit code 1.
-
+    """Runs a command and returns the exit code. Prints an expected error as one line on standard error and returns 1.
     Raises SystemExit with code 2 for invalid arguments.
     """
     try:
         code = int(_command().main(arguments, prog_name="penstock", standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # A program that reads the output, such as `head`, has ended.
+    except BrokenPipeError:  # The program that reads the output, such as `head`, has ended.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (LocalError, SettingError) as error:
@@ -57,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_error(text: str) -> None:
-    """Prints an error. Escapes terminal controls from arguments, files and responses."""
+    """Prints an error. Escapes control characters from arguments, files and responses."""
     from .commands.printing import print_lines
 
     print_lines(text.split("\n"), file=sys.stderr)
 
 
 def application() -> typer.Typer:
-    """Returns all commands. rich formats the help only on a terminal. Elsewhere the help is plain text, even with
+    """Returns all commands. rich formats the help on a terminal. Elsewhere the help is plain text, even with
     FORCE_COLOR."""
     application = typer.Typer(
         callback=_global_options,
@@ -85,7 +82,7 @@ def application() -> typer.Typer:
     return application
 
 
-# typer builds all commands once for each process, which takes 30 ms.
+# Building the commands takes 30 ms.
 _command: Final = cache(lambda: typer.main.get_command(application()))
 
 
@@ -112,13 +109,13 @@ def _global_options(
         ),
     ] = None,
 ) -> None:
-    """Takes the options that come before a command."""
+    """Reads the options before a command."""
     if region is not None:
         os.environ["PENSTOCK_REGION"] = region
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """Returns the usage of the command, followed by the error in the command's arguments."""
+    """Returns the command's usage and the error in the arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

@@ -1,4 +1,4 @@
-"""Makes `python -m penstock_web.cli` the same as `penstock`."""
+"""Runs `penstock` for `python -m penstock_web.cli`."""
 
 import sys
 

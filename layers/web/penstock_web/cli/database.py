@@ -1,4 +1,4 @@
-"""Opens the database of DATABASE_URL for commands that read or write the database directly."""
+"""Opens the database for commands that use the database directly."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from penstock_web.system_account import LocalError
 @contextmanager
 def service_database(settings: Settings, direct: bool = False, call_seconds: float | None = None) -> Iterator[Database]:
     """Yields the configured database, or the database of the service that runs here. `direct` uses DATABASE_DIRECT_URL.
-
-    `call_seconds` limits a call, in place of the setting. Raises SettingError without a database, and LocalError if a
-    call fails or the address is invalid.
+    `call_seconds` replaces the setting's time limit for a call. Raises SettingError without a database. Raises
+    LocalError for a failed call and for an invalid address.
     """
     dsn = (settings.direct_url if direct else settings.database_url) or choose_database(settings)
     check_addresses(settings)

@@ -1,4 +1,4 @@
-"""Defines the option --database, which replaces the database of the environment."""
+"""Defines the option --database, which replaces the environment's database."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ DatabaseAddress = Annotated[
     typer.Option(
         "--database",
         metavar="URL",
-        help="address of the database, without a pooler, in place of DATABASE_URL and DATABASE_DIRECT_URL",
+        help="address of the database, without a pooler, instead of DATABASE_URL and DATABASE_DIRECT_URL",
     ),
 ]
 
 
 def variables_with(address: str | None) -> dict[str, str]:
-    """Returns the environment. A given address replaces the addresses in the environment. Raises SettingError."""
+    """Returns the environment. `address` replaces the environment's addresses. Raises SettingError for an empty
+    address."""
     variables = dict(os.environ)
     if address is None:
         return variables

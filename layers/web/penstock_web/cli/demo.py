@@ -1,4 +1,4 @@
-"""Implements `penstock demo`: runs boto3 against a running Penstock to show that the service works, and roughly how
+"""Implements `penstock demo`: sends and receives messages with boto3, to show that the service works and roughly how
 fast.
 """
 
@@ -25,7 +25,7 @@ def demo(
         str | None, typer.Option(metavar="URL", help="address of the service (default: the service that runs here)")
     ] = None,
 ) -> int:
-    """Sends, receives and deletes 1,000 messages. Returns 0 if every message came back, and otherwise 1."""
+    """Sends, receives and deletes 1,000 messages. Returns 0 if the command received every message, otherwise 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     from .commands.client import RestClient
@@ -65,7 +65,7 @@ def _round_trip(client: Any) -> int:
     finally:
         client.delete_queue(QueueUrl=url)
     missing = len(set(bodies) - set(received))
-    print("every message came back" if not missing else f"{missing} of {MESSAGES} messages are missing")
+    print("received every message" if not missing else f"{missing} of {MESSAGES} messages are missing")
     return 1 if missing else 0
 
 
@@ -80,7 +80,7 @@ def _drain_all(pool: ThreadPoolExecutor, client: Any, url: str) -> list[str]:
 
 
 def _drain(client: Any, url: str) -> list[str]:
-    """Receives and deletes until the queue is empty, as one consumer."""
+    """Receives and deletes messages until the queue is empty."""
     bodies: list[str] = []
     while messages := client.receive_message(QueueUrl=url, MaxNumberOfMessages=_BATCH).get("Messages"):
         entries = [{"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(messages)]

@@ -1,6 +1,5 @@
-"""Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies.
-
-The command also makes a restored database safe for clients that used the database before the restore.
+"""Implements `penstock doctor`: examines settings, database and pooler, and suggests remedies. --after-restore also
+makes a restored database safe for clients of the earlier database.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ def doctor(
     database: DatabaseAddress = None,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
     after_restore: Annotated[
-        bool, typer.Option("--after-restore", help="first raise ids above all ids that a restore lost")
+        bool, typer.Option("--after-restore", help="first raise ids above all ids that the restore lost")
     ] = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="end subscriptions that the policies of other accounts' queues do not allow")
+        bool, typer.Option("--fix", help="end subscriptions that other accounts' queue policies do not allow")
     ] = False,
 ) -> int:
-    """Returns 0 if there is no problem, and otherwise 1."""
+    """Returns 0 without problems, otherwise 1."""
     from penstock_web.doctor.checks import IDS, examine
     from penstock_web.doctor.report import as_json, as_lines
 

@@ -1,4 +1,4 @@
-"""Implements `penstock alerts`, `dashboards` and `example`, which print files that the documents name."""
+"""Implements `penstock alerts`, `dashboards` and `example`, which print files of the package."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ def alerts(
     print(rules.replace("runbook_url: /docs/", f"runbook_url: {service.rstrip('/')}/docs/"), end="")
 
 
-@app.command("dashboards", help="list the dashboards for Grafana, or print one")
+@app.command("dashboards", help="list the dashboards for Grafana, or print a dashboard")
 def dashboards(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="name of the dashboard to print")] = None,
 ) -> None:
-    """Raises LocalError for an unknown name."""
     folder = find_file("infra/container/grafana", "dashboards")
     known = {path.stem: path for path in sorted(folder.glob("*.json"), key=lambda path: path.stem)}
     if name is None:
         print(*known, sep="\n")
     elif name not in known:
-        raise LocalError(f"there is no dashboard {name!r}; there are {', '.join(known)}")
+        raise LocalError(f"there is no dashboard {name!r}. The dashboards are {', '.join(known)}")
     else:
         print(known[name].read_text(), end="")
 
@@ -43,8 +42,6 @@ def example() -> None:
 
 
 def find_file(folder: str, name: str) -> Path:
-    """Returns the path of a file. An installed package has the file in `files`. A checkout has the file in this
-    folder.
-    """
+    """Returns a file's path: in `files` of an installed package, or in `folder` of a clone."""
     installed = Path(__file__).parents[1] / "files" / name
     return installed if installed.exists() else Path(__file__).parents[4] / folder / name

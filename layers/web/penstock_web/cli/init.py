@@ -1,4 +1,4 @@
-"""Implements `penstock init`, which writes the files of a small application into an empty folder."""
+"""Implements `penstock init`: writes a small application into an empty folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 from penstock_web.system_account import LocalError
 
 STARTER: Final = Path(__file__).parent / "starter"
-"""The files that `init` copies."""
 
 NEXT_STEPS: Final = """\
 Next:
@@ -23,11 +22,11 @@ Next:
 app = typer.Typer()
 
 
-@app.command("init", help="write penstock.yaml, compose.yaml, a worker and its test into an empty folder")
+@app.command("init", help="write penstock.yaml, compose.yaml, a worker and a test into an empty folder")
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="the folder; init creates it if necessary")] = Path(),
 ) -> None:
-    """Raises LocalError if the folder has files."""
+    """Raises LocalError if the folder is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise LocalError(f"{folder.absolute()} is not an empty folder")
     try:

@@ -1,6 +1,5 @@
-"""Manages the keys and users of an installation in the database of DATABASE_URL.
-
-Methods return lines, which `penstock keys` and `penstock users` print and tests read.
+"""Manages an installation's keys and users in the database. Methods return lines, which `penstock keys` and `penstock
+users` print.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class NewKey(NamedTuple):
-    """A new key with the secret, which no later command shows. Without `user`, the key belongs to the account."""
+    """A new key with the secret. No later command shows the secret. Without `user`, the key belongs to the account."""
 
     key_id: str
     secret: str
@@ -59,29 +58,29 @@ class NewKey(NamedTuple):
         return f"{self.key_id}.{self.secret}"
 
     def variables(self) -> dict[str, str]:
-        """Returns the variables of the environment in which clients read the key."""
+        """Returns the key as environment variables for clients."""
         if self.is_bearer:
             return {"PENSTOCK_TOKEN": self.token}
         return {"AWS_ACCESS_KEY_ID": self.key_id, "AWS_SECRET_ACCESS_KEY": self.secret}
 
     def lines(self) -> Iterator[str]:
-        """Yields a line for each variable, and a comment that names the user."""
+        """Yields one line for each variable, and a comment with the user."""
         yield from (f"{name}={value}" for name, value in self.variables().items())
-        owner = f"user {self.user}" if self.user else "no user, with every right"
+        owner = f"user {self.user}" if self.user else "no user, every right"
         place = f" of account {self.account_id}" if self.account_id else ""
         header = "; the header is Authorization: Bearer $PENSTOCK_TOKEN" if self.is_bearer else ""
-        yield f"# {owner}{place}; the secret is not shown again{header}"
+        yield f"# {owner}{place}; Penstock does not show the secret again{header}"
 
     def document(self) -> dict[str, str | None]:
-        """Returns the members of --json."""
+        """Returns the document for --json."""
         return {"id": self.key_id, "account": self.account_id, "user": self.user, **self.variables()}
 
 
 class KeyRing:
-    """The keys of one installation."""
+    """An installation's keys and users."""
 
     def __init__(self, settings: Settings, database: Database, folder: Path | None = None) -> None:
-        """`folder` is the folder of the database if `penstock up` runs it."""
+        """`folder` is the folder of `penstock up`'s database, if `penstock up` runs the database."""
         self._settings = settings
         self._database = database
         self._folder = folder
@@ -89,8 +88,8 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings, direct: bool = False) -> Iterator[KeyRing]:
-        """Opens the keys in the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`. If neither is set,
-        the command uses the database of the service that runs here. Raises SettingError or LocalError.
+        """Opens the database of DATABASE_URL, or of DATABASE_DIRECT_URL with `direct`. Without these variables, opens
+        the database of the service that runs here. Raises SettingError or LocalError.
         """
         with service_database(settings, direct) as database:
             folder = None if settings.direct_url else choose_folder()
@@ -108,10 +107,8 @@ class KeyRing:
         *,
         new_encryption_key: bool = False,
     ) -> NewKey:
-        """Creates a key and returns it. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does
-        not have yet.
-
-        Raises LocalError for a bad account, an unknown user, a user's third key of one kind, or another installation's
+        """Creates a key. `new_encryption_key` allows a QUEUE_ENCRYPTION_KEY that the service does not have yet. Raises
+        LocalError for an invalid account, an unknown user, a user's third key of one kind, or another installation's
         encryption key. Raises SettingError without an encryption key.
         """
         account_id = self._account(account)
@@ -128,16 +125,15 @@ class KeyRing:
         if row.error == "UnknownUser":
             raise LocalError(f"the account {account_id} has no user {user!r}")
         if row.error == "TooManyKeys":
-            raise LocalError(f"the user {user!r} has two {kind} keys: revoke one first")
+            raise LocalError(f"the user {user!r} has two {kind} keys. Revoke one of the keys first")
         if not row.created:
-            # A collision is improbable, because the id has 80 random bits.
-            raise LocalError("the id is taken; try again")
+            # The id has 80 random bits, so a collision is improbable.
+            raise LocalError("another key has this id. Try again")
         return NewKey(key_id, secret, account_id, user, bearer)
 
     def create_first(self) -> Iterator[str]:
-        """Creates an access key of QUEUE_ACCOUNT_ID if there has never been a key, and yields its lines.
-
-        Raises SettingError, or LocalError for an encryption key that is not the installation's.
+        """Creates an access key of QUEUE_ACCOUNT_ID if the installation has never had a key, and yields the key's
+        lines. Raises SettingError. Raises LocalError for another installation's encryption key.
         """
         account_id = self._account(None)
         if not self._call(LIST_KEYS):
@@ -148,11 +144,11 @@ class KeyRing:
         act = Act("penstock:CreateKey", build_owner_arn(None, account_id), {"bearer": False, "key": key_id})
         (row,) = self._act(act, account_id, CREATE_FIRST_KEY, key_id, account_id, stored, "the first key")
         if row.created:
-            yield "there was no key yet, so here is the first key, which has every right in its account:"
+            yield "This is the first key. The key has every right in its account."
             yield from NewKey(key_id, secret, account_id, None, is_bearer=False).lines()
 
     def list_keys(self) -> Iterator[str]:
-        """Returns a line for each key, the oldest first."""
+        """Yields one line for each key, from the oldest to the newest."""
         return table(
             ("KIND", "ID", "ACCOUNT", "USER", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
             (
@@ -162,7 +158,7 @@ class KeyRing:
         )
 
     def show(self, key_id: str) -> Iterator[str]:
-        """Yields the description of a key without its secret. Raises LocalError for an unknown key."""
+        """Yields a key's description without the secret. Raises LocalError for an unknown key."""
         for key in self._call(LIST_KEYS):
             if key.key_id == key_id:
                 names = ("created", "last used", "expires", "revoked")
@@ -173,21 +169,19 @@ class KeyRing:
         raise LocalError(f"there is no key {key_id!r}")
 
     def limit(self, key_id: str, expires_at: datetime | None) -> Iterator[str]:
-        """Sets when a key expires. None means never. Raises LocalError for an unknown key."""
+        """Sets the time when a key expires. With None, the key never expires. Raises LocalError for an unknown key."""
         expiry = {"expires_at": None if expires_at is None else expires_at.isoformat()}
         rows = self._act_on_key(Act("penstock:LimitKey", key_id, expiry), LIMIT_KEY, key_id, expires_at)
         if not any(row.found for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         yield f"expires: {_time(expires_at)}"
-        yield f"processes that have used it apply this within {self._settings.queue_access_cache_seconds} seconds"
+        yield f"every process applies the change within {self._settings.queue_access_cache_seconds} seconds"
 
     # --- users -------------------------------------------------------------------------------------------------------
     def set_user(self, name: str, policies: Sequence[str], account: str | None, *, new: bool) -> Iterator[str]:
-        """Creates a user, or replaces the policies of an existing user (`new` False). A policy is `read`, `operate`,
-        `admin` or JSON.
-
-        Raises LocalError for a bad name or account, an invalid policy, an existing user with `new`, or a missing user
-        without `new`.
+        """Creates a user (`new`), or replaces an existing user's policies. A policy is `read`, `operate`, `admin` or
+        JSON. Raises LocalError for an invalid name, account or policy. Raises LocalError if a new user already exists,
+        or if an existing user is missing.
         """
         account_id = self._account(account)
         if not is_user_name(name):
@@ -203,10 +197,10 @@ class KeyRing:
         yield f"user {name} of the account {account_id}: {', '.join(map(_policy_name, policies)) or 'no policy'}"
         if not new:
             seconds = self._settings.queue_access_cache_seconds
-            yield f"processes that have used one of its keys apply this within {seconds} seconds"
+            yield f"every process applies the change within {seconds} seconds"
 
     def list_users(self) -> Iterator[str]:
-        """Returns a line for each user."""
+        """Yields one line for each user."""
         return table(
             ("ACCOUNT", "USER", "CREATED", "POLICIES"),
             (
@@ -220,7 +214,7 @@ class KeyRing:
         account_id = self._account(account)
         for user in self._call(LIST_USERS):
             if (user.account_id, user.name) == (account_id, name):
-                yield f"{build_user_arn(account_id, name)}, made {_time(user.created_at)}"
+                yield f"{build_user_arn(account_id, name)}, created {_time(user.created_at)}"
                 yield from (f"policy: {policy}" for policy in user.policies)
                 keys = [key for key in self._call(LIST_KEYS) if (key.account_id, key.user_name) == (account_id, name)]
                 yield from table(
@@ -231,14 +225,14 @@ class KeyRing:
         raise LocalError(f"the account {account_id} has no user {name!r}")
 
     def end_user(self, name: str, account: str | None) -> Iterator[str]:
-        """Revokes the keys of a user and deletes the user. Raises LocalError for an unknown user."""
+        """Revokes a user's keys and deletes the user. Raises LocalError for an unknown user."""
         account_id = self._account(account)
         act = Act("penstock:EndUser", build_user_arn(account_id, name))
         (row,) = self._act(act, account_id, END_USER, account_id, name)
         if not row.found:
             raise LocalError(f"the account {account_id} has no user {name!r}")
         seconds = self._settings.queue_access_cache_seconds
-        yield f"deleted; processes that have used its keys may accept them for {seconds} seconds more"
+        yield f"deleted; every process refuses the user's keys within {seconds} seconds"
 
     def _account(self, account: str | None) -> str:
         account_id = account or self._settings.queue_account_id
@@ -252,43 +246,43 @@ class KeyRing:
         if not any(row.revoked for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         seconds = self._settings.queue_access_cache_seconds
-        yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
+        yield f"revoked; every process refuses the key within {seconds} seconds"
 
     def rotate_signing(self) -> Iterator[str]:
-        """Creates the key that signs SNS messages from now on.
-
-        Raises SettingError for a bad QUEUE_ENCRYPTION_KEY, and LocalError for one that is not the installation's.
+        """Creates the key that signs SNS messages from now on. Raises SettingError for an invalid QUEUE_ENCRYPTION_KEY.
+        Raises LocalError for another installation's encryption key.
         """
         if self._settings.queue_encryption_key:
             self._use_encryption_key()
         made = add_key(make_key(), self._settings.queue_encryption_key, rotate=True)
         (key,) = run(made, self._database)
         yield f"{build_certificate_path(key.key_id)} is the certificate of the new key"
-        yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
+        yield f"processes use the key within {KEEP_SECONDS:.0f} seconds, and serve earlier certificates for 30 days"
 
     def _use_encryption_key(self, *, may_be_new: bool = False) -> None:
-        """Raises LocalError if the service could not decrypt a secret that this program encrypts now."""
+        """Raises LocalError if the service could not decrypt a secret that this command encrypts now. Raises
+        SettingError without an encryption key."""
         key = self._settings.queue_encryption_key
         if not key:
             remedy = right_key(self._database, key, self._folder)
-            raise SettingError(f"QUEUE_ENCRYPTION_KEY is not set, and secrets are encrypted under it. {remedy}")
+            raise SettingError(f"QUEUE_ENCRYPTION_KEY is not set. Penstock encrypts secrets with this key. {remedy}")
         found = list_keys_at_rest(self._database, key)
         is_other = found.unreadable and not found.readable
         if not may_be_new and (found.is_installations is False or (found.is_installations is None and is_other)):
             raise LocalError(
-                "QUEUE_ENCRYPTION_KEY is not the key of this installation, whose service could not read the new key. "
+                "QUEUE_ENCRYPTION_KEY is not this installation's key. The service could not read the new key. "
                 + right_key(self._database, key, self._folder)
             )
         if not found.is_installations:
             claim(self._database, key)
 
     def _act_on_key(self, act: Act, statement: Statement[RowT], key_id: str, *more: object) -> list[RowT]:
-        """Returns the rows of a call that changes a key. Returns no rows for an unknown key."""
+        """Changes a key and returns the call's rows. Returns an empty list for an unknown key."""
         account_id = next((key.account_id for key in self._call(LIST_KEYS) if key.key_id == key_id), None)
         return [] if account_id is None else self._act(act, account_id, statement, key_id, *more)
 
     def _act(self, act: Act, account_id: str, statement: Statement[RowT], *arguments: object) -> list[RowT]:
-        """Calls a statement that also writes the audit of the account. The database fills in its role as the actor."""
+        """Calls a statement that also writes the account's audit. The actor in the audit is the database role."""
         values = build_values(act, account_id, "database", None, None, "")
         return self._call(extend_statement(statement, act.counted), *arguments, *values)
 
@@ -297,15 +291,14 @@ class KeyRing:
 
 
 def make_first_key(settings: Settings) -> None:
-    """With QUEUE_ACCESS=sigv4, creates and prints the first access key, without which no client could call.
-
-    Several processes may try this at once, and exactly one process creates the key. Raises SettingError or LocalError.
+    """Creates and prints the first access key with QUEUE_ACCESS=sigv4. If several processes try at the same time,
+    exactly one process creates the key. Raises SettingError or LocalError.
     """
     if settings.queue_access != "sigv4":
         return
     if not settings.queue_encryption_key:
         raise SettingError(
-            "QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY, which `openssl rand -base64 32` makes; "
+            "QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY. `openssl rand -base64 32` creates a key. "
             "QUEUE_ACCESS=off admits every caller"
         )
     with KeyRing.open(settings, direct=True) as ring:
@@ -314,7 +307,7 @@ def make_first_key(settings: Settings) -> None:
 
 
 def check_user_policy(text: str) -> None:
-    """Raises LocalError for a text that is neither the name of a built-in policy nor a valid policy in JSON."""
+    """Raises LocalError unless the text is a built-in policy's name or a valid policy in JSON."""
     if problem := find_policy_problem(text):
         raise LocalError(problem)
 
@@ -324,7 +317,7 @@ def _policy_name(policy: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yields lines of columns. Each column is as wide as its longest entry."""
+    """Yields lines with aligned columns."""
     lines = [head, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -332,7 +325,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _times(key: KeyRow) -> list[str]:
-    """Returns when a key was created, was last used, expires and was revoked."""
+    """Returns the times when a key was created, was last used, expires and was revoked."""
     return [_time(at) for at in (key.created_at, key.last_used_at, key.expires_at, key.revoked_at)]
 
 

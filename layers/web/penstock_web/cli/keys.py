@@ -1,7 +1,5 @@
-"""Implements `penstock keys`: access keys, bearer keys and the key that signs SNS messages.
-
-Without --endpoint the commands use the database, and the operator of an installation runs them. With --endpoint they
-manage the keys of the caller's account over the REST API.
+"""Implements `penstock keys`: manages access keys, bearer keys and the key that signs SNS messages. Without --endpoint,
+the commands use the database. With --endpoint, the commands manage the caller's account over the REST API.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ from .commands.printing import print_lines
 if TYPE_CHECKING:
     from .key_ring import KeyRing
 
-EXPIRES_HELP = "when it expires: 2027-01-31, optionally with a time (UTC), days from now (90d), or never"
+EXPIRES_HELP = "expiry: a date such as 2027-01-31, optionally with a time (UTC), days from now (90d), or never"
 
 app = typer.Typer(name="keys", help="manage keys for QUEUE_ACCESS=sigv4, and the key that signs SNS messages")
 
 
-@app.command("create", help="create a key; its secret is shown only this once")
+@app.command("create", help="create a key; only this command shows the secret")
 def create(  # noqa: PLR0913, PLR0917 - options of the command
     account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
     description: Annotated[str, typer.Option(metavar="TEXT", show_default=False, help="purpose of the key")] = "",
@@ -64,7 +62,7 @@ def create(  # noqa: PLR0913, PLR0917 - options of the command
         print_lines(made.lines())
 
 
-@app.command("show", help="show a key, without its secret")
+@app.command("show", help="show a key without the secret")
 def show(key: Annotated[str, typer.Argument(metavar="ID")], endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -119,15 +117,15 @@ def rotate_signing() -> None:
 
 
 def refuse_account(account: str | None) -> None:
-    """Raises LocalError, because over the REST API the account is the caller's."""
+    """Raises LocalError for --account. The REST API uses the caller's account."""
     from penstock_web.system_account import LocalError
 
     if account is not None:
-        raise LocalError("--account works on the database; with --endpoint the account is that of PENSTOCK_TOKEN")
+        raise LocalError("--account and --endpoint exclude each other. The account is the account of PENSTOCK_TOKEN")
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Returns a time in the future, or None for never. Raises LocalError for anything else."""
+    """Returns a future time, or None for never. Raises LocalError for any other text."""
     from penstock_web.system_account import LocalError
 
     if text in (None, "never"):
@@ -138,10 +136,10 @@ def _moment(text: str | None) -> datetime | None:
             return datetime.now(UTC) + timedelta(days=int(days))
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
-        raise LocalError(f"a time is 2027-01-31, 2027-01-31T12:00, 90d or never, not {text!r}") from None
+        raise LocalError(f"{text!r} is not a time such as 2027-01-31, 2027-01-31T12:00, 90d or never") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment <= datetime.now(UTC):
-        raise LocalError(f"{text} is over")
+        raise LocalError(f"{text} is in the past")
     return moment
 
 

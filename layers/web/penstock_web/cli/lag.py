@@ -1,4 +1,4 @@
-"""Implements `penstock metrics lag`: shows verdicts on all queues of an account as a table or as JSON."""
+"""Implements `penstock metrics lag`: shows the verdicts on an account's queues as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STYLES: Final = {
     Kind.IDLE: "dim",
 }
 WIDTH_OF_A_FILE: Final = 160
-"""Sets the width of a table, in columns, if the output is not a terminal."""
+"""The width of a table, in columns, if the output is not a terminal."""
 
 
 class NamedVerdict(msgspec.Struct):
@@ -50,7 +50,7 @@ class NamedVerdict(msgspec.Struct):
 
 
 def read_all(database: Database, settings: Settings, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """Returns the names of all queues of QUEUE_ACCOUNT_ID and the verdicts on them, the worst first."""
+    """Returns the names and verdicts of QUEUE_ACCOUNT_ID's queues, from the worst to the best."""
     found: list[tuple[str, Verdict]] = []
     for names in list_queue_names(database, settings):
         arns = {build_queue_arn(settings.queue_region, settings.queue_account_id, name) or "": name for name in names}
@@ -60,21 +60,21 @@ def read_all(database: Database, settings: Settings, target_lag_seconds: int) ->
 
 
 class _Named(msgspec.Struct):
-    """The needed members of a queue of GET /v1/metrics/lag."""
+    """A queue in the response of GET /v1/metrics/lag."""
 
     name: str
     verdict: QueueVerdict | None
 
 
 class _Page(msgspec.Struct):
-    """The needed members of GET /v1/metrics/lag."""
+    """The response of GET /v1/metrics/lag."""
 
     queues: list[_Named]
     next: str | None = None
 
 
 def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str, Verdict]]:
-    """Does the same as `read_all` over the REST API, for the caller's account."""
+    """Returns the same as `read_all`, for the caller's account, over the REST API."""
     client, found = RestClient(endpoint), list[tuple[str, Verdict]]()
     path = f"/metrics/lag?limit=200&target_lag_seconds={target_lag_seconds}"
     page = client.decoded(_Page, "GET", path)
@@ -86,7 +86,7 @@ def ask_service(endpoint: str | None, target_lag_seconds: int) -> list[tuple[str
 
 
 def verdict_in(document: QueueVerdict) -> Verdict:
-    """Returns the verdict that a document shows."""
+    """Converts a document to a verdict."""
     shown = {field.name: getattr(document, field.name) for field in fields(Verdict) if field.name != "empties"}
     empties = None
     if document.empties_at is not None and document.empties_low is not None:
@@ -95,7 +95,7 @@ def verdict_in(document: QueueVerdict) -> Verdict:
 
 
 def print_json(queues: Sequence[tuple[str, Verdict]], _all: int) -> None:
-    """Prints one line for each queue, with the members of `verdict` of GET /v1/metrics/lag."""
+    """Prints one line for each queue, with the verdict as in GET /v1/metrics/lag."""
     for name, verdict in queues:
         printing.print_json(NamedVerdict(name, show_verdict(verdict)))
 
@@ -131,17 +131,16 @@ def cells(name: str, verdict: Verdict) -> Iterator[Text]:
 
 
 def moment(at: datetime | None) -> str:
-    """Formats a time of the last 25 hours in UTC, or nothing."""
+    """Formats a time in UTC, or returns an empty text without a time."""
     return "" if at is None else at.astimezone(UTC).strftime("%d %b %H:%M")
 
 
 def rate(per_second: float) -> str:
-    """Formats messages per second with three digits."""
     return f"{per_second:.3g}" if per_second < 1000 else f"{per_second:,.0f}"
 
 
 def emptying(verdict: Verdict) -> str:
-    """Formats the time at which the queue will be empty, and the interval."""
+    """Formats the time when the queue will be empty, and the time's interval."""
     empties = verdict.empties
     if empties is None:
         return "never" if verdict.kind is Kind.FALLING_BEHIND else ""
@@ -150,7 +149,7 @@ def emptying(verdict: Verdict) -> str:
 
 
 def consumers(verdict: Verdict) -> str:
-    """Formats the numbers of present and needed consumers. A question mark replaces an unknown number."""
+    """Formats the present and needed numbers of consumers. A question mark replaces an unknown number."""
     if verdict.consumers_needed is None:
         return ""
     return f"{verdict.consumers_now or '?'} of {verdict.consumers_needed}"

@@ -1,4 +1,4 @@
-"""Implements `penstock apply | export | import`, which use the file penstock.yaml (docs/guides/penstock_file.md)."""
+"""Implements `penstock apply | export | import` for the file penstock.yaml (docs/guides/penstock_file.md)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ USUAL_FILE = Path("penstock.yaml")
 @app.command("apply", help="make queues, topics, schedules and users match a file")
 def apply(  # noqa: PLR0913, PLR0917 - options of the command
     file: Annotated[Path, typer.Option("--file", "-f", metavar="FILE", help="the file")] = USUAL_FILE,
-    prune: Annotated[bool, typer.Option("--prune", help="also delete objects that the file does not name")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="show the plan and change nothing")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="also delete resources that are not in the file")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only show the plan")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="print the file's JSON Schema, and change nothing")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="only print the file's JSON Schema")] = False,
     endpoint: Endpoint = None,
     region: Region = None,
     json: Json = False,
@@ -94,18 +94,18 @@ def export(output: Output = None, endpoint: Endpoint = None, region: Region = No
     _write(portable(found, service), output)
 
 
-@app.command("import", help="write the queues and topics of any endpoint of SQS and SNS to a file")
+@app.command("import", help="write the queues and topics of any SQS and SNS endpoint to a file")
 def import_(
     source: Annotated[str, typer.Option("--from", metavar="URL", help="address of the endpoint, or aws")],
     output: Output = None,
     region: SourceRegion = None,
 ) -> None:
-    """Uses the credentials of the environment, changes nothing at the endpoint, and does not read messages."""
+    """Uses the environment's credentials. Only reads from the endpoint, and reads no messages."""
     from penstock_web.manifest.current import portable, read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
 
     if source != "aws" and not source.startswith(("http://", "https://")):
-        raise LocalError(f"{source} is neither an address such as http://127.0.0.1:4566 nor aws")
+        raise LocalError(f"{source} is not an address such as http://127.0.0.1:4566, and not aws")
     service = Service(None if source == "aws" else source, region or usual_region())
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
 
@@ -119,10 +119,8 @@ def plan_changes(
     prune: bool = False,
     settings: Settings | None = None,
 ) -> list[Change]:
-    """Returns the changes to reach the file's state. Raises LocalError.
-
-    `stack` holds the database that the changes may need. `settings`, by default from the environment, name the
-    database.
+    """Returns the changes that make the service match the file. Raises LocalError. `stack` closes the database after
+    the changes. `settings` contain the database's address and default to the environment.
     """
     from penstock_web.manifest.current import read_endpoint
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
@@ -137,17 +135,17 @@ def plan_changes(
         return changes
     users = _users(stack, service, settings)
     if users is None:
-        raise LocalError("the file has users, which are in the database: set DATABASE_URL")
+        raise LocalError("the file has users. Set DATABASE_URL, because only the database contains users")
     return changes + list(users.changes(manifest.users, prune=prune))
 
 
 def usual_region() -> str:
-    """Returns the region that AWS's command line would find."""
+    """Returns the environment's region, like AWS's command line."""
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _users(stack: ExitStack, service: Service, settings: Settings | None = None) -> UserStore | None:
-    """Returns the users in the configured database, or in the service's database if the service was started here."""
+    """Returns the user store in the configured database, or in the database of the `penstock up` on this machine."""
     from penstock_web.local.announced import running_services
     from penstock_web.local.chosen_database import choose_database
     from penstock_web.manifest.users import UserStore
@@ -166,7 +164,7 @@ def _users(stack: ExitStack, service: Service, settings: Settings | None = None)
 def _may(changes: list[Change]) -> bool:
     if not sys.stdin.isatty():
         if any(change.sign == "-" for change in changes):
-            raise LocalError("nothing was changed: pass --yes to delete if there is no terminal")
+            raise LocalError("nothing was changed: without a terminal, pass --yes to delete")
         return True
     return typer.confirm(f"make {len(changes)} changes?")
 

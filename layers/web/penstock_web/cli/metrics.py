@@ -1,4 +1,4 @@
-"""Implements `penstock metrics`: shows the state of queues, and reports the results of the metrics job."""
+"""Implements `penstock metrics`: runs the metrics job, reports the job's results, and shows the state of queues."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .commands.values import rfc_3339_time, whole_number
 
 OURS = ("penstock", "penstock_web", "penstock_metrics")
 
-app = typer.Typer(name="metrics", help="show the state of queues, and report the results of the metrics job")
+app = typer.Typer(name="metrics", help="show the state of queues, and run and report the metrics job")
 
 
 def runs_here() -> bool:
-    """Returns whether commands over the REST API would find a service without an address."""
+    """Returns whether PENSTOCK_ENDPOINT is set or a service runs here."""
     from penstock_web.local.announced import running_services
 
     return bool(os.environ.get("PENSTOCK_ENDPOINT")) or bool(running_services())
 
 
 def with_database() -> Settings:
-    """Returns the settings, with the database that `penstock metrics run` would choose. Raises SettingError."""
+    """Returns the settings with the database of `penstock metrics run`. Raises SettingError."""
     from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)
@@ -49,18 +49,16 @@ def run_job(context: typer.Context) -> None:
         package = (error.name or "").partition(".")[0]
         if not package or package in OURS:
             raise
-        raise LocalError(
-            f"the metrics job needs packages that are not installed ({package}): pip install 'penstock[metrics]'"
-        ) from None
+        raise LocalError(f"the metrics job needs the package {package}. Run: pip install 'penstock[metrics]'") from None
     raise typer.Exit(main(context.args))
 
 
-@app.command("report", help="write the state of the queues, the worst first, and their history as one HTML file")
+@app.command("report", help="write the queues' state and history to one HTML file")
 def report(
     out: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
         datetime | None,
-        typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before)"),
+        typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before the end)"),
     ] = None,
     end: Annotated[
         datetime | None, typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)")
@@ -88,12 +86,12 @@ def report(
 
 @app.command(
     "lag",
-    help="show the state of each queue, the worst first: its beginning, its cause, and when the queue will be empty",
+    help="show each queue's state, the reason, and the time when the queue will be empty, the worst queue first",
 )
 def lag(
     limit: Annotated[
         int,
-        typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="show this many of the worst queues"),
+        typer.Option(metavar="NUMBER", parser=whole_number(1, 1_000_000), help="maximum number of queues to show"),
     ] = 50,
     target: Annotated[
         int,
@@ -101,7 +99,7 @@ def lag(
             "--target-lag",
             metavar="SECONDS",
             parser=whole_number(1, 86_400),
-            help="longest wait that the number of needed consumers assumes",
+            help="longest wait that the needed consumers allow",
         ),
     ] = 300,
     as_json: Annotated[
@@ -109,8 +107,8 @@ def lag(
     ] = False,
     endpoint: Endpoint = None,
 ) -> None:
-    """Reads the database of DATABASE_URL, or else asks the service that runs here, or else reads the database of
-    `penstock up`."""
+    """Reads the database of DATABASE_URL. Without DATABASE_URL, asks the service that runs here. Without a service,
+    reads the database of `penstock up`."""
     from .database import service_database
     from .lag import ask_service, print_json, print_table, read_all
 

@@ -1,4 +1,4 @@
-"""Implements `penstock migrate`: brings the schema of a database to the version that this release needs."""
+"""Implements `penstock migrate`: applies this release's migrations to a database."""
 
 from __future__ import annotations
 
@@ -16,17 +16,15 @@ from .database_option import DatabaseAddress, variables_with
 app = typer.Typer()
 
 
-@app.command("migrate", help="bring the database of DATABASE_DIRECT_URL up to date")
+@app.command("migrate", help="apply the migrations to the database of DATABASE_DIRECT_URL")
 def migrate(
     database: DatabaseAddress = None,
     dump: Annotated[
         Path | None, typer.Option(metavar="FILE", parser=Path, help="write the schema to FILE after the migration")
     ] = None,
-    ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="migrate a new database, and remove it at the end")
-    ] = False,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="migrate a temporary database")] = False,
     tune_role: Annotated[
-        str | None, typer.Option(metavar="NAME", help="apply the settings of the service to this role")
+        str | None, typer.Option(metavar="NAME", help="apply the service's settings to this role")
     ] = None,
     first_key: Annotated[
         bool, typer.Option("--first-key", help="create and show the first key, with QUEUE_ACCESS=sigv4")
@@ -52,7 +50,7 @@ def migrate(
 
 @contextmanager
 def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
-    """Yields the database to migrate: the configured database, or a database on a temporary server."""
+    """Yields the address of the configured database, or of a database on a temporary server."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
     from penstock_web.system_account import SystemAccount

@@ -1,6 +1,4 @@
-"""Implements `penstock roles`: assigns accounts to the database roles of applications that use the SQL interface
-(docs/reference/sql.md).
-"""
+"""Implements `penstock roles`: assigns accounts to database roles for the SQL interface (docs/reference/sql.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ def set_(
     role: Role,
     account: Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")] = None,
     region: Annotated[
-        str | None, typer.Option(metavar="NAME", help="region of names that do not contain one (default: QUEUE_REGION)")
+        str | None, typer.Option(metavar="NAME", help="region of names without a region (default: QUEUE_REGION)")
     ] = None,
 ) -> None:
     from .commands.printing import print_lines
@@ -46,7 +44,7 @@ def list_() -> None:
         print_lines(list_roles(database))
 
 
-@app.command("unset", help="remove the account of a database role")
+@app.command("unset", help="remove a database role's account")
 def unset(role: Role) -> None:
     from .commands.printing import print_lines
     from .database import service_database
@@ -56,9 +54,7 @@ def unset(role: Role) -> None:
 
 
 def set_role(database: Database, role: str, account_id: str, region: str) -> Iterator[str]:
-    """Yields lines that contain the result and the rights that the role lacks. Raises LocalError for an invalid
-    name.
-    """
+    """Yields the result and the rights that the role lacks. Raises LocalError for an invalid name."""
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError
@@ -75,7 +71,7 @@ def set_role(database: Database, role: str, account_id: str, region: str) -> Ite
 
 
 def list_roles(database: Database) -> Iterator[str]:
-    """Returns a line for each role."""
+    """Yields one line for each role."""
     from penstock.postgres.statements.access import LIST_ROLE_ACCOUNTS
 
     from .key_ring import table
@@ -90,11 +86,11 @@ def list_roles(database: Database) -> Iterator[str]:
 
 
 def unset_role(database: Database, role: str) -> Iterator[str]:
-    """Yields a line with the result. Raises LocalError for a role that has no account."""
+    """Yields the result. Raises LocalError for a role without an account."""
     from penstock.postgres.statements.access import UNSET_ROLE_ACCOUNT
     from penstock_web.system_account import LocalError
 
     rows = database.call(UNSET_ROLE_ACCOUNT, (role,)) if "\0" not in role else []
     if not any(row.found for row in rows):
         raise LocalError(f"the role {role!r} has no account")
-    yield f"role {role} has no account any more"
+    yield f"role {role} has no account now"

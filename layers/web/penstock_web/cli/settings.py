@@ -1,4 +1,4 @@
-"""Implements `penstock settings`: shows every setting and its present value."""
+"""Implements `penstock settings`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def settings(
     if services := running_services():
         others = f" and {len(services) - 1} more" if len(services) > 1 else ""
         print(
-            f"penstock: these are the values of this environment; the service at {services[0].address}{others} "
+            f"penstock: these values are from this environment. The service at {services[0].address}{others} "
             "started with other variables or options",
             file=sys.stderr,
             flush=True,
@@ -42,9 +42,7 @@ def settings(
 
 
 def _display(setting: Setting[Value], value: Value) -> Value:
-    """Formats the value. The command shows only whether a secret is set, and hides the password of a database's
-    address.
-    """
+    """Formats a value. Hides secrets, and the password in a database's address."""
     if not value or setting.name not in ADDRESSES:
         is_hidden = bool(value) and (setting.secret or setting.hidden)
         return "(set)" if is_hidden else value
@@ -54,4 +52,4 @@ def _display(setting: Setting[Value], value: Value) -> Value:
     try:
         return without_password(str(value))
     except LocalError:
-        return "(set, but not an address of PostgreSQL)"
+        return "(set, but not a PostgreSQL address)"

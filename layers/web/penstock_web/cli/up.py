@@ -23,18 +23,18 @@ app = typer.Typer()
 
 Host = Annotated[
     str | None,
-    typer.Option(metavar="HOST", help="address to listen on (default 127.0.0.1, or the host of QUEUE_ADDRESS)"),
+    typer.Option(metavar="HOST", help="address to listen on (default: 127.0.0.1, or the host of QUEUE_ADDRESS)"),
 ]
 Port = Annotated[
     int | None,
     typer.Option(
         metavar="PORT",
         parser=whole_number(0, 65535),
-        help="port to listen on (default 9324, or the port of QUEUE_ADDRESS); 0: any free port",
+        help="port to listen on, or 0 for any free port (default: 9324, or the port of QUEUE_ADDRESS)",
     ),
 ]
 DataDir = Annotated[Path | None, typer.Option(metavar="DIR", parser=Path, help="folder of the database")]
-Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="use a new database, and remove it at the end")]
+Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="use a temporary database")]
 Workers = Annotated[
     int,
     typer.Option(metavar="N", parser=whole_number(1, 1000), show_default=False, help="service processes (default 1)"),
@@ -88,14 +88,13 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
 
 
 def _applying(file: Path) -> Callable[[Settings, str], None]:
-    """Reads the file at once, to report errors before the database is ready."""
+    """Reads the file now, to report errors before the database is ready."""
     from penstock_web.manifest.source import read_file
 
     return partial(_apply, read_file(file))
 
 
 def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
-    """Raises LocalError."""
     from contextlib import ExitStack
 
     from penstock_web.manifest.changes import make
@@ -115,7 +114,7 @@ def worker(
     ready_fd: Annotated[int, typer.Option(metavar="READY_FD")],
     metrics_folder: Annotated[Path | None, typer.Option(metavar="METRICS_FOLDER", parser=Path)] = None,
 ) -> int:
-    """Runs one of the processes that `penstock up --workers` starts. The help does not list this command."""
+    """Runs one process of `penstock up --workers`. The help does not list this command."""
     from penstock_web.local.workers import WorkerOptions, run_worker
 
     return run_worker(Settings.read(os.environ), WorkerOptions(host, port, metrics_folder), ready_fd)

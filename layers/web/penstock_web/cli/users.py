@@ -1,7 +1,5 @@
-"""Implements `penstock users`: manages users and their rights with QUEUE_ACCESS=sigv4.
-
-Without --endpoint the commands use the database, and the operator of an installation runs them. With --endpoint they
-manage the users of the caller's account over the REST API.
+"""Implements `penstock users`: manages users and their policies with QUEUE_ACCESS=sigv4. Without --endpoint, the
+commands use the database. With --endpoint, the commands manage the caller's account over the REST API.
 """
 
 from __future__ import annotations
@@ -22,17 +20,17 @@ from .keys import refuse_account
 if TYPE_CHECKING:
     from .key_ring import KeyRing
 
-app = typer.Typer(name="users", help="manage users for QUEUE_ACCESS=sigv4, and their rights")
+app = typer.Typer(name="users", help="manage users and their policies for QUEUE_ACCESS=sigv4")
 
 Name = Annotated[str, typer.Argument(metavar="NAME")]
 Account = Annotated[str | None, typer.Option(metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")]
 Policies = Annotated[
     list[str],
-    typer.Option("--policy", metavar="POLICY", help="read, operate, admin, or a file with IAM's JSON; repeatable"),
+    typer.Option("--policy", metavar="POLICY", help="read, operate, admin, or a file with an IAM policy; repeatable"),
 ]
 
 
-@app.command("create", help="create a user; `penstock keys create --user` creates its keys")
+@app.command("create", help="create a user; `penstock keys create --user` creates keys")
 def create(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -67,7 +65,7 @@ def show(name: Name, account: Account = None, endpoint: Remote = None) -> None:
         print_lines(ring.show_user(name, account))
 
 
-@app.command("limit", help="replace the policies of a user")
+@app.command("limit", help="replace a user's policies")
 def limit(name: Name, policy: Policies, account: Account = None, endpoint: Remote = None) -> None:
     if endpoint is not None:
         from .commands import access
@@ -92,7 +90,7 @@ def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 
 
 def _texts(policies: list[str]) -> list[str]:
-    """Returns names of built-in policies unchanged, and the text of each file."""
+    """Returns built-in policies' names unchanged, and each file's text."""
     from penstock.access.users import BUILT_IN
     from penstock_web.system_account import LocalError
 
@@ -102,7 +100,7 @@ def _texts(policies: list[str]) -> list[str]:
             texts.append(policy if policy in BUILT_IN else Path(policy).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             names = ", ".join(BUILT_IN)
-            raise LocalError(f"--policy {policy}: neither {names} nor a readable file") from None
+            raise LocalError(f"--policy {policy} is not {names} or a readable file") from None
     return texts
 
 

@@ -1,3 +1,3 @@
-"""Provides a read-only endpoint of the Model Context Protocol at /mcp. Programs that assist an operator inspect queues
-through this endpoint.
+"""Implements /mcp, a read-only endpoint of the Model Context Protocol. An operator's assistant inspects queues through
+this endpoint.
 """

@@ -1,7 +1,5 @@
-"""Writes the results of the tools as Markdown.
-
-Fences enclose every text of other people, and such a text cannot end its fence: bodies, headers and group ids of
-messages, attributes and policies of queues, and the common values of a group's messages.
+"""Writes the tools' results as Markdown. A fence encloses every text that other people wrote. Such texts are message
+bodies, headers and group ids, and queue attributes and policies. A text cannot end its fence.
 """
 
 import re
@@ -31,7 +29,7 @@ from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
 LONGEST_BODY: Final = 4_000
-"""Limits the shown characters of a body."""
+"""The most characters of a body."""
 MOST_MINUTES: Final = 15
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
@@ -39,20 +37,20 @@ After = Annotated[str, msgspec.Meta(pattern=PLACE)]
 
 
 class ListQueues(msgspec.Struct, forbid_unknown_fields=True):
-    """`next` comes from the end of the previous answer."""
+    """`next` comes from the end of the previous result."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 50
     next: str | None = None
 
 
 class DescribeQueue(msgspec.Struct, forbid_unknown_fields=True):
-    """Names one queue."""
+    """A queue."""
 
     queue: Name
 
 
 class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
-    """Says which messages to find."""
+    """The messages to find."""
 
     queue: Name
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
@@ -61,7 +59,7 @@ class SearchMessages(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
-    """Names a dead-letter queue."""
+    """A dead-letter queue."""
 
     queue: Name
     groups: Annotated[int, msgspec.Meta(ge=1, le=50)] = 10
@@ -69,7 +67,7 @@ class FailureGroups(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReadTool(NamedTuple):
-    """`right` is the right of the REST API's route that does the same."""
+    """`right` is the right of the REST API's route with the same operation."""
 
     description: str
     arguments: type[msgspec.Struct]
@@ -85,7 +83,7 @@ def list_queues(wanted: ListQueues, context: Context) -> Operation[str]:
 
 
 def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
-    """Describes a queue, its attributes and its last minutes."""
+    """Describes a queue with its attributes and last minutes."""
     queue = yield from describe_queue(wanted.queue, context)
     minutes = yield from read_minutes(wanted.queue, None, None, context)
     counts = {"visible": queue.visible, "in flight": queue.in_flight, "delayed": queue.delayed}
@@ -107,24 +105,24 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
 
 
 def search(wanted: SearchMessages, context: Context) -> Operation[str]:
-    """Finds messages that pass a filter."""
+    """Finds messages that match a filter."""
     request = SearchRequest(wanted.filter, wanted.after, wanted.limit)
     found = yield from find_messages(wanted.queue, request, context)
     return _join(
-        f"{len(found.messages)} found; looked at {found.looked_at} of {found.of or 'many'} messages.",
+        f"{len(found.messages)} found; examined {found.looked_at} of {found.of or 'many'} messages.",
         *map(_message, found.messages),
         _following("after", found.next),
     )
 
 
 def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
-    """Groups dead letters that are alike."""
+    """Groups dead letters by failure."""
     grouping = Grouping(
         build_queue_arn(wanted.queue, context), ["source", "shape"], None, wanted.after, 5_000, wanted.groups
     )
     found = yield from find_failures(wanted.queue, grouping, context)
     return _join(
-        f"{found.group_count} groups among the {found.looked_at} messages looked at, of {found.of or 'many'}.",
+        f"{found.group_count} groups among the {found.looked_at} examined messages, of {found.of or 'many'}.",
         *(_group(show_group(group, grouping)) for group in found.groups),
         _following("after", found.next),
     )
@@ -132,19 +130,19 @@ def failure_groups(wanted: FailureGroups, context: Context) -> Operation[str]:
 
 TOOLS: Final[dict[str, ReadTool]] = {
     "list_queues": ReadTool(
-        "Lists queues with their counts and a verdict on each: ok, stalled or falling behind, since when and why.",
+        "Lists queues with their counts and verdicts: ok, stalled or falling behind, since when and why.",
         ListQueues, right_of(read_lag), list_queues,
     ),
     "describe_queue": ReadTool(
-        "Describes one queue: its counts, its attributes, and the events of its last minutes.",
+        "Describes one queue: counts, attributes, and the events of the last minutes.",
         DescribeQueue, right_of(describe_queue, read_minutes), describe,
     ),
     "search_messages": ReadTool(
-        "Finds messages that pass a filter (text, JSON path, attribute, age, receives, state), without receiving them.",
+        "Finds messages that match a filter (text, JSON path, attribute, age, receives, state) without receiving them.",
         SearchMessages, right_of(find_messages), search,
     ),
     "failure_groups": ReadTool(
-        "Groups the dead letters of a queue by equal failures, with samples and the filter for each group.",
+        "Groups a queue's dead letters by failure, with samples and the filter for each group.",
         FailureGroups, right_of(find_failures), failure_groups,
     ),
 }  # fmt: skip
@@ -182,13 +180,13 @@ def _body(raw: msgspec.Raw) -> str:
 
 
 def _fence(text: str) -> str:
-    """Returns a text between fences that are longer than any fence in the text."""
+    """Encloses a text in fences that are longer than every run of backticks in the text."""
     fence = "`" * (1 + max(2, *map(len, re.findall("`+", text)), 2))
     return f"{fence}\n{text}\n{fence}"
 
 
 def _fence_facts(facts: Mapping[str, object]) -> str:
-    """Returns facts of other people in lines between fences, or an empty text without facts."""
+    """Encloses facts from other people in fences. Returns an empty text without facts."""
     lines = _facts(facts)
     return _fence(lines) if lines else ""
 
@@ -203,12 +201,12 @@ def _facts(facts: Mapping[str, object]) -> str:
 
 
 def _line(value: object) -> str:
-    """Returns a value in the form of one line in a table, or an empty text for an unknown value."""
+    """Formats a value as one line for a table. An unknown value becomes an empty text."""
     return "" if value is None else " ".join(str(value).replace("|", "\\|").split())
 
 
 def _following(name: str, place: object) -> str:
-    return f"There are more: call the tool again with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
+    return f"There is more. Call the tool again with `{name}` {msgspec.json.encode(place).decode()}." if place else ""
 
 
 def _join(*parts: str) -> str:

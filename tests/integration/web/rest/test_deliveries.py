@@ -397,6 +397,6 @@ def test_the_command_line_says_what_was_answered(
     bind(http, good)
     bind(http, bad)
     assert main(["webhooks", "test", good, "--endpoint", service.url]) == 0
-    assert capsys.readouterr().out.startswith(f"{good} answered 204 after ")
+    assert capsys.readouterr().out.startswith(f"{good} responded with 204 after ")
     assert main(["webhooks", "test", bad, "--endpoint", service.url]) == 1
     assert capsys.readouterr().err == "penstock: not delivered: 404\n"

@@ -19,7 +19,7 @@ _KEYS = ("id", "kind", "user", "created_at", "last_used_at", "expires_at", "revo
 
 
 def list_users(endpoint: str) -> None:
-    """Prints a line for each user."""
+    """Prints one line for each user."""
     print_table(RestClient(endpoint).members("/users"), json=False, columns=("name", "policies", "created_at"))
 
 
@@ -31,8 +31,8 @@ def show_user(endpoint: str, name: str) -> None:
 
 
 def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> None:
-    """Creates a user, or replaces the policies of an existing user. Raises LocalError if a new user exists already or
-    if an existing user is missing.
+    """Creates a user (`new`), or replaces an existing user's policies. Raises LocalError if a new user already exists,
+    or if an existing user is missing.
     """
     client = RestClient(endpoint)
     exists = any(user["name"] == name for user in client.members("/users"))
@@ -43,13 +43,13 @@ def set_user(endpoint: str, name: str, policies: list[str], *, new: bool) -> Non
 
 
 def end_user(endpoint: str, name: str) -> None:
-    """Revokes the keys of a user and deletes the user."""
+    """Revokes a user's keys and deletes the user."""
     RestClient(endpoint).call("DELETE", _user(name))
     print_lines([f"ended {name}"])
 
 
 def list_keys(endpoint: str) -> None:
-    """Prints a line for each key of the account."""
+    """Prints one line for each key of the account."""
     print_table(RestClient(endpoint).members("/keys"), json=False, columns=_KEYS)
 
 
@@ -69,13 +69,13 @@ def create_key(
 
 
 def limit_key(endpoint: str, key_id: str, expires_at: datetime | None) -> None:
-    """Sets when a key expires. None means never."""
+    """Sets the time when a key expires. With None, the key never expires."""
     RestClient(endpoint).call("PATCH", _key(key_id), {"expires_at": expires_at})
     print_lines([f"expires: {'never' if expires_at is None else expires_at}"])
 
 
 def revoke_key(endpoint: str, key_id: str) -> None:
-    """Revokes a key from now on."""
+    """Revokes a key."""
     RestClient(endpoint).call("DELETE", _key(key_id))
     print_lines([f"revoked {key_id}"])
 

@@ -1,5 +1,4 @@
-"""Implements `penstock search | failures | redrive | moves`: searches a queue and moves its messages over the REST
-API."""
+"""Implements `penstock search | failures | redrive | moves` over the REST API."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ Rate = Annotated[
 ]
 
 
-@app.command("search", help="find messages that pass a filter, without receiving them")
+@app.command("search", help="find messages that match a filter, without receiving them")
 def search(
     name: Name,
     filter_: Filter = None,
@@ -51,7 +50,7 @@ def search(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until this many messages are found or all messages are examined."""
+    """Searches until the command finds `limit` messages or has examined all messages."""
     from penstock.management.messages.types import FoundPage
 
     client, left, body = RestClient(endpoint), limit, {"filter": _filter(filter_)}
@@ -65,7 +64,7 @@ def search(
         body["after"] = page.next
 
 
-@app.command("failures", help="show dead letters in groups of equal failures")
+@app.command("failures", help="group dead letters by failure")
 def failures(
     name: Name,
     by: Annotated[
@@ -82,7 +81,7 @@ def failures(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Shows the largest group first. With --json the command shows samples and the filter of each group."""
+    """Shows the largest group first. --json also shows each group's samples and filter."""
     answer = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
     groups = answer["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
@@ -91,10 +90,10 @@ def failures(
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column != "shape"]
     print_table(groups if json else rows, json, ("count", *columns, "oldest_at", "newest_at", "sample"))
     if not json:
-        print(f"looked at {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")
+        print(f"examined {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")
 
 
-@app.command("redrive", help="move messages of a dead-letter queue back to their source queues")
+@app.command("redrive", help="move messages from a dead-letter queue to their source queues")
 def redrive(  # noqa: PLR0913, PLR0917 - each is an option
     name: Name,
     to: Annotated[str | None, typer.Option(metavar="QUEUE", help="move the messages to this queue")] = None,
@@ -112,47 +111,46 @@ def redrive(  # noqa: PLR0913, PLR0917 - each is an option
             help="move this many messages, then wait for `moves continue`",
         ),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or waits")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="show the progress until the move ends or pauses")] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Moves all visible messages without --id and --filter."""
+    """Moves all visible messages if --id and --filter are missing."""
     if ids and filter_ is not None:
-        raise LocalError("either --id or --filter")
+        raise LocalError("pass either --id or --filter")
     given = {"ids": ids or None, "filter": None if ids else _filter(filter_), "to": to, "per_second": rate,
              "canary": canary}  # fmt: skip
     client = RestClient(endpoint)
     move = client.call("POST", queue_path(name, "/moves"), {k: v for k, v in given.items() if v is not None})
     if wait:
         move = _watch_move(client, name, move, json)
-    say(move, json, f"move {move['id']}: {_progress(move)}, to {to or 'where they came from'}")
+    say(move, json, f"move {move['id']}: {_progress(move)}, to {to or 'the source queues'}")
 
 
 @moves.command("list", help="list the last ten moves of a queue")
 def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Lists the newest move first."""
+    """Lists moves from the newest to the oldest."""
     rows = RestClient(endpoint).members(queue_path(name, "/moves"), "moves")
     print_table(rows, json, ("id", "state", "moved", "of", "skipped", "to", "started_at", "problem"))
 
 
 @moves.command("continue", help="continue a move that waits after its canary")
 def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False) -> None:
-    """With --rate, continues the move at another rate."""
+    """Continues the move at another rate if --rate is set."""
     body = {} if rate is None else {"per_second": rate}
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
     say(answer, json, f"move {move}: {_progress(answer) if answer else 'continued'}")
 
 
-@moves.command("cancel", help="end a move; moved messages stay in their new queue")
+@moves.command("cancel", help="cancel a move; moved messages stay in the new queue")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Loses no message."""
     answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
     say(answer, json, f"move {move}: {_progress(answer) if answer else 'cancelled'}")
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:
-    """Returns the move after the end or at a pause after the canary. Prints the move's progress soon, and then once a
-    second.
+    """Prints the move's progress, at last once a second. Returns the move after its end, or at the pause after the
+    canary.
     """
     pause = _FIRST_LOOK_SECONDS
     while move["state"] == "running":
@@ -174,7 +172,7 @@ def _progress(move: Document) -> str:
 
 
 def _filter(text: str | None) -> object:
-    """Returns {}, which every message passes, if the option is missing. Raises BadParameter."""
+    """Returns the filter. Returns {}, which every message matches, without the option. Raises BadParameter."""
     return {} if text is None else json_object(text, "--filter")
 
 

@@ -30,18 +30,18 @@ def list_(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Lists deliveries in the order of their ids."""
+    """Lists deliveries by id."""
     print_table(_all(RestClient(endpoint), state), json, _COLUMNS)
 
 
-@app.command("retry", help="deliver now; an exhausted delivery gets all its attempts again")
+@app.command("retry", help="deliver now; an exhausted delivery gets its full number of attempts again")
 def retry(
     id_: Annotated[int, typer.Argument(metavar="ID", parser=whole_number(1, 2**63 - 1))],
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Leaves a delivery under way unchanged."""
-    say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"delivery {id_} is tried now")
+    """Leaves a running delivery unchanged."""
+    say(RestClient(endpoint).call("POST", f"/deliveries/{id_}/retry"), json, f"the service retries delivery {id_} now")
 
 
 def _all(client: RestClient, state: str) -> Iterator[Document]:

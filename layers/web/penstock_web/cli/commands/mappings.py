@@ -1,6 +1,4 @@
-"""Implements `penstock mappings`, which manages a running service's mappings from queues to functions over the REST
-API.
-"""
+"""Implements `penstock mappings`: manages event source mappings over the REST API."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from .options import Endpoint, Json, complete_queue
 from .printing import print_described, print_table, say
 from .values import json_object, whole_number
 
-app = typer.Typer(name="mappings", help="manage mappings, which let queues trigger functions")
+app = typer.Typer(name="mappings", help="manage mappings, through which queues invoke functions")
 
 MappingId = Annotated[str, typer.Argument(metavar="ID", help="id from `mappings list`")]
 Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="name of the queue", autocompletion=complete_queue)]
@@ -23,7 +21,7 @@ BatchSize = Annotated[
     int, typer.Option(metavar="N", parser=whole_number(1, 10_000), help="maximum number of messages in a batch")
 ]
 Window = Annotated[
-    int, typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to gather a batch")
+    int, typer.Option(metavar="SECONDS", parser=whole_number(0, 300), help="longest time to collect a batch")
 ]
 MaxConcurrency = Annotated[
     int | None,
@@ -36,20 +34,20 @@ Filters = Annotated[
     typer.Option("--filter", metavar="JSON", help='such as \'{"body": {"kind": ["order"]}}\'; repeatable'),
 ]
 ReportFailures = Annotated[
-    bool, typer.Option("--report-failures", help="the function's answer names the failed messages")
+    bool, typer.Option("--report-failures", help="the function's response names failed messages")
 ]
-Disabled = Annotated[bool, typer.Option("--disabled", help="trigger nothing until the mapping is enabled")]
+Disabled = Annotated[bool, typer.Option("--disabled", help="create the mapping disabled")]
 COLUMNS = ("id", "queue", "function", "state", "batch_size", "last_result")
 
 
-@app.command("list", help="list the mappings and the result of the last batch of each")
+@app.command("list", help="list the mappings with the results of their last batches")
 def list_(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="show only the mappings of a queue")] = None,
     function: Annotated[str | None, typer.Option(metavar="NAME", help="show only the mappings to a function")] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Lists mappings in the order of their ids."""
+    """Lists mappings by id."""
     found = RestClient(endpoint).pages("/mappings", "mappings", queue=queue, function=function)
     print_table(found, json, COLUMNS)
 
@@ -60,7 +58,7 @@ def show(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> N
     print_described(RestClient(endpoint).call("GET", _path(mapping)), json)
 
 
-@app.command("put", help="let a queue trigger a function or a URL, or change the mapping")
+@app.command("put", help="let a queue invoke a function or a URL, or change the mapping")
 def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     queue: Queue,
     function: Function,
@@ -73,7 +71,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Resets missing options to the defaults. An existing mapping stays enabled or disabled."""
+    """Resets missing options to the defaults. Leaves an existing mapping enabled or disabled."""
     client = RestClient(endpoint)
     options: dict[str, object] = {
         "batch_size": batch_size,
@@ -89,18 +87,18 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
         made = client.call("PATCH", _path(there[0]["id"]), options) or there[0]
     else:
         made = client.call("POST", "/mappings", {"queue": queue, "function": function, **options})
-    say(made, json, f"{made['id']}: {made['queue']} triggers {made['function']} ({made['state']})")
+    say(made, json, f"{made['id']}: {made['queue']} invokes {made['function']} ({made['state']})")
 
 
-@app.command("enable", help="enable a mapping, which then triggers its function again")
+@app.command("enable", help="enable a mapping, so that the queue invokes the function again")
 def enable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Gives the mapping the caller's rights from now on."""
+    """The mapping has the caller's rights from now on."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": True}), json, f"enabled {mapping}")
 
 
-@app.command("disable", help="disable a mapping, which then triggers nothing until it is enabled")
+@app.command("disable", help="disable a mapping, so that the queue stops invoking the function")
 def disable(mapping: MappingId, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Leaves the messages in the queue. Invocations under way end."""
+    """Leaves the messages in the queue. Running invocations finish."""
     say(RestClient(endpoint).call("PATCH", _path(mapping), {"enabled": False}), json, f"disabled {mapping}")
 
 

@@ -1,4 +1,4 @@
-"""Holds the options that commands over the REST API share, and the confirmation before a deletion."""
+"""Defines the options that commands over the REST API share, and the confirmation before a deletion."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _COMPLETION_SECONDS: Final = 1.0
 
 
 def complete_queue(beginning: str) -> list[str]:
-    """Returns the names of queues with this beginning for a shell's completion. Returns an empty list if no service
-    answers at once.
+    """Returns the queue names with this beginning for a shell's completion. Returns an empty list if no service
+    responds within a second.
     """
     from .client import RestClient
 
@@ -42,10 +42,10 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmat
 
 
 def confirm(yes: bool, question: str) -> None:
-    """Raises LocalError if the answer is no, or if no terminal can give an answer."""
+    """Asks the user. Raises LocalError for the answer no, and without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise LocalError("nothing was deleted: pass --yes if there is no terminal")
+        raise LocalError("nothing was deleted: without a terminal, pass --yes")
     if not typer.confirm(question):
         raise LocalError("nothing was deleted")

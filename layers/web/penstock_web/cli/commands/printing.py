@@ -1,4 +1,4 @@
-"""Prints the output of the commands over the REST API: JSON, a table, or one line for each message."""
+"""Prints a command's output: JSON, a table, or one line for each message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTROLS: Final = re.compile("[\x7f-\x9f]")
 
 
 def say(document: object, json: bool, text: str) -> None:
-    """Prints the result of a command as JSON or as a sentence."""
+    """Prints a command's result as JSON or as a sentence."""
     if json:
         print_json(document)
     else:
@@ -35,21 +35,20 @@ def shorten(text: str, signs: int) -> str:
 
 
 def print_json(document: object) -> None:
-    """Prints one line. JSON need not escape DEL and the controls above it, but terminals obey them."""
+    """Prints one line of JSON. Escapes U+007F to U+009F, which JSON allows and terminals obey."""
     import msgspec
 
     print(CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", msgspec.json.encode(document).decode()))
 
 
 def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
-    """Prints lines, in which no character can change a terminal."""
+    """Prints lines. Escapes control characters."""
     print(*map(printable, lines), sep="\n", file=file)
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
-    """Prints one line for each message: when it was sent, how often it was received, its group, and its body.
-
-    The line of a dead letter shows how often the message was received before it became a dead letter.
+    """Prints one line for each message: the time of sending, the number of receives, the group, and the body. A dead
+    letter's number counts the receives from the source queue.
     """
     import msgspec
 
@@ -83,7 +82,7 @@ def print_described(document: Document, json: bool) -> None:
 
 
 def print_table(rows: Iterable[Document], json: bool, columns: Sequence[str]) -> None:
-    """Prints one line for each row: JSON with everything, or the columns, with numbers aligned to the right."""
+    """Prints one line for each row: JSON with all members, or the columns, with right-aligned numbers."""
     if json:
         for row in rows:
             print_json(row)

@@ -1,7 +1,5 @@
-"""Manages queues and their messages over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and
-others.
-
-Each command takes --endpoint. With --json the command prints one document, or one document in each line.
+"""Manages queues and messages over the REST API: `penstock queues`, `create`, `send`, `receive`, `peek` and others.
+Each command has the options --endpoint and --json. --json prints one document, or one document in each line.
 """
 
 from __future__ import annotations
@@ -30,14 +28,14 @@ app = typer.Typer()
 _LOOK_SECONDS: Final = 1.0
 _USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
-_A_PAGE: Final = 100  # A request sends at most this many messages.
+_A_PAGE: Final = 100  # messages in a request
 _AGENT_SIGNS: Final = 40
 _LONGEST_DELAY: Final = 900
-"""The longest delay of SQS in seconds. The service stores a message with a longer delay as a schedule."""
-_ONE_LOOK: Final = 1_000  # A request reads at most this many messages.
+"""SQS's longest delay in seconds. The service stores a message with a longer delay as a schedule."""
+_ONE_LOOK: Final = 1_000  # messages in a request
 
 
-@app.command("queues", help="list the queues and their numbers of messages")
+@app.command("queues", help="list the queues with their numbers of messages")
 def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     """Lists all queues of the account by name."""
     client = RestClient(endpoint)
@@ -47,7 +45,7 @@ def queues(endpoint: Endpoint = None, json: Json = False) -> None:
     print_table(rows, json, ("name", "visible", "in_flight", "delayed", "oldest_msg_age_sec", "paused"))
 
 
-@app.command("queue", help="show a queue: its counts, attributes and tags")
+@app.command("queue", help="show a queue's counts, attributes and tags")
 def queue(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Shows one queue."""
     print_described(RestClient(endpoint).call("GET", queue_path(name)), json)
@@ -95,7 +93,7 @@ def create(
     say(made, json, f"created {made['name']}")
 
 
-@app.command("send", help="send a text or a JSON document, or with - a message for each line of standard input")
+@app.command("send", help="send a text or a JSON document; - sends each line of standard input as a message")
 def send(
     name: Name,
     message: Annotated[str, typer.Argument(metavar="MESSAGE")],
@@ -108,7 +106,7 @@ def send(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends JSON with unchanged numbers and order, without spaces. Sends any other message as a text."""
+    """Sends JSON with unchanged numbers and order, without spaces. Sends any other text as a JSON string."""
     options = {"delay": delay, "group_id": group, "dedup_id": dedup}
     given = {key: value for key, value in options.items() if value is not None}
     client, sent, schedules = RestClient(endpoint), 0, list[str]()
@@ -127,14 +125,14 @@ def send(
     if not json and schedules:
         rest = f" and {len(schedules) - 1} more" if len(schedules) > 1 else ""
         print(
-            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_LONGEST_DELAY} seconds is a "
+            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_LONGEST_DELAY} seconds makes a "
             f"schedule, {schedules[0]}{rest} (penstock schedules list)"
         )
     elif not json:
         print(f"sent {count_noun(sent, 'message')} to {name}")
 
 
-@app.command("receive", help="receive messages; each is hidden from others for its visibility timeout")
+@app.command("receive", help="receive messages; a received message is hidden for the visibility timeout")
 def receive(
     name: Name,
     max_: Annotated[
@@ -147,14 +145,14 @@ def receive(
     hide: Annotated[
         int | None,
         typer.Option(
-            metavar="SECONDS", parser=whole_number(0, 43_200), help="visibility timeout, in place of the queue's"
+            metavar="SECONDS", parser=whole_number(0, 43_200), help="visibility timeout (default: the queue's)"
         ),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="delete the messages after printing them")] = False,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the messages. Then deletes the messages if `--delete` is set."""
+    """Prints the messages, and then deletes the messages with --delete."""
     client, path = RestClient(endpoint), queue_path(name, "/messages")
     found = client.messages(path, max=max_, wait=wait, vt=hide)
     print_messages(found, json)
@@ -163,7 +161,7 @@ def receive(
         client.call("DELETE", path, {"receipts": [message.receipt for message in found]})
 
 
-@app.command("peek", help="show messages without receiving them, the oldest first")
+@app.command("peek", help="show messages from the oldest to the newest, without receiving them")
 def peek(
     name: Name,
     state: Annotated[
@@ -180,7 +178,7 @@ def peek(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Changes neither the count of receives nor the visibility."""
+    """Leaves receive counts and visibility unchanged."""
     client, path = RestClient(endpoint), queue_path(name, "/messages/peek")
     states = _STATES if state == "all" else (state,)
     found = [message for state in states for message in client.messages(path, state=state, limit=limit)]
@@ -188,7 +186,7 @@ def peek(
     print_messages(found[:limit], json)
     if state == "delayed":
         print(
-            f"penstock: messages with a delay above {_LONGEST_DELAY} seconds are schedules: penstock schedules list",
+            f"penstock: `penstock schedules list` lists messages with a delay above {_LONGEST_DELAY} seconds",
             file=sys.stderr,
         )
 
@@ -202,11 +200,8 @@ def tail(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Reads all visible messages once a second. The command may miss messages that a consumer receives within a
-    second.
-
-    Messages that arrive at the same time may have ids in another order. The command therefore remembers all printed ids
-    instead of the last id.
+    """Reads all visible messages once a second. Misses messages that a consumer receives within the second. Remembers
+    all printed ids instead of the last id, because concurrent sends can commit ids in another order.
     """
     import time
 
@@ -227,7 +222,7 @@ def tail(
         return
 
 
-@app.command("purge", help="delete all messages of a queue")
+@app.command("purge", help="delete all messages in a queue")
 def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Asks for confirmation first."""
     client = RestClient(endpoint)
@@ -236,7 +231,7 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
     say(answer, json, f"deleted {count_noun(answer['deleted'], 'message')} of {name}")
 
 
-@app.command("delete", help="delete a queue and its messages, or with --id or --receipt only some messages")
+@app.command("delete", help="delete a queue and its messages; --id and --receipt delete only messages")
 def delete(
     name: Name,
     ids: Annotated[
@@ -251,9 +246,9 @@ def delete(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Asks for confirmation before it deletes a queue."""
+    """Asks for confirmation before the deletion of a queue."""
     if ids and receipts:
-        raise LocalError("either --id or --receipt")
+        raise LocalError("pass either --id or --receipt")
     client = RestClient(endpoint)
     if ids or receipts:
         wanted: dict[str, object] = {"ids": ids} if ids else {"receipts": receipts}
@@ -264,23 +259,23 @@ def delete(
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("pause", help="pause a queue: receives get nothing, and the queue still accepts messages")
+@app.command("pause", help="pause a queue: receives return no messages, and the queue still accepts messages")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Allows deletes of messages in flight."""
     RestClient(endpoint).call("POST", queue_path(name, "/pause"))
     say({"paused": name}, json, f"{name} is paused")
 
 
-@app.command("resume", help="resume a queue, so that receives get messages again")
+@app.command("resume", help="resume a queue, so that receives return messages again")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Succeeds also if the queue is not paused."""
+    """Also succeeds for a queue that is not paused."""
     RestClient(endpoint).call("POST", queue_path(name, "/resume"))
     say({"resumed": name}, json, f"{name} is resumed")
 
 
-@app.command("receivers", help="show the receivers of a queue in the last day")
+@app.command("receivers", help="show the programs that received from a queue in the last day")
 def receivers(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Shows the latest receiver first."""
+    """Shows the latest receive first."""
     rows = RestClient(endpoint).members(queue_path(name, "/receivers"))
     if not json:
         rows = [row | {"user_agent": shorten(str(row["user_agent"]), _AGENT_SIGNS)} for row in rows]
@@ -293,19 +288,17 @@ def _is_paused(queue: Document) -> bool:
 
 
 def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
-    """Raises LocalError if all of these messages are gone."""
+    """Deletes messages. Raises LocalError if the queue has none of the messages."""
     answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
     deleted = answer["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0
     if not number:
-        raise LocalError(f"{name} has no such message; nothing was deleted")
+        raise LocalError(f"{name} has none of these messages; nothing was deleted")
     say(answer, json, f"deleted {count_noun(number, 'message')} of {name}")
 
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
-    """Returns the existing queue. Raises LocalError, as CreateQueue does, if the existing queue has other
-    attributes.
-    """
+    """Returns the existing queue. Raises LocalError for other attributes, like SQS's CreateQueue."""
     from penstock.management.queues import convert_attributes
     from penstock.sqs.attributes import check_queue_attributes
 
@@ -317,7 +310,7 @@ def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:
         texts["FifoQueue"] = "true"
     checked = check_queue_attributes(texts, fifo, creating=True, extensions=True)
     other = [
-        f"{key} is {present[key]}, not {value}" if key in present else f"it has no {key}"
+        f"{key} is {present[key]}, not {value}" if key in present else f"{key} is not set"
         for key, value in checked.items()
         if value not in ("", present.get(key))
     ]

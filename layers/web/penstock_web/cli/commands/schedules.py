@@ -1,4 +1,4 @@
-"""Implements `penstock schedules`: manages schedules of a running service over its REST API."""
+"""Implements `penstock schedules`: manages schedules over the REST API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def list_(
     print_table(rows, json, ("name", "status", "expression", "timezone", "next_fire_at", "last_error"))
 
 
-@app.command("show", help="show a schedule, its meaning in words and its next times")
+@app.command("show", help="show a schedule in words, with the next times")
 def show(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
     """Shows one schedule."""
     found = RestClient(endpoint).call("GET", _path(name))
@@ -62,7 +62,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     message: Annotated[str, typer.Option(metavar="TEXT", help="a text or a JSON document")],
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="the queue that gets the message")] = None,
     event: Annotated[
-        str | None, typer.Option(metavar="KEY", help="the routing key of an event, in place of a queue")
+        str | None, typer.Option(metavar="KEY", help="the routing key of an event, instead of a queue")
     ] = None,
     cron: Cron = None,
     every: Every = None,
@@ -74,7 +74,7 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 ) -> None:
     """Takes either --queue or --event, and one of --cron, --every, --when and --at."""
     if (queue is None) == (event is None):
-        raise LocalError("pass the target of the message: either --queue or --event")
+        raise LocalError("pass either --queue or --event")
     destination = {"queue": queue} if event is None else {"topic": event}
     body = {
         **_expression(cron, every, when, at),
@@ -87,22 +87,19 @@ def put(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     say(made, json, f"{name}: {meaning}{warning}")
 
 
-@app.command("pause", help="pause a schedule until it is resumed")
+@app.command("pause", help="pause a schedule")
 def pause(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Keeps the schedule."""
     say(RestClient(endpoint).call("PATCH", _path(name), {"status": "paused"}), json, f"paused {name}")
 
 
 @app.command("resume", help="resume a paused schedule")
 def resume(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fires the schedule from now on."""
     resumed = RestClient(endpoint).call("PATCH", _path(name), {"status": "active"})
     say(resumed, json, f"resumed {name}" + (f", {_next_run(resumed)}" if resumed else ""))
 
 
-@app.command("run", help="fire a schedule now, even if it is paused; its next time stays unchanged")
+@app.command("run", help="fire a schedule now, even a paused schedule; the next time stays unchanged")
 def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fires once outside the schedule."""
     fired = RestClient(endpoint).call("POST", f"{_path(name)}/runs")
     ids = fired["msg_ids"]
     sent = len(ids) if isinstance(ids, list) else 0
@@ -111,14 +108,14 @@ def run(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
 
 @app.command("delete", help="delete a schedule")
 def delete(name: Name, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Fails if the schedule does not exist. The REST API ignores a missing schedule."""
+    """Fails if the schedule does not exist, unlike the REST API."""
     client = RestClient(endpoint)
     client.call("GET", _path(name))
     client.call("DELETE", _path(name))
     say({"deleted": name}, json, f"deleted {name}")
 
 
-@app.command("preview", help="show when an expression would fire; nothing is stored")
+@app.command("preview", help="show the times of an expression")
 def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     cron: Cron = None,
     every: Every = None,
@@ -129,7 +126,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Prints the meaning of the expression in words, and one line for each time."""
+    """Prints the expression in words, and one line for each time. Creates no schedule."""
     body = {**_expression(cron, every, when, at), "timezone": timezone, "count": count}
     found = RestClient(endpoint).call("POST", "/previews", body)
     times = found["next_fires"]
@@ -138,7 +135,7 @@ def preview(  # noqa: PLR0913, PLR0917 - typer makes an option of each
 
 
 def _without_time_if_paused(schedule: Document) -> Document:
-    """Removes the next time of a paused schedule, because the schedule will not fire at that time."""
+    """Removes a paused schedule's next time."""
     return schedule | {"next_fire_at": None} if schedule["status"] == "paused" else schedule
 
 
@@ -147,14 +144,14 @@ def _path(name: str) -> str:
 
 
 def _expression(cron: str | None, every: str | None, when: str | None, at: str | None) -> dict[str, str]:
-    """Raises LocalError unless exactly one expression is given."""
+    """Returns the given expression. Raises LocalError unless there is exactly one."""
     given = {"cron": cron, "every": every, "when": when, "fire_at": at}
     expression = {name: text for name, text in given.items() if text is not None}
     if len(expression) != 1:
-        raise LocalError("pass the time: exactly one of --cron, --every, --when and --at")
+        raise LocalError("pass exactly one of --cron, --every, --when and --at")
     return expression
 
 
 def _next_run(schedule: Document) -> str:
-    """Says when the schedule fires next. A schedule for a moment in the past never fires."""
+    """Describes the next time. A schedule for a past moment never fires."""
     return f"next at {schedule['next_fire_at']}" if schedule["next_fire_at"] else "no next run"

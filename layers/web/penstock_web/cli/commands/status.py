@@ -1,4 +1,4 @@
-"""Implements `penstock status`: shows a running service on one screen."""
+"""Implements `penstock status`: shows a running service's state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ app = typer.Typer()
 
 _COLUMNS: Final = ("kind", "name", "since", "number", "text")
 _SHOWN: Final = 15
-"""Limits the number of lines on a screen. JSON has all."""
+"""The most lines. --json prints all."""
 
 
-@app.command("status", help="show a service: address, version, database, and problems that need attention")
+@app.command("status", help="show a service's address, version, database state and problems")
 def status(endpoint: Endpoint = None, json: Json = False) -> int:
-    """Returns 1 if the service cannot work and otherwise 0, even if something needs attention."""
+    """Returns 1 if the service cannot work, otherwise 0, even with problems."""
     client = RestClient(endpoint)
     life, ready = client.health("/livez"), client.health("/readyz")
     works = ready.get("status") == "ok"
@@ -51,7 +51,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
 
 
 def _show(concern: Document) -> Document:
-    """Returns the line of a concern, with a time in whole seconds."""
+    """Returns a concern's line, with the time in whole seconds."""
     since = str(concern["since"] or "")
     if "." in since:
         since = f"{since.partition('.')[0]}Z"

@@ -1,4 +1,4 @@
-"""Implements `penstock topics`, `publish` and `subscriptions` of a running service over its REST API."""
+"""Implements `penstock topics`, `publish` and `subscriptions` over the REST API."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .printing import print_described, print_table, say
 from .values import json_object, json_or_text
 
 app = typer.Typer()
-topics = typer.Typer(name="topics", help="manage the topics of a running service")
-subscriptions = typer.Typer(name="subscriptions", help="manage the subscriptions of a running service's topics")
+topics = typer.Typer(name="topics", help="manage topics")
+subscriptions = typer.Typer(name="subscriptions", help="manage subscriptions to topics")
 app.add_typer(topics)
 app.add_typer(subscriptions)
 
@@ -29,15 +29,15 @@ def list_topics(endpoint: Endpoint = None, json: Json = False) -> None:
     print_table(RestClient(endpoint).pages("/topics", "topics"), json, ("name", "arn"))
 
 
-@topics.command("show", help="show a topic, its attributes and tags")
+@topics.command("show", help="show a topic's attributes and tags")
 def show_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
     """Shows one topic."""
     print_described(RestClient(endpoint).call("GET", _path(topic)), json)
 
 
-@topics.command("create", help="create a topic; a name that ends in .fifo makes a FIFO topic")
+@topics.command("create", help="create a topic; a name with the end .fifo makes a FIFO topic")
 def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Succeeds also if the topic exists."""
+    """Also succeeds for an existing topic."""
     say(RestClient(endpoint).call("POST", "/topics", {"name": topic}), json, f"the topic {topic} exists")
 
 
@@ -45,7 +45,7 @@ def create_topic(topic: Topic, endpoint: Endpoint = None, json: Json = False) ->
 def delete_topic(topic: Topic, yes: Yes = False, endpoint: Endpoint = None, json: Json = False) -> None:
     """Asks for confirmation first."""
     client = RestClient(endpoint)
-    client.call("GET", _path(topic))  # The request returns 404 for a wrong name.
+    client.call("GET", _path(topic))  # A wrong name gets 404.
     confirm(yes, f"Delete the topic {topic} and its subscriptions?")
     client.call("DELETE", _path(topic))
     say({"deleted": topic}, json, f"deleted {topic}")
@@ -64,7 +64,7 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Sends a number or JSON header with its type, and any other header as a text."""
+    """Sends a number or JSON as a header with the value's type, and any other text as a string."""
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
@@ -85,23 +85,25 @@ def list_subscriptions(topic: Topic, endpoint: Endpoint = None, json: Json = Fal
 def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     topic: Topic,
     queue: Annotated[str | None, typer.Option(metavar="QUEUE", help="a queue of this account, or an ARN")] = None,
-    url: Annotated[str | None, typer.Option(metavar="URL", help="a URL, which has to confirm")] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="a URL, whose server must confirm the subscription")
+    ] = None,
     filter_: Annotated[
         str | None, typer.Option("--filter", metavar="JSON", help='filter policy, such as \'{"region": ["eu"]}\'')
     ] = None,
     filter_on: Annotated[
-        str, typer.Option(metavar="WHAT", help="attributes (default) or body: the part that the filter examines")
+        str, typer.Option(metavar="WHAT", help="part that the filter examines: attributes (default) or body")
     ] = "attributes",
     raw: Annotated[bool, typer.Option("--raw", help="deliver the message without an envelope")] = False,
     dead_letters: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="queue for messages that the endpoint does not take")
+        str | None, typer.Option(metavar="QUEUE", help="queue for messages that the endpoint refuses")
     ] = None,
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
     """Takes either --queue or --url."""
     if (queue is None) == (url is None):
-        raise LocalError("either --queue or --url")
+        raise LocalError("pass either --queue or --url")
     given = {
         "queue": queue, "url": url, "filter": None if filter_ is None else json_object(filter_, "--filter"),
         "dead_letters": dead_letters,
@@ -110,10 +112,14 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     body |= {"filter_on": filter_on, "raw": raw}
     client = RestClient(endpoint)
     if queue is not None and not queue.startswith("arn:"):
-        # Without this request, the topic would accept a missing queue, as on AWS.
+        # This request refuses a missing queue. SNS's Subscribe accepts a missing queue.
         client.call("GET", queue_path(queue))
     answer = client.call("POST", _path(topic, "/subscriptions"), body)
-    text = f"subscribed {queue or url} to {topic}" if answer["arn"] else f"{url} gets a message with which it confirms"
+    text = (
+        f"subscribed {queue or url} to {topic}"
+        if answer["arn"]
+        else f"{url} gets a message to confirm the subscription"
+    )
     say(answer, json, text)
 
 
@@ -123,7 +129,7 @@ def delete_subscription(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Succeeds also if the subscription does not exist."""
+    """Also succeeds for a missing subscription."""
     topic, _, subscription = arn.rpartition(":")
     if arn.count(":") != 6:
         raise LocalError(f"{arn} is not the ARN of a subscription")

@@ -1,4 +1,4 @@
-"""Parses options' values. The parsers raise BadParameter for invalid texts."""
+"""Parses options' values. Each parser raises BadParameter for an invalid text."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import typer
 
 
 def whole_number(least: int, most: int) -> Callable[[str | int], int]:
-    """Returns a parser for whole numbers from `least` to `most`. typer also passes the default, an int, to this
-    parser.
-    """
+    """Returns a parser for whole numbers from `least` to `most`. typer also passes the option's default, an int."""
 
     def parse(value: str | int) -> int:
         text = str(value)
@@ -23,7 +21,7 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
 
 
 def accept_only(*values: str) -> Callable[[str], str]:
-    """Returns a parser for one of these texts."""
+    """Returns a parser that accepts these texts."""
 
     def parse(text: str) -> str:
         if text not in values:
@@ -34,7 +32,7 @@ def accept_only(*values: str) -> Callable[[str], str]:
 
 
 def rfc_3339_time(text: str) -> datetime:
-    """Parses a time of RFC 3339."""
+    """Parses an RFC 3339 time."""
     from penstock.documents.times import parse_timestamp
 
     if (time := parse_timestamp(text)) is None:
@@ -43,7 +41,7 @@ def rfc_3339_time(text: str) -> datetime:
 
 
 def json_or_text(text: str) -> object:
-    """Returns JSON unchanged, so that 1.10 stays 1.10. A text that is not JSON becomes a string."""
+    """Returns JSON unchanged: 1.10 stays 1.10. Returns any other text as a string."""
     import msgspec
 
     try:
@@ -54,8 +52,7 @@ def json_or_text(text: str) -> object:
 
 
 def json_object(text: str, option: str) -> object:
-    """Returns the JSON object unchanged. Raises BadParameter, which names the character at which the JSON is
-    invalid."""
+    """Returns a JSON object unchanged. Raises BadParameter with the position of the first error."""
     import msgspec
 
     try:
@@ -68,8 +65,8 @@ def json_object(text: str, option: str) -> object:
 
 
 def _first_mistake(text: str) -> str:
-    """Returns the first error of a text that is not JSON, or "" for one of the few texts that Python accepts, such as
-    NaN. msgspec's error would count bytes, and would say only "truncated" for an incomplete text.
+    """Returns the first error of a text that is not JSON. Returns "" for a text that Python accepts, such as NaN.
+    Python's error counts characters, and msgspec's counts bytes.
     """
     import json
 
@@ -78,6 +75,6 @@ def _first_mistake(text: str) -> str:
     except json.JSONDecodeError as error:
         said = f"{error.msg[:1].lower()}{error.msg[1:]}"
         if error.pos >= len(text.rstrip()):
-            return f"it ends after character {len(text)}: {said}"
+            return f"the text ends after character {len(text)}: {said}"
         return f"character {error.pos + 1}, {text[error.pos]!r}: {said}"
     return ""

@@ -1,6 +1,4 @@
-"""Implements `penstock webhooks`, which shows the URLs that get messages, and the log of attempts, over the REST
-API.
-"""
+"""Implements `penstock webhooks`: manages endpoints and shows delivery attempts over the REST API."""
 
 from __future__ import annotations
 
@@ -23,22 +21,22 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.5
 _LONGEST_LOOK_SECONDS = 20
-"""An endpoint may take 15 seconds to answer."""
+"""An endpoint can take 15 seconds to respond."""
 
-app = typer.Typer(name="webhooks", help="manage endpoints, and show the outcome of each attempt")
+app = typer.Typer(name="webhooks", help="manage endpoints, and show delivery attempts")
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="URL as it was subscribed")]
+Url = Annotated[str, typer.Argument(metavar="URL", help="URL, exactly as in the subscription")]
 
 
-@app.command("list", help="list endpoints with their successful attempts, the last answer, and whether they are paused")
+@app.command("list", help="list endpoints with their attempts, last responses and pauses")
 def list_(endpoint: Endpoint = None, json: Json = False) -> None:
-    """Counts the newest 10,000 attempts. The endpoints with most failures come first."""
+    """Counts the newest 10,000 attempts. Endpoints with the most failures come first."""
     rows = RestClient(endpoint).members("/deliveries/endpoints")
     columns = ("endpoint", "attempts", "delivered", "p95_ms", "last_status", "paused", "paused_until", "waiting")
     print_table(rows, json, columns)
 
 
-@app.command("attempts", help="show the outcomes of attempts to deliver, the newest first")
+@app.command("attempts", help="show delivery attempts from the newest to the oldest")
 def attempts(
     url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="show only failed attempts")] = False,
@@ -46,42 +44,44 @@ def attempts(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Searches until this many attempts are found or all attempts are examined."""
+    """Searches until the command finds `limit` attempts or has examined all attempts."""
     rows = _attempts(RestClient(endpoint), url, failed, limit)
     columns = ("at", "endpoint", "attempt", "outcome", "status", "duration_ms", "error")
     print_table(rows, json, columns)
 
 
-@app.command("pause", help="pause an endpoint; its messages wait until it is resumed")
+@app.command("pause", help="pause an endpoint, so that messages wait")
 def pause(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Does not stop attempts that are under way."""
+    """Running attempts continue."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/pause", {"endpoint": url})
     say({"paused": url}, json, f"{url} is paused")
 
 
-@app.command("resume", help="resume an endpoint; waiting messages are due now")
+@app.command("resume", help="resume an endpoint; the service delivers waiting messages now")
 def resume(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Also resumes an endpoint that was paused because it failed."""
+    """Also resumes an endpoint that the service paused after failures."""
     RestClient(endpoint).call("POST", "/deliveries/endpoints/resume", {"endpoint": url})
     say({"resumed": url}, json, f"{url} is resumed")
 
 
-@app.command("test", help="send a test event to an endpoint, and show its answer")
+@app.command("test", help="send a test event to an endpoint, and show the response")
 def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
-    """Signs, guards and logs the event like every delivery. Waits up to 20 s, and fails if the event was not
-    delivered.
+    """The service signs, checks and logs the event like every delivery. The command waits up to 20 s, and fails if the
+    endpoint does not accept the event.
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     answer = _wait_for_attempt(client, url, str(sent["message_id"]))
     if answer is None:
-        raise LocalError(f"no attempt within {_LONGEST_LOOK_SECONDS} s: is {url} paused, or delivery off?")
+        raise LocalError(
+            f"no attempt within {_LONGEST_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off"
+        )
     if answer["outcome"] != "delivered":
         raise LocalError(f"not delivered: {answer['status'] or answer['error']}")
-    say(answer, json, f"{url} answered {answer['status']} after {answer['duration_ms']} ms")
+    say(answer, json, f"{url} responded with {answer['status']} after {answer['duration_ms']} ms")
 
 
-@app.command("replay", help="deliver exhausted deliveries again")
+@app.command("replay", help="retry exhausted deliveries")
 def replay(
     url: Annotated[str | None, typer.Option(metavar="URL", help="select only this endpoint")] = None,
     since: Annotated[
@@ -91,7 +91,7 @@ def replay(
     endpoint: Endpoint = None,
     json: Json = False,
 ) -> None:
-    """Gives each delivery all its attempts again."""
+    """Each delivery gets its full number of attempts again."""
     client, given = RestClient(endpoint), {"endpoint": url, "since": since, "limit": 10_000}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0
@@ -104,11 +104,11 @@ def replay(
             break
         body["after"] = answer["next"]
     if not json:
-        print(f"{total} {'delivery is' if total == 1 else 'deliveries are'} due again")
+        print(f"retried {total} {'delivery' if total == 1 else 'deliveries'}")
 
 
 def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
-    """Returns the first attempt to deliver this message, or None after 20 seconds without an attempt."""
+    """Returns the first attempt to deliver a message, or None after 20 seconds."""
     for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:

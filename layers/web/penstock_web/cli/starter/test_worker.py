@@ -1,4 +1,4 @@
-"""Tests of the worker on a real Penstock, which the fixtures of the package start: pip install penstock pytest."""
+"""Tests the worker against a real Penstock, which the package's fixtures start: pip install penstock pytest."""
 
 from typing import Any
 

@@ -1,6 +1,5 @@
-"""A worker: receives orders, handles each, and deletes it.
-
-A failed order returns after its visibility timeout. It goes to `orders-failed` after five receives.
+"""A worker: receives, handles and deletes orders. A failed order becomes visible again after the visibility timeout.
+After five receives, the order moves to `orders-failed`.
 """
 
 import os
@@ -10,18 +9,18 @@ import boto3
 
 
 def handle(body: str) -> None:
-    """Your work. An exception makes the order return."""
+    """Handles an order. Replace this function. After an exception, the order becomes visible again."""
     print(f"handled {body}", flush=True)
 
 
 def work(sqs: Any, url: str, wait_seconds: int = 20) -> int:
-    """Handles the messages of one receive. Returns how many it handled."""
+    """Handles the messages of one receive. Returns the number of handled messages."""
     answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     handled = 0
     for message in answer.get("Messages", []):
         try:
             handle(message["Body"])
-        except Exception as error:  # noqa: BLE001 - the message returns; the worker goes on
+        except Exception as error:  # noqa: BLE001 - the message becomes visible again
             print(f"failed {message['Body']}: {error}", flush=True)
         else:
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
@@ -30,7 +29,7 @@ def work(sqs: Any, url: str, wait_seconds: int = 20) -> int:
 
 
 def main() -> None:
-    """Works until the process ends."""
+    """Handles orders until the process ends."""
     sqs = boto3.client(
         "sqs",
         endpoint_url=os.environ.get("AWS_ENDPOINT_URL", "http://127.0.0.1:9324"),
