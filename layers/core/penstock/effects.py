@@ -1,8 +1,12 @@
 """The effects that an operation yields.
 
 An operation is a generator. It yields effects, and its driver sends back each effect's result. Operations never use a
-connection, a clock or a socket, so the same code runs in a Lambda function (`drivers.run`) and in the container
-(`penstock_web.runtime.driver`). The container merges the effects of concurrent requests.
+connection, a clock or a socket, so the same code runs in a Lambda function (`drivers.run`), in the function that polls
+for mappings (`lambda_runtime.polling`) and in the container (`penstock_web.runtime.driver`). The container merges the
+effects of concurrent requests.
+
+A driver never raises an effect's error inside the operation. The driver drops the operation and raises the error to its
+caller. So an operation cannot handle a failed effect, and code after a `yield` runs only if the effect succeeded.
 
 `Call`, `BatchCall`, `Transact` and `Receive` call the database and return rows. All of these except `Call` can share a
 call with effects of concurrent requests. The other effects wait (`Pause`), compute (`Compute`), ask another server

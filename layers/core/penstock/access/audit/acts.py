@@ -112,28 +112,16 @@ def record_act(act: Act | Callable[[], Act], operation: Operation[T], actor: Act
     `act` can be a function. The function is called after the operation has validated the request.
     """
     is_recorded = False
-    effect = _resume(lambda: next(operation))
-    while not isinstance(effect, StopIteration):
-        noted = None if is_recorded else add_audit(effect, act, actor)
-        try:
-            result = yield noted or effect
-        except GeneratorExit:
-            operation.close()
-            raise
-        except BaseException as error:  # noqa: BLE001 - the operation handles or raises it
-            effect = _resume(partial(operation.throw, error))
-        else:
-            is_recorded = is_recorded or (is_audited(noted or effect) and is_done(result))
-            effect = _resume(partial(operation.send, result))
-    return cast("T", effect.value)
-
-
-def _resume(step: Callable[[], Effect[Any]]) -> Effect[Any] | StopIteration:
-    """Returns the operation's next effect, or StopIteration when the operation has finished."""
+    result: Any = None
     try:
-        return step()
+        while True:
+            effect = operation.send(result)
+            effect = (None if is_recorded else add_audit(effect, act, actor)) or effect
+            result = yield effect
+            is_recorded = is_recorded or (is_audited(effect) and is_done(result))
     except StopIteration as end:
-        return end
+        value: T = end.value
+        return value
 
 
 def is_audited(effect: Effect[Any]) -> bool:
