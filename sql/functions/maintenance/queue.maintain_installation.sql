@@ -1,10 +1,10 @@
 -- queue.maintain_installation(limit, history days, part): removes rows that no maintenance of a single queue removes.
--- Returns the number of removed rows.
+-- Returns the number of removed rows. If there are any, the worker soon calls again and is not idle, so the number leaves
+-- out the rows that clean_expired_rows does not count, partitions and outcome counts.
 -- p_limit: the maximum number of rows of each table.
 -- p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays only its part.
---   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords of
---     URLs
---   without a subscription, counts of past firings; after a day: receivers and ClientTokens of schedules'
+--   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
+--                   of URLs without a subscription, counts of past firings; after a day: receivers and ClientTokens of schedules'
 --                   deletions; after 30 days: retired signing keys
 --   topics          expired rows of topics
 --   applications    endpoints of deleted platform applications
@@ -43,7 +43,8 @@ begin
 end $$;
 
 -- queue.clean_expired_rows(limit): runs the part expired_rows of maintain_installation. Returns the number of removed
--- rows.
+-- rows without the rows of watcher, prepare_guard, recent_firing, receiver and endpoint_password. One call removes nearly
+-- all expired rows of these tables, and running processes add new ones, so these rows need no further call.
 -- If the clock went back, a deduplication id would last longer than five minutes. The function shortens it to five
 -- minutes from now.
 create or replace function queue.clean_expired_rows(p_limit int) returns bigint
