@@ -129,13 +129,13 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> N
     ],
 )
 def test_names_that_are_no_settings(name: str, hint: str) -> None:
-    assert describe_unknown_variables([name]) == (f"{name} is not a setting and has no effect{hint}",)
+    assert describe_unknown_variables([name]) == {name: f"{name} is not a setting and has no effect{hint}"}
 
 
 def test_names_that_are_known_or_not_ours() -> None:
     of_kubernetes = ("QUEUE_SERVICE_HOST", "QUEUE_SERVICE_PORT_HTTP", "QUEUE_PORT_9324_TCP_ADDR", "QUEUE_PORT")
     known = (*(s.name for s in SETTINGS), "QUEUE_ENCRYPTION_KEY_FILE", "DATABASE_URL_FILE")
-    assert describe_unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == ()
+    assert describe_unknown_variables((*known, *of_kubernetes, "PATH", "AWS_REGION")) == {}
 
 
 def test_the_own_region_must_be_served() -> None:

@@ -376,10 +376,11 @@ class Settings:
 def _check_combinations(settings: Settings) -> None:
     """Raises SettingError for values that contradict each other."""
     if settings.sns_smtp_url and not settings.sns_mail_from:
-        raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM")
+        raise SettingError("SNS_SMTP_URL needs SNS_MAIL_FROM", "SNS_SMTP_URL")
     if not settings.serves(settings.queue_region):
         raise SettingError(
-            f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, not {settings.queue_regions!r}"
+            f"QUEUE_REGIONS must have QUEUE_REGION, which is {settings.queue_region!r}, not {settings.queue_regions!r}",
+            "QUEUE_REGIONS",
         )
 
 

@@ -17,7 +17,14 @@ MOST: Final = 2_147_483_647
 
 
 class SettingError(ValueError):
-    """The value of a setting is not allowed. The text names the setting and the allowed values."""
+    """The value of a setting is not allowed. The text names the setting and the allowed values.
+
+    `name` is the setting's name if the error came from reading that setting, or else "".
+    """
+
+    def __init__(self, text: str, name: str = "") -> None:
+        super().__init__(text)
+        self.name = name
 
 
 class Subject(Struct, frozen=True):
@@ -94,15 +101,18 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
             return self.default
         value = self._convert(text)
         if self.minimum is not None and not float(value) >= self.minimum:  # NaN compares as false
-            raise SettingError(f"{self.name} must be at least {self.minimum}, not {text}")
+            raise self._refuse(f"must be at least {self.minimum}, not {text}")
         if self.maximum is not None and float(value) > self.maximum:
-            raise SettingError(f"{self.name} must be at most {self.maximum}, not {text}")
+            raise self._refuse(f"must be at most {self.maximum}, not {text}")
         if self.choices and value not in self.choices:
-            raise SettingError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!r}")
+            raise self._refuse(f"must be one of {', '.join(self.choices)}, not {text!r}")
         if self.format and not self.format.matches(text):
             given = f", not {text!r}" if self.format.is_shown else ""
-            raise SettingError(f"{self.name} must be {self.format.wanted}{given}")
+            raise self._refuse(f"must be {self.format.wanted}{given}")
         return value
+
+    def _refuse(self, problem: str) -> SettingError:
+        return SettingError(f"{self.name} {problem}", self.name)
 
     def _find_text(self, variables: Mapping[str, str]) -> str:
         text = variables.get(self.name, "")
@@ -112,7 +122,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
         try:
             return Path(file).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingError(f"{self.name}_FILE: {file} cannot be read: {error}") from None
+            raise SettingError(f"{self.name}_FILE: {file} cannot be read: {error}", self.name) from None
 
     def _convert(self, text: str) -> Value:
         kind = type(self.default)
@@ -123,7 +133,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
                 return text.lower() if self.choices else text
             return kind(text)
         except (KeyError, ValueError):
-            raise SettingError(f"{self.name} must be {_WANTED[kind]}, not {text!r}") from None
+            raise self._refuse(f"must be {_WANTED[kind]}, not {text!r}") from None
 
 
 BOOLEANS: Final = {

@@ -23,18 +23,19 @@ OF_PROGRAMS: Final = frozenset({
 """Variables of the command line, the tests and the templates. They are not settings of the service."""
 
 
-def describe_unknown_variables(variables: Iterable[str]) -> tuple[str, ...]:
-    """Returns a sentence for each variable whose name only resembles a setting, such as QUEUE_MAX_CONECTIONS."""
+def describe_unknown_variables(variables: Iterable[str]) -> dict[str, str]:
+    """Returns, by name, a sentence for each variable whose name only resembles a setting, such as
+    QUEUE_MAX_CONECTIONS."""
     known = {name for s in SETTINGS for name in (s.name, *((f"{s.name}_FILE",) if s.secret else ()))}
-    found = []
+    found = {}
     for name in sorted(variables):
         if name.startswith(_WITHOUT_QUEUE) and (near := _find_nearest(f"QUEUE_{name}", known)):
-            found.append(_describe(name, near[0]))
+            found[name] = _describe(name, near[0])
         if name in known or name in OF_PROGRAMS or not name.startswith(_PREFIXES):
             continue
         if name in _SAME or not _OF_KUBERNETES(name):
-            found.append(_describe(name, *_find_meant(name, known)))
-    return tuple(found)
+            found[name] = _describe(name, *_find_meant(name, known))
+    return found
 
 
 def _describe(name: str, meant: str = "") -> str:

@@ -77,7 +77,7 @@ def up(
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
-    for warning in describe_unknown_variables(os.environ):
+    for warning in describe_unknown_variables(os.environ).values():
         warn(warning)
     warn_of_open_access(settings, options.host)
     options = dataclasses.replace(options, port=_check_port(options.host, options.port))
