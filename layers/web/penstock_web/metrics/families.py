@@ -51,6 +51,11 @@ class Block(NamedTuple):
         """Returns how many numbers a series has in all families together."""
         return sum(family.slots for family in self.families)
 
+    def find_slot(self, name: str) -> int:
+        """Returns the position of a family's first number among the numbers of a series."""
+        names = [family.name for family in self.families]
+        return sum(family.slots for family in self.families[: names.index(name)])
+
 
 BLOCKS: Final[dict[str, Block]] = {
     "requests": Block(

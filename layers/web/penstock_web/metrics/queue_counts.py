@@ -11,22 +11,31 @@ from typing import Final
 from penstock.aws.resolved_queue import ResolvedQueue
 from penstock.observing.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
-from .families import AGE_SECONDS, DATABASE_SECONDS, INVOCATION_SECONDS
+from .families import AGE_SECONDS, BLOCKS, DATABASE_SECONDS, INVOCATION_SECONDS
 from .memory import CounterMemory
 
 OTHER: Final = "_other"
-# Positions in the blocks of `families`. A counter is one slot. A histogram takes slots for its sum, then for its
-# buckets and the rest.
-SEND_SUM: Final = 1
+# Positions in the blocks of `families`. The number of the first family is at the start. A histogram has its sum, and
+# then the counts of its buckets.
+SEND_SUM: Final = BLOCKS["sends"].find_slot("penstock_queue_message_send_duration_seconds")
 SEND_TIMES: Final = SEND_SUM + 1
-REDELIVERED, EMPTY, RECEIVE_SUM = 1, 2, 3
+REDELIVERED: Final = BLOCKS["receives"].find_slot("penstock_queue_messages_redelivered_total")
+EMPTY: Final = BLOCKS["receives"].find_slot("penstock_queue_empty_receives_total")
+RECEIVE_SUM: Final = BLOCKS["receives"].find_slot("penstock_queue_message_receive_duration_seconds")
 RECEIVE_TIMES: Final = RECEIVE_SUM + 1
-AGE_SUM: Final = RECEIVE_SUM + len(DATABASE_SECONDS) + 2
+AGE_SUM: Final = BLOCKS["receives"].find_slot("penstock_queue_message_age_at_receive_seconds")
 AGES: Final = AGE_SUM + 1
-DELETE_SUM: Final = 1
+DELETE_SUM: Final = BLOCKS["deletes"].find_slot("penstock_queue_message_delete_duration_seconds")
 DELETE_TIMES: Final = DELETE_SUM + 1
-FAILED_INVOCATIONS, POLLED, FILTERED, INVOKED, FAILED, HANDLED, INVOCATION_SUM = range(1, 8)
-OLDEST_SUM: Final = INVOCATION_SUM + len(INVOCATION_SECONDS) + 2
+_MAPPINGS: Final = BLOCKS["mappings"]
+FAILED_INVOCATIONS: Final = _MAPPINGS.find_slot("penstock_mapping_failed_invocations_total")
+POLLED: Final = _MAPPINGS.find_slot("penstock_mapping_polled_messages_total")
+FILTERED: Final = _MAPPINGS.find_slot("penstock_mapping_filtered_messages_total")
+INVOKED: Final = _MAPPINGS.find_slot("penstock_mapping_invoked_messages_total")
+FAILED: Final = _MAPPINGS.find_slot("penstock_mapping_failed_messages_total")
+HANDLED: Final = _MAPPINGS.find_slot("penstock_mapping_deleted_messages_total")
+INVOCATION_SUM: Final = _MAPPINGS.find_slot("penstock_mapping_invocation_duration_seconds")
+OLDEST_SUM: Final = _MAPPINGS.find_slot("penstock_mapping_oldest_message_age_seconds")
 
 
 class QueueCounts:

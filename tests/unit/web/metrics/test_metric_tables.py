@@ -55,6 +55,20 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
     assert times == [0.002, 0, 1, *[0] * 9]
 
 
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("sends", "penstock_queue_messages_sent_total"),
+        ("receives", "penstock_queue_messages_received_total"),
+        ("deletes", "penstock_queue_messages_deleted_total"),
+        ("mappings", "penstock_mapping_invocations_total"),
+    ],
+)
+def test_the_most_frequent_count_is_at_the_start_of_its_block(kind: str, first: str) -> None:
+    """The frequent counters add to the block's start without an offset."""
+    assert BLOCKS[kind].find_slot(first) == 0
+
+
 def test_queues_of_others_have_their_arn_as_label() -> None:
     memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
