@@ -10,13 +10,14 @@ from penstock.access.audit.acts import Act, audited
 from penstock.access.authorization import check_user
 from penstock.access.resources import build_arn
 from penstock.aws.fifo_name import FIFO_ENDING, is_fifo_name
+from penstock.aws.paging import make_token
 from penstock.calls import decode_texts
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
 from penstock.management.rights import needs, show
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES, LIST_RECEIVERS
+from penstock.postgres.statements.queues import LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
 
@@ -119,17 +120,14 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
     page = [
         QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms)) for row in rows[:limit]
     ]
-    return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
+    return QueuePage(queues=page, next=make_token(page[-1].name) if len(rows) > limit else None)
 
 
 @needs("queue", "sqs:GetQueueAttributes")
 def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     """Returns a queue with its current counts."""
     arn = build_queue_arn(name, context)
-    rows = yield from Call(DESCRIBE_QUEUE, (arn, True))
-    if not rows:
-        raise errors.QueueDoesNotExist
-    (queue,) = rows
+    queue = yield from queues.describe(arn, counts=True)
     visible, in_flight, delayed = queue.visible or 0, queue.in_flight or 0, queue.delayed or 0
     return QueueDescription(
         name=name,

@@ -1,12 +1,8 @@
 """Creates, finds, lists, describes, changes, purges and deletes queues."""
 
 import logging
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error as Base64Error
 from collections.abc import Mapping
 from functools import lru_cache
-
-import msgspec
 
 from penstock import errors
 from penstock.access.audit.acts import Act, audited
@@ -14,7 +10,8 @@ from penstock.access.deliveries import Subscriptions, judge_subscriptions
 from penstock.access.quotas import check_quota
 from penstock.aws.arn import QueueArn, build_queue_arn, is_account_id, is_queue_name, is_queue_name_prefix
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.calls import encode_jsonb
+from penstock.aws.paging import make_token, read_name
+from penstock.calls import decode_texts, encode_jsonb
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import (
@@ -53,7 +50,6 @@ SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
 LONGEST_TOKEN = 1_024  # in characters; a longer token is truncated and therefore invalid
 
 _log = logging.getLogger(__name__)
-_string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
@@ -149,20 +145,12 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
     )
 
 
-def make_token(name: str) -> str:
-    """Returns the token of the page after this name."""
-    return urlsafe_b64encode(name.encode()).decode("ascii")
-
-
 def read_token(token: str | None) -> str | None:
     """Returns the name in a token. Raises InvalidParameterValue for another text."""
     if token is None:
         return None
-    try:
-        name = urlsafe_b64decode(token[:LONGEST_TOKEN].encode("ascii")).decode("ascii")
-    except (Base64Error, UnicodeError, ValueError):
-        name = ""
-    if not is_queue_name(name):
+    name = read_name(token[:LONGEST_TOKEN])
+    if name is None or not is_queue_name(name):
         raise errors.InvalidParameterValue("Invalid or expired next token.")
     return name
 
@@ -186,12 +174,12 @@ def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
 
 def is_content_deduplicated(queue: QueueRow) -> bool:
     """Returns whether the queue derives missing deduplication ids from message bodies."""
-    return _string_map.decode(queue.attributes).get("ContentBasedDeduplication") == "true"
+    return decode_texts(queue.attributes).get("ContentBasedDeduplication") == "true"
 
 
 def show_queue_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
     """Converts a queue's attributes to the client's form. Times are seconds since 1970. Counts are optional."""
-    values = attributes.show_attributes(_string_map.decode(queue.attributes))
+    values = attributes.show_attributes(decode_texts(queue.attributes))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(queue.modified_at_ms // 1000)
@@ -251,7 +239,7 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
     if not rows:
         raise attributes.make_policy_error("RedrivePolicy", text, "Dead letter target does not exist.")
     (target,) = rows
-    stored = _string_map.decode(target.attributes)
+    stored = decode_texts(target.attributes)
     allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
         raise attributes.make_policy_error("RedrivePolicy", text, "The dead-letter queue is not for this queue.")

@@ -14,7 +14,6 @@ from penstock.management.errors import MessageNotFound
 from penstock.management.messages.conversion import fit_page, limit_page_bytes
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 from penstock.postgres.statements.stored_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
@@ -22,7 +21,7 @@ from penstock.postgres.statements.stored_messages import (
     READ_ARCHIVE,
 )
 from penstock.sqs import delete as deleting
-from penstock.sqs import handles, sql_errors
+from penstock.sqs import handles, queues, sql_errors
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 from penstock.sqs.types import SendMessageRequest
@@ -74,10 +73,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.AcceptedMessage]) -> Ope
 
     For example, a message is too long for the queue or has no deduplication id, or the queue does not exist.
     """
-    rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
-    if not rows:
-        raise errors.QueueDoesNotExist
-    (queue,) = rows
+    queue = yield from queues.describe(arn)
     stored = decode_texts(queue.attributes)
     limit = stored["MaximumMessageSize"]
     if max(message.stored.size_bytes for message in outgoing) > int(limit):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from penstock import errors
+from penstock.aws.paging import make_token
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import parse_timestamp
@@ -111,7 +112,7 @@ def read_lag(limit: int, after: str | None, target_lag_seconds: int, context: Co
     rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = show_lag_page(rows[: limit + 1])
     if len(rows) > limit + 1:
-        page.next = queues.make_token(page.queues[-1].name)
+        page.next = make_token(page.queues[-1].name)
     settings = context.environment.settings
     arns = {queue.name: build_queue_arn(queue.name, context) for queue in page.queues}
     verdicts = yield from read_verdicts(list(arns.values()), settings.queue_in_flight_limit, target_lag_seconds)
