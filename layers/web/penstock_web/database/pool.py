@@ -230,10 +230,7 @@ class Pool:
         """
         if not await self._works():
             return
-        if not self.is_short:
-            extra = {"worker": name, "cause": " ".join(str(cause).split())}
-            _log.warning("too few database connections: requests give some up, workers take turns", extra=extra)
-        self._short_until = monotonic() + SHORTAGE_SECONDS
+        self._note_shortage(name, cause)
         pipelines, pooled = self._pipelines.open_count, sum(not each.closed for each in self._opened)
         loop = asyncio.get_running_loop()
         if pipelines + pooled <= 1:
@@ -268,8 +265,6 @@ class Pool:
             extra = {"worker": name, "cause": " ".join(str(cause).split())}
             _log.warning("too few database connections: requests give some up, workers take turns", extra=extra)
         self._short_until = monotonic() + SHORTAGE_SECONDS
-        for close in self.on_shortage:
-            close()
 
     def _take_back(self) -> None:
         self._taking_back = asyncio.get_running_loop().create_task(self._enlarge())
