@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from .aws.codec.protocol import MAPPINGS
 from .context import Context
 from .effects import Operation
 from .errors import AwsError
@@ -333,23 +334,22 @@ STS_ACTIONS = (
 
 # The part of Lambda's API that manages event source mappings. Only the container serves these actions, so `make
 # generate` writes no functions for them.
-_MAPPINGS = "/2015-03-31/event-source-mappings"
 MAPPING_ACTIONS = (
     Action("lambda", "CreateEventSourceMapping", mappings.CreateEventSourceMappingRequest, mappings.EventSourceMapping,
-           penstock.event_sources.operations.create_event_source_mapping, resources.use_mappings, f"POST {_MAPPINGS}",
+           penstock.event_sources.operations.create_event_source_mapping, resources.use_mappings, f"POST /{MAPPINGS}",
            202),
     Action("lambda", "GetEventSourceMapping", mappings.GetEventSourceMappingRequest, mappings.EventSourceMapping,
            penstock.event_sources.operations.get_event_source_mapping, resources.use_mapping,
-           f"GET {_MAPPINGS}/{{UUID}}"),
+           f"GET /{MAPPINGS}/{{UUID}}"),
     Action("lambda", "ListEventSourceMappings", mappings.ListEventSourceMappingsRequest,
            mappings.ListEventSourceMappingsResult, penstock.event_sources.operations.list_event_source_mappings,
-           resources.use_mappings, f"GET {_MAPPINGS}"),
+           resources.use_mappings, f"GET /{MAPPINGS}"),
     Action("lambda", "UpdateEventSourceMapping", mappings.UpdateEventSourceMappingRequest, mappings.EventSourceMapping,
            penstock.event_sources.operations.update_event_source_mapping, resources.use_mapping,
-           f"PUT {_MAPPINGS}/{{UUID}}", 202),
+           f"PUT /{MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "DeleteEventSourceMapping", mappings.DeleteEventSourceMappingRequest, mappings.EventSourceMapping,
            penstock.event_sources.operations.delete_event_source_mapping, resources.use_mapping,
-           f"DELETE {_MAPPINGS}/{{UUID}}", 202),
+           f"DELETE /{MAPPINGS}/{{UUID}}", 202),
     Action("lambda", "ListTags", mappings.ListTagsRequest, mappings.ListTagsResult,
            penstock.event_sources.operations.list_tags, resources.use_tagged_mapping,
            "GET /2017-03-31/tags/{Resource}"),

@@ -21,6 +21,10 @@ from penstock.verdicts.series import MINUTE, SETTLE
 
 MOST_QUEUES: Final = QUEUES_A_READ[RECENT]
 MOST_LONG: Final = QUEUES_A_READ[KEPT]
+LATE_SECONDS: Final = 60.0
+"""Schedules and deliveries that are due for longer need attention."""
+OLD_SNAPSHOT_SECONDS: Final = 600.0
+"""Older transactions and snapshots need attention."""
 
 
 class Observed(NamedTuple):

@@ -5,11 +5,11 @@ from datetime import timedelta
 from html import escape
 
 from penstock.management.attention import QUEUE_LEVELS
-from penstock.verdicts import Kind
+from penstock.verdicts import TARGET_LAG_SECONDS, Kind
 
 from .advice import advice_on, explain_verdict
 from .formats import ABSENT, between, clock, count, rate
-from .state import MAX_TROUBLED, RATE_MINUTES, TARGET_LAG_SECONDS, QueueState, ReportState
+from .state import MAX_TROUBLED, RATE_MINUTES, QueueState, ReportState
 from .svg import clip_name, plural, small
 
 MAX_ENDPOINTS = 10

@@ -26,10 +26,9 @@ from penstock.management.verdicts import (
 from penstock.postgres.database import Database
 from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACTS, VerdictFactsRow
 from penstock.settings import Settings
-from penstock.verdicts import Kind, Verdict
+from penstock.verdicts import TARGET_LAG_SECONDS, Kind, Verdict
 from penstock.verdicts.series import Series, build_series
 
-TARGET_LAG_SECONDS: Final = 300
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
 """The report names this many healthy queues. The others are counted."""

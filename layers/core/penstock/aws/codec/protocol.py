@@ -22,15 +22,17 @@ class Protocol(Enum):
     PAGE = "page"
 
 
+MAPPINGS = "2015-03-31/event-source-mappings"
+"""The path of Lambda's event source mappings, without the slash at the front."""
+
 # Matches the paths of EventBridge Scheduler and of Lambda's event source mappings: a resource kind and a resource
 # name. Older clients append a slash to the path of all mappings. The paths of Lambda's other actions begin with a date,
 # too (botocore's model lambda/2015-03-31); these actions do not exist here.
 _RESOURCE = re.compile(
-    r"/(schedules|schedule-groups|tags|2015-03-31/event-source-mappings|2017-03-31/tags|20\d\d-\d\d-\d\d)(?:/(.*))?",
+    rf"/(schedules|schedule-groups|tags|{MAPPINGS}|2017-03-31/tags|20\d\d-\d\d-\d\d)(?:/(.*))?",
     re.DOTALL | re.ASCII,
 ).fullmatch
 _PREFIXES = ("/schedule", "/tags", "/20")
-_MAPPINGS = "2015-03-31/event-source-mappings"
 FORM = b"application/x-www-form-urlencoded"
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH"))
 """The methods that get an error in AWS's form on a path of `find_rest_resource`. No action uses PATCH."""
@@ -45,7 +47,7 @@ def find_rest_resource(path: str) -> tuple[str, str | None] | None:
     match = _RESOURCE(path) if path.startswith(_PREFIXES) else None
     if match is None:
         return None
-    if match[2] is None or (match[2] == "" and match[1] == _MAPPINGS):
+    if match[2] is None or (match[2] == "" and match[1] == MAPPINGS):
         return match[1], None
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 

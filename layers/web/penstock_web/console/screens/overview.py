@@ -14,15 +14,13 @@ from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Kind
-from penstock_web.console.observing import MOST_QUEUES, Observed, observe
+from penstock_web.console.observing import LATE_SECONDS, MOST_QUEUES, OLD_SNAPSHOT_SECONDS, Observed, observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural, seconds
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
 
 HOUR: Final = timedelta(hours=1)
-LATE_SECONDS: Final = 60.0
-OLD_SNAPSHOT_SECONDS: Final = 600.0
 WORDS: Final = {
     "stalled": "no receives",
     "given_up": "given up",

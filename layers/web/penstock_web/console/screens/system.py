@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Response
 
@@ -11,13 +11,11 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.management.rights import needs, right_of
 from penstock.postgres.statements.installation import READ_INSTALLATION, READ_SERVER, InstallationRow, ServerRow
+from penstock_web.console.observing import LATE_SECONDS, OLD_SNAPSHOT_SECONDS
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import count, seconds, size
 from penstock_web.console.responses import show_page
 from penstock_web.console.screen import screen
-
-LATE_SECONDS: Final = 60.0
-OLD_SNAPSHOT_SECONDS: Final = 600.0
 
 
 class Fact(NamedTuple):
