@@ -1,7 +1,8 @@
 """Decodes request bodies within limits, so that no body blocks the event loop."""
 
+import threading
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +22,15 @@ MAX_ONE_BYTES = MAX_BLANK_RATIO * validation.MAXIMUM_MESSAGE_BYTES + MAX_HEADERS
 T = TypeVar("T")
 
 
+class _Counted(threading.local):
+    """The messages that this thread has counted in the body that it decodes. msgspec decodes a body in one step."""
+
+    messages = 0
+
+
+_counted = _Counted()
+
+
 class CountedMessage(msgspec.Struct):
     """Counts the messages of a long body before they are decoded.
 
@@ -29,11 +39,10 @@ class CountedMessage(msgspec.Struct):
     """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
-    count: ClassVar[int] = 0  # the messages counted in the body
 
     def __post_init__(self) -> None:
-        CountedMessage.count += 1
-        if CountedMessage.count > MAX_MESSAGES:
+        _counted.messages += 1
+        if _counted.messages > MAX_MESSAGES:
             raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
         if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
             raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
@@ -84,7 +93,7 @@ def count_messages(counter: "msgspec.json.Decoder[Any]", text: str, most: int = 
     """Raises ValueError for too many messages, and for a message with too many headers."""
 
     def count(text: str) -> None:
-        CountedMessage.count = MAX_MESSAGES - most
+        _counted.messages = MAX_MESSAGES - most
         counter.decode(text)
 
     decode_typed(count, text)
