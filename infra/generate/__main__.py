@@ -1,4 +1,4 @@
-"""Writes the generated files, or names the files that differ: python -m infra.generate [--check]."""
+"""Writes the generated files, or prints the files that differ: python -m infra.generate [--check]."""
 
 import sys
 from argparse import ArgumentParser
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     parser = ArgumentParser(prog="python -m infra.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when a file differs")
+    parser.add_argument("--check", action="store_true", help="write no file; exit with 1 if a file differs")
     options = parser.parse_args(arguments)
     try:
         changed = find_differences(root, ACTIONS) if options.check else write_files(root, ACTIONS)
@@ -25,7 +25,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     for line in changed:
         print(line, file=sys.stderr)
     if changed and options.check:
-        print("These files are not as generated: run make generate.", file=sys.stderr)
+        print("These files differ from the generated ones: run make generate.", file=sys.stderr)
         return 1
     return 0
 

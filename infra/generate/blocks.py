@@ -1,4 +1,4 @@
-"""Replaces blocks of generated lines, between markers, in a file whose other lines are written by hand."""
+"""Replaces the blocks of generated lines between markers in a file."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -9,11 +9,11 @@ WIDTH = 120
 
 
 class MarkerError(Exception):
-    """A file does not have exactly one block of a name, or the block does not end."""
+    """A file does not have exactly one block with a name, or the block has no end."""
 
 
 def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> str:
-    """Returns the text with new lines in its blocks, by their names. Raises MarkerError."""
+    """Returns the text with the new lines of `blocks`, by name. Raises MarkerError."""
     lines = text.splitlines()
     for name, content in blocks.items():
         first, last = _find_block(lines, file, name)
@@ -42,7 +42,7 @@ def _find_block(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
 
 
 def wrap_list(names: Sequence[str], indent: int) -> list[str]:
-    """Returns [A, B, …] in lines of at most WIDTH characters."""
+    """Returns the list [A, B, …] in lines of at most WIDTH characters."""
     space = " " * indent
     text = f"[{', '.join(names)}]"
     return wrap(text, WIDTH, initial_indent=space, subsequent_indent=f"{space} ")

@@ -1,4 +1,4 @@
-"""Generates functions/<service>/<action>.py: the entry point of each action's function, a file of five lines."""
+"""Generates functions/<service>/<action>.py, the entry point of each action's function."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.actions import Action
 
-_BEGINNING = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # of a word within a name
+_BEGINNING = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # The beginning of a word within a name.
 
 TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
 
@@ -19,12 +19,12 @@ handler = make_handler("{service}", "{action}")
 
 
 def name_module(action: str) -> str:
-    """SendMessage -> send_message, GetSMSAttributes -> get_sms_attributes."""
+    """Returns send_message for SendMessage, and get_sms_attributes for GetSMSAttributes."""
     return _BEGINNING.sub("_", action).lower()
 
 
 def render_entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:
-    """Returns the text of each file, by its path in the repository."""
+    """Maps the path of each file to its text."""
     return {
         f"functions/{action.service}/{name_module(action.name)}.py": TEXT.format(
             title=TITLES[action.service], service=action.service, action=action.name

@@ -1,4 +1,4 @@
-"""Generates the text of every generated file, compares it with the file, and writes it."""
+"""Generates the texts of all generated files, compares them with the files, and writes the files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ from .settings.files import render_setting_texts
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/reference/compatibility.md"
 
-# Functions for clients' requests without an action. These functions have the same alarms as the functions of actions.
+# These functions serve clients, but no single action. They have the same alarms as the functions of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
 def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
-    """Returns the text of every generated file, by its path. Raises MarkerError and PriorityError."""
+    """Maps the path of each generated file to its text. Raises MarkerError and PriorityError."""
     return {
         **render_entry_points(actions),
         TEMPLATE: _render_template(root, actions),
@@ -35,7 +35,7 @@ def generate_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str,
 
 
 def find_differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Returns one line for each file that is missing, stale or not as generated."""
+    """Returns one line for each file that is missing, different or stale."""
     found = []
     for name, text in generate_texts(root, actions).items():
         file = root / name
@@ -43,11 +43,11 @@ def find_differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[st
             found.append(f"{name}: missing")
         elif file.read_text() != text:
             found.append(f"{name}: differs")
-    return [*found, *(f"{name}: of no action" for name in _find_stale(root, actions))]
+    return [*found, *(f"{name}: has no action" for name in _find_stale(root, actions))]
 
 
 def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
+    """Writes different files and deletes stale ones. Returns one line for each such file."""
     found = find_differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
     texts = generate_texts(root, actions)
@@ -62,9 +62,7 @@ def write_files(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
 
 
 def _find_stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
-    """Returns the entry points without an action. Files beside the services' folders, such as gateway.py, are written
-    by hand.
-    """
+    """Returns the entry points without an action. Files outside the services' folders are not generated."""
     expected = render_entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]

@@ -1,10 +1,10 @@
-"""python -m infra.generate.gradual >gradual.yaml: template.yaml with versions, an alias a function, and CodeDeploy.
+"""Writes template.yaml with versions, an alias for each function, and CodeDeploy.
 
-A separate template: SAM takes an alias's name from a parameter, but no parameter omits the alias
-("AutoPublishAlias", AWS::Serverless::Function, AWS SAM Developer Guide). SAM also decides from the template's text
-whether a function needs a new version: a parameter's new value does not show there, and the alias would keep the
-version with the old value. So each template that this module writes gives every function another text, the time of
-writing.
+    python -m infra.generate.gradual >gradual.yaml
+
+The template is separate, because no parameter can omit an alias ("AutoPublishAlias", AWS::Serverless::Function, AWS SAM
+Developer Guide). SAM compares texts to decide whether a function needs a new version. A parameter's new value does not
+change the template's text, so each template has the time of writing in every function.
 """
 
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 from .blocks import MarkerError
 
 ALIAS = "live"
-# Maps a line of the template to the text before the line.
+# A line of the template, and the text to insert before it.
 PARAMETERS = (
     "\nConditions:\n",
     """\
@@ -48,16 +48,14 @@ ALIASES = (
       Alarms: !If [NoAlarm, [!Ref AWS::NoValue], [!Ref RollbackAlarm]]
 """,
 )
-# No code reads it. SAM compares the texts of variables and the location of the code, but not its layers.
+# No code reads this variable. SAM compares the texts of variables and the location of the code, but not the layers.
 VARIABLE = ("        QUEUE_REGION: !Ref AWS::Region\n", '        PENSTOCK_RELEASE: "{release}"\n')
 
 
 def add_gradual_deployment(template: str, release: str) -> str:
-    """Returns the template in which an alias moves to new versions gradually.
+    """Returns the template in which an alias moves to new versions gradually. Raises MarkerError.
 
-    Raises MarkerError if a line is missing or repeated.
-
-    `release` is a text that differs in each deployment, and becomes every function's variable PENSTOCK_RELEASE.
+    `release` is the value of every function's variable PENSTOCK_RELEASE. It must be new in each deployment.
     """
     for line, added in (PARAMETERS, CONDITION, ALIASES, VARIABLE):
         if template.count(line) != 1:

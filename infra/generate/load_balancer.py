@@ -1,8 +1,8 @@
-"""Generates priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
+"""Generates priorities and routes of the load balancer's rules in infra/alb/template.yaml.
 
-A rule keeps its priority in the template, even if its action moves in the table: CloudFormation cannot give a rule
-the priority that another rule loses later in the same update. Each request matches at most one rule, so the order has
-no other effect. A new action gets the number after the highest one of its service.
+A rule keeps its priority even if its action moves in the table, because CloudFormation cannot swap priorities in one
+update. Each request matches at most one rule, so the order has no other effect. A new action gets the number after the
+highest one of its service.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.actions import Action
 
-# The priorities of each service's rules. 200 is the rule of the REST API, which is written by hand.
+# The priorities of each service's rules. The rule of the REST API has 200 and is not generated.
 PRIORITIES: dict[str, Sequence[int]] = {
     "sqs": range(1, 51),
     "sns": (*range(51, 91), *range(151, 200)),
@@ -26,15 +26,13 @@ class PriorityError(Exception):
 
 
 def render_rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
-    """Returns the mapping of a service's actions. `present` has the template's present lines. Raises PriorityError."""
+    """Returns the lines for a service's actions. `present` has the template's present lines. Raises PriorityError."""
     numbers = assign_priorities(service, [action.name for action in actions], present)
     return [f"    {action.name}: {{Number: {numbers[action.name]}{_render_route(action)}}}" for action in actions]
 
 
 def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """Returns the number of each action. The function replaces a number that is out of range or belongs to an earlier
-    action.
-    """
+    """Returns the number of each action: its present number, or a new one if that is invalid or taken."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}
@@ -54,7 +52,7 @@ def assign_priorities(service: str, names: Sequence[str], present: Iterable[str]
 
 
 def _render_route(action: Action[Any, Any]) -> str:
-    """Returns method and path of a REST-JSON action. A variable of the path becomes a pattern."""
+    """Returns the method and the path of a REST-JSON action, with patterns in place of variables."""
     if not action.route:
         return ""
     method, path = action.route.split()

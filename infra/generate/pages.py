@@ -1,6 +1,4 @@
-"""Generates the table of SQS's actions in docs/reference/compatibility.md: the implemented actions, then AWS's other
-actions.
-"""
+"""Generates the table of SQS's actions in docs/reference/compatibility.md: implemented ones, then missing ones."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,6 +1,4 @@
-"""Generates the functions of template.yaml, one for each action. The functions of EventBridge Scheduler also have a
-route.
-"""
+"""Generates the functions of template.yaml, one for each action, with routes for EventBridge Scheduler."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +15,7 @@ FUNCTION = """\
       FunctionName: !Sub "${{AWS::StackName}}-{name}"
       Role: !GetAtt FunctionRole.Arn
 """
-# Only the function that waits for messages needs a separate bound ("Concurrency" in docs/operate/lambda_limits.md).
+# Only the function that waits for messages needs a separate limit ("Concurrency" in docs/operate/lambda_limits.md).
 CONCURRENCY = {
     "SqsReceiveMessage": """\
       ReservedConcurrentExecutions: !If [ReceivesShare, !Ref AWS::NoValue, !Ref ReceiveConcurrency]
@@ -29,8 +27,7 @@ ROUTE = """\
           Type: HttpApi
           Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
 """
-# Returns API Gateway's form of a variable in a route. An ARN contains slashes, so its variable matches the rest of
-# the path.
+# Variables of routes in API Gateway's format. An ARN contains slashes, so its variable matches the rest of the path.
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known weaknesses in the packages of images, layers and the metrics job. The
-# package index answers, or with AUDIT_SERVICE=osv the database OSV. Fails if it finds one, or without an answer.
+# Searches the packages of images, layers and the metrics job for known vulnerabilities, in the package index or, with
+# AUDIT_SERVICE=osv, in the database OSV. Fails after a finding, and without a response.
 #
 #   infra/local/audit.sh .tools/python/bin/pip-audit
 set -euo pipefail
@@ -15,7 +15,7 @@ status=0
   "${files[@]}" >"$log" 2>&1 || status=$?
 if ((status)) && ! grep -q '^Found [0-9]' "$log"; then
   tail -n 1 "$log" >&2
-  echo "make audit: no answer about every package, so nothing was audited: the data are on the internet" >&2
+  echo "make audit: the index or database did not respond for all packages, so nothing was audited" >&2
   exit 2
 fi
 cat "$log" >&2

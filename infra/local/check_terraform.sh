@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Formatting, validity and tests of infra/terraform, on a copy, without an account of AWS.
+# Checks the format and validity of infra/terraform and runs its tests, on a copy, without an AWS account.
 #
-# No package index has Terraform (1.11 or newer) and its AWS provider. Without them this says so and succeeds, but fails if CI
-# is set. `terraform init` downloads the provider, or takes it from a folder of `terraform providers mirror`:
-# TERRAFORM_PLUGINS, or one below /opt.
+# No package index has Terraform (1.11 or newer) and its AWS provider. Without Terraform, the script prints a line and
+# succeeds, or fails if CI is set. `terraform init` downloads the provider, or copies it from a folder of
+# `terraform providers mirror`: TERRAFORM_PLUGINS, or a folder below /opt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -34,7 +34,7 @@ rm -rf "$work/terraform/.terraform" "$work/terraform/.terraform.lock.hcl"
 cd "$work/terraform"
 terraform init -backend=false -input=false -no-color >/dev/null
 terraform validate -no-color
-# Mocks of providers support no ephemeral values (Terraform 1.11): this replaces the module that has some.
+# Mocks of providers do not support ephemeral values (Terraform 1.11), so the tests replace the module with such values.
 rm modules/password/*
 cp tests/password/main.tf modules/password/
 terraform test -no-color

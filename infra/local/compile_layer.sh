@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Compiles the layers of `sam build` to bytecode. Lambda cannot keep bytecode, because /opt is read-only: without this every
-# cold start compiles all imports, which takes as long as everything else together.
-# Bytecode is the same on every processor, but belongs to one version of Python: give the template's Runtime.
-# Fails when the core layer is larger than 45 MB.
+# Compiles the layers of `sam build` to bytecode. Lambda cannot store bytecode, because /opt is read-only. Without
+# bytecode, each cold start compiles all imports, which doubles its time. Bytecode is the same for all processors, but
+# belongs to one version of Python: pass the template's Runtime. Fails if the core layer is larger than 45 MB.
 #
 #   infra/local/compile_layer.sh python3.12 [.aws-sam/build]
 set -euo pipefail
@@ -11,12 +10,12 @@ build=${2:-.aws-sam/build}
 layer=$build/CoreLayer/python
 most=45000000
 
-# Sources of compiled modules, and pages of an unused part of powertools.
+# Removes sources of compiled modules, and pages of an unused part of powertools.
 rm -rf "$layer/aws_lambda_powertools/event_handler/openapi/swagger_ui"
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -delete
 find "$layer" "$build/WebLayer/python" -type d -name __pycache__ -prune -exec rm -rf {} +
 packages=(penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py)
-# Not by time: zip files forget it.
+# Zip files do not keep the sources' times, so the bytecode must not depend on them.
 "$python" -m compileall -q --invalidation-mode unchecked-hash "${packages[@]/#/$layer/}" "$build/WebLayer/python" >/dev/null
 size=$("$python" -c 'import pathlib, sys
 print(sum(file.stat().st_size for file in pathlib.Path(sys.argv[1]).rglob("*") if file.is_file()))' "$layer")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs Debian's Chromium for `make test-browser` if it is missing and this runs as root; otherwise says what is missing.
-# CHROMIUM names another one.
+# Installs Debian's Chromium for `make test-browser` if it is missing. Needs root, and otherwise prints what is missing.
+# CHROMIUM is the path of another Chromium.
 set -euo pipefail
 chromium=${CHROMIUM:-/usr/bin/chromium}
 if [ -x "$chromium" ]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs PHP and Ruby with Debian's clients for `make clients` if some are missing and it runs as root. Otherwise it says
-# what is missing, and the tests of PHP and Ruby fail.
+# Installs PHP and Ruby with Debian's clients for `make clients` if packages are missing. Without root, the script
+# prints the missing packages, and the tests of PHP and Ruby fail.
 set -euo pipefail
-# apt checks their digests; Debian's release determines the versions.
+# Debian's release determines the versions, and apt checks the digests.
 packages=(
   php-cli
   php-curl
@@ -15,10 +15,10 @@ packages=(
   ruby-aws-sdk
 )
 
-# dpkg-query fails for packages that it does not know, which are the missing ones.
+# dpkg-query fails for missing packages.
 states=$(dpkg-query --show --showformat '${db:Status-Status}\n' "${packages[@]}" 2>&1) || true
 if ! command -v apt-get >/dev/null; then
-  echo "make clients takes PHP and Ruby from Debian: here their tests need php and ruby with the same libraries." >&2
+  echo "make clients installs PHP and Ruby from Debian. On this system, install php and ruby with the same libraries." >&2
 elif grep -qv '^installed$' <<<"$states"; then
   if [ "$(id -u)" = 0 ]; then
     apt-get update -qq

@@ -1,6 +1,6 @@
-"""Shortens a lock of test clients: it keeps the hashes of what uv installs with the supported versions of Python.
+"""Removes the hashes of other platforms from a lock file of test clients.
 
-The platforms are Linux with glibc on x86-64 and ARM, and macOS on ARM.
+The kept hashes are for the supported versions of Python on Linux with glibc (x86-64 and ARM) and on macOS (ARM).
 
 Usage: narrow_lock.py UV LOCK [OPTION OF UV ...]
 """
@@ -20,7 +20,7 @@ PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-d
 
 
 def list_hashes(uv: str, lock: Path, options: list[str]) -> Iterator[str]:
-    """Yields the hashes of the wheels for each Python and platform. A package without a wheel has a source archive."""
+    """Yields the hashes of the wheels, or else the source archives, for each Python and platform."""
     with tempfile.TemporaryDirectory() as folder:
         chosen = Path(folder) / "pylock.toml"
         for python in PYTHONS:
@@ -35,7 +35,7 @@ def list_hashes(uv: str, lock: Path, options: list[str]) -> Iterator[str]:
 
 
 def narrow(text: str, kept: set[str]) -> str:
-    """Returns the lock without other hashes. A package of which no hash is kept, such as one for Windows, keeps all."""
+    """Returns the lock with only the hashes in `kept`. A package without such a hash keeps all its hashes."""
     requirements = []
     for requirement in re.split(r"\n(?! )", text.strip()):
         first, *hashes = requirement.split(" \\\n")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the functions and layers into .aws-sam/build for this machine: its Python and its processor. A build
-# for AWS has the template's defaults; this one proves that the template can be built, and `make lambda` runs it.
+# Builds the functions and layers for this machine's Python and processor, into .aws-sam/build. The build shows that
+# `sam build` accepts the template, and `make lambda` runs the functions. A build for AWS has the template's defaults.
 set -euo pipefail
 sam=$1
 version=$(.tools/lambda/bin/python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')

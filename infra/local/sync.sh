@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs exactly the given lock files into .venv, by hash, and then the project in place.
+# Installs exactly the packages of the given lock files into .venv, by hash, and then the project as editable.
 set -euo pipefail
 echo "installing into .venv: $*"
 "$UV" pip sync --quiet --require-hashes "$@"

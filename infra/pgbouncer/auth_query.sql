@@ -1,24 +1,25 @@
--- The objects for PgBouncer's auth_query in its database: a role that can only ask a function for the SCRAM secret of a login
--- role. New roles and changed passwords then work through PgBouncer without a change of its files.
+-- Creates the objects for PgBouncer's auth_query: a role, and a function that returns the SCRAM secret of a login role.
+-- New roles and changed passwords then work through PgBouncer without a change of its files.
 --
--- Run it as a superuser: no other role can read secrets. You can repeat it: `penstock up` does so at each start.
--- Then give the role its password:  alter role penstock_pooler password '…'
--- Without a superuser, as on RDS, omit this and list the roles in auth_file.
+-- Run this file as a superuser, because no other role can read secrets. You can repeat it, as `penstock up` does at
+-- each start. Then set the role's password:  alter role penstock_pooler password '…' Without a superuser, as on RDS,
+-- skip this file and list the roles in auth_file.
 do $$
 begin
     if not exists (select from pg_catalog.pg_roles where rolname = 'penstock_pooler') then
         create role penstock_pooler;
     end if;
 end $$;
--- The role only calls the function. The limit suffices for several PgBouncers.
+-- The role can only call the function. The limit suffices for several PgBouncers.
 alter role penstock_pooler login noinherit nosuperuser nocreatedb nocreaterole noreplication connection limit 20;
 
 create schema if not exists pgbouncer;
 revoke all on schema pgbouncer from public;
 grant usage on schema pgbouncer to penstock_pooler;
 
--- Not of superusers, of roles that replicate or bypass row security, and of expired roles, which cannot log in through the
--- pooler. No MD5 hash either, which is as good as a password.
+-- The function returns no secret of superusers, of roles that replicate or bypass row security, or of expired roles.
+-- These roles cannot log in through the pooler. The function returns no MD5 hash, because a client can log in with the
+-- hash.
 create or replace function pgbouncer.get_auth(p_user text) returns table (username text, password text)
 language sql stable security definer set search_path = pg_catalog as $$
 select a.rolname::text, a.rolpassword

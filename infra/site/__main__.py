@@ -1,4 +1,4 @@
-"""`python -m infra.site`: builds the site, and prints its size. Ends with 1 if a link leads nowhere."""
+"""Builds the site and prints its size: `python -m infra.site`. Exits with 1 if a link has no target."""
 
 import sys
 from pathlib import Path

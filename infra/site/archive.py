@@ -1,4 +1,4 @@
-"""Packs the built site, with the Content-Security-Policy that its pages need."""
+"""Packs the built site, with the Content-Security-Policy for its pages."""
 
 import base64
 import re
@@ -9,17 +9,17 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 POLICY_NAME: Final = "content-security-policy.txt"
 _INLINE_SCRIPT: Final = re.compile(r"<script>(.*?)</script>", re.DOTALL)
-# The style that zensical's script adds for the search, and the variable that has its text.
+# zensical's script adds a style for the search. These patterns find the style's variable and its text.
 _STYLE_NAME: Final = re.compile(r'"style",\{\},(\w+)\.toString')
 _STYLE_TEXT: Final = "var {}='([^'\\\\]*)'"
-# The default time of ZipInfo. An archive of the same files has the same bytes.
+# With this fixed time, an archive of the same files has the same bytes.
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
-# Files that zensical copies although this site does not use them.
+# zensical copies these files, which the site does not use.
 _UNUSED: Final = ("assets/stylesheets/classic/", "sitemap.xml", "objects.inv")
 
 
 def pack(html: Path, archive: Path) -> Path:
-    """Packs a folder into an archive, and returns the path of the archive."""
+    """Packs a folder into an archive. Returns the archive's path."""
     scripts: set[str] = set()
     styles: set[str] = set()
     with ZipFile(archive, "w") as packed:
@@ -46,7 +46,7 @@ def _write(packed: ZipFile, name: str, content: bytes) -> None:
 
 
 def find_style(script: str) -> str:
-    """Returns the style that zensical's script adds to a page. Raises ValueError if the script has another form."""
+    """Returns the style that zensical's script adds to a page. Raises ValueError if it has another format."""
     name = _STYLE_NAME.search(script)
     text = re.search(_STYLE_TEXT.format(name[1]), script) if name else None
     if text is None:
@@ -55,13 +55,13 @@ def find_style(script: str) -> str:
 
 
 def _without_style_attributes(page: str) -> str:
-    """Returns a page in which cells are aligned by a class. The policy forbids attributes of style."""
+    """Returns a page with classes in place of style attributes, which the policy forbids."""
     aligned = page.replace(' style="text-align: right;"', ' class="right"')
     return aligned.replace(' style="text-align: left;"', "")
 
 
 def render_policy(scripts: set[str], styles: set[str]) -> str:
-    """Returns the policy that allows files of the site, and inline scripts and styles by their hashes."""
+    """Returns the policy that allows the site's files and, by their hashes, inline scripts and styles."""
     return (
         f"default-src 'none'; script-src 'self' {_hash_all(scripts)}; style-src 'self' {_hash_all(styles)}; "
         "img-src 'self' data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "

@@ -1,4 +1,4 @@
-"""Collects the pages, runs zensical, and packs the result."""
+"""Collects the pages, runs zensical and packs the result."""
 
 import os
 import re
@@ -25,28 +25,28 @@ PROJECT_PAGES: Final = {
     "examples/README.md": "start/examples.md",
     "benchmarks/README.md": "project/benchmarks.md",
 }
-"""Pages outside docs/, with their places in the site."""
+"""Maps pages outside docs/ to their paths in the site."""
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
-# The search leaves out pages in which users find words, but no answers.
+# The search omits these pages, which would give results without answers.
 _UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
-# These pages name functions and commands of the past.
+# These pages may mention former functions and commands.
 _UNLINKED: Final = ("performance/", "decisions/", "project/")
 VERSION_MARK: Final = "VERSION."
-"""The text of the footer in zensical.toml that a build replaces."""
+"""A build replaces this text in the footer of zensical.toml."""
 _UNSEARCHED_HEAD: Final = "---\nsearch:\n  exclude: true\n---\n"
-# An address of the site that the program or an alert shows, such as /docs/operate/poison/.
+# An address of the site in the program or an alert, such as /docs/operate/poison/.
 _ADDRESS: Final = re.compile(r"(?<![\w.])/docs/([a-z0-9_/-]+/)(?:#([\w-]+))?")
 _ISSUES: Final = re.compile(r"(\d+) issues? found")
 
 
 class SiteError(Exception):
-    """The site has a link that leads nowhere, or a page without a section."""
+    """The site has a link without a target, or a page without a section."""
 
 
 def build_site(root: Path) -> Path:
-    """Builds build/site.zip from the documents of a checkout. Returns its path. Raises SiteError.
+    """Builds build/site.zip from the documents of a checkout. Returns the path. Raises SiteError.
 
-    Each build has a separate folder and replaces the archive at its end, so several builds may run at once.
+    Each build has a separate folder and then replaces the archive, so several builds may run at once.
     """
     (root / "build").mkdir(exist_ok=True)
     with TemporaryDirectory(prefix="site-", dir=root / "build") as name:
@@ -61,7 +61,7 @@ def build_site(root: Path) -> Path:
 
 
 def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
-    """Writes the sources of all pages into a folder, with links that lead to their places in the site."""
+    """Writes the sources of all pages to a folder, with links for the site."""
     shutil.copytree(root / "docs", pages, ignore=shutil.ignore_patterns("*.jsonl"))
     for source, place in PROJECT_PAGES.items():
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
@@ -81,15 +81,14 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
 
 
 def describe_version(root: Path) -> str:
-    """Returns the version of the package, and the day of the commit if the checkout has git."""
+    """Returns the version of the package, and the day of the commit in a git checkout."""
     command = ["git", "log", "-1", "--format=%cs"]
     day = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.strip()
     return f"Penstock {__version__}{f', {day}' if day else ''}"
 
 
 def rewrite_links(text: str, place: str, source: str) -> str:
-    """Returns the text of a page with links for its place in the site. Of a link to a file that the site does not have,
-    such as source code, only the label remains."""
+    """Returns a page with links for its path in the site. A link to a file outside the site becomes its label."""
 
     def rewrite(link: re.Match[str]) -> str:
         label, path, anchor = link[1], link[2], link[3] or ""
@@ -106,7 +105,7 @@ def rewrite_links(text: str, place: str, source: str) -> str:
 
 
 def list_pages(navigation: list[Any]) -> Iterator[tuple[str, str]]:
-    """Yields each page of a navigation with the titles of its sections, as in `Operate / Scaling`."""
+    """Yields each page of a navigation with its sections and title, such as `Operate / Scaling`."""
     for entry in navigation:
         for title, content in entry.items():
             if isinstance(content, str):
@@ -117,14 +116,14 @@ def list_pages(navigation: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def read_task(text: str) -> str:
-    """Returns the first paragraph below the title of a page: its audience and its task."""
+    """Returns the first paragraph below a page's title, which has the page's audience and task."""
     return " ".join(text.removeprefix(_UNSEARCHED_HEAD).partition("\n\n")[2].partition("\n\n")[0].split())
 
 
 def render_llms(pages: Path, navigation: list[Any]) -> str:
-    """Returns llms.txt (llmstxt.org): each page with its address and its first paragraph.
+    """Returns llms.txt (llmstxt.org): each page with its address and first paragraph.
 
-    Raises SiteError for a page that no section has.
+    Raises SiteError for a page without a section.
     """
     placed = dict(list_pages(navigation))
     missing = {page.relative_to(pages).as_posix() for page in pages.rglob("*.md")} - set(placed)
@@ -138,7 +137,7 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
 
 
 def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:
-    """Yields each address that a file of the layers or of infra/container shows, and that the built site lacks."""
+    """Yields each address in a file of the layers or of infra/container that the built site lacks."""
     shown = {
         address.groups(default="")
         for folder in ("layers", "infra/container")
@@ -153,9 +152,9 @@ def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:
 
 
 def _run_zensical(folder: Path) -> None:
-    """Runs zensical with the settings of a folder. It checks links and anchors.
+    """Runs zensical with the settings of a folder. Raises SiteError for bad links and anchors.
 
-    zensical reports a bad link, but does not fail (zensical 0.0.73).
+    zensical 0.0.73 reports a bad link, but does not fail.
     """
     program = Path(sys.executable).parent / "zensical"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Links commands and functions of SQL to their entries in the generated pages of the reference."""
+"""Links commands and SQL functions to their entries in the generated reference."""
 
 import os
 import re
@@ -10,21 +10,21 @@ COMMANDS: Final = "reference/commands.md"
 FUNCTIONS: Final = "reference/sql_functions.md"
 _COMMAND: Final = re.compile(r"^### (penstock .+)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^## (queue\.\w+)$", re.MULTILINE)
-# A fenced block, a heading, a link and a picture keep their names unlinked.
+# Names in a fenced block, a heading, a link or a picture get no link.
 _KEPT: Final = re.compile(r"^(?: *```.*?^ *```$|#.*?$)|!?\[[^\]]*\]\([^)]*\)|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _CALL: Final = re.compile(r"queue\.\w+")
 
 
 def read_names(generated: Mapping[str, str]) -> dict[str, str]:
-    """Returns the address of the entry of each command and function, such as `penstock up` and `queue.send`."""
+    """Maps each command and function, such as `penstock up` and `queue.send`, to the address of its entry."""
     commands = {name: f"{COMMANDS}#{name.replace(' ', '-')}" for name in _COMMAND.findall(generated[COMMANDS])}
     functions = {name: f"{FUNCTIONS}#{name.replace('.', '')}" for name in _FUNCTION.findall(generated[FUNCTIONS])}
     return commands | functions
 
 
 def link_names(text: str, place: str, names: Mapping[str, str]) -> str:
-    """Returns the text of a page in which the first mention of each name in backquotes is a link."""
+    """Returns a page in which the first mention of each name in backquotes is a link."""
     linked: set[str] = set()
 
     def link(code: re.Match[str]) -> str:
@@ -42,7 +42,7 @@ def link_names(text: str, place: str, names: Mapping[str, str]) -> str:
 
 
 def find_name(code: str, names: Mapping[str, str]) -> str | None:
-    """Returns the function that code calls, or the longest command that it begins with."""
+    """Returns the function that the code calls, or the longest command at its beginning."""
     if call := _CALL.match(code):
         return call[0] if call[0] in names else None
     words = code.split()

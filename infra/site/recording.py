@@ -1,8 +1,8 @@
-"""`make recording`: runs the first minutes with Penstock in real terminals, and draws docs/assets/first-minutes.svg.
+"""Runs the first minutes with Penstock in terminals, and draws docs/assets/first-minutes.svg: `make recording`.
 
-One terminal runs the service, the other a shell, which gets each command character by character. What the programs
-write becomes an animated picture: SVG with SMIL, without scripts and without styles, so that a page with a strict
-Content-Security-Policy can show it. Waiting is shortened: the picture shows how long a reader needs, not the machine.
+One terminal runs the service, and the other one a shell, to which the program types the commands. The picture of their
+output is an SVG with SMIL, without scripts and styles, so a page with a strict Content-Security-Policy can show it. The
+picture's times suit a reader. They are not the times of the programs.
 """
 
 import fcntl
@@ -70,7 +70,7 @@ class Terminal:
             "TERM": "xterm",
             "LANG": "C.UTF-8",
             "LOG_LEVEL": "warning",
-            # Other services may run on this machine.
+            # Another service may run on this machine.
             "PENSTOCK_ENDPOINT": "http://127.0.0.1:9324",
         }
         self.process = subprocess.Popen(
@@ -81,14 +81,14 @@ class Terminal:
             env=environment,
             cwd=home,
             start_new_session=True,
-            # This program has one thread.
+            # preexec_fn is safe, because this program has one thread.
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
         )
         os.close(slave)
         self.master = master
 
     def read_until(self, end: str, seconds: float) -> str:
-        """Returns what the program writes until it has written this text at the end of its output."""
+        """Returns the program's output until it ends with `end` (a pattern). Raises TimeoutError."""
         read, deadline = "", time.monotonic() + seconds
         while not re.search(f"(?:{end})$", read):
             left = deadline - time.monotonic()
@@ -102,7 +102,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def close(self) -> None:
-        """Ends the program as Ctrl-C does, and waits."""
+        """Ends the program as Ctrl-C does, and waits for its end."""
         os.killpg(self.process.pid, signal.SIGINT)
         try:
             self.process.wait(30)
@@ -113,7 +113,7 @@ class Terminal:
 
 
 def record() -> Film:
-    """Runs the commands, and returns what the terminals showed."""
+    """Runs the commands. Returns the film of both terminals."""
     film = Film()
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
         home = Path(folder)
@@ -147,7 +147,7 @@ def show_service(film: Film, output: str) -> None:
 
 
 def show_shell(film: Film, shell: Terminal) -> None:
-    """Types the commands into the shell, and shows what they print."""
+    """Types the commands into the shell and shows their output."""
     screen = Screen()
     prompt = re.escape(PROMPT)
     screen.write(shell.read_until(prompt, _COMMAND_SECONDS))
@@ -170,7 +170,7 @@ def show_shell(film: Film, shell: Terminal) -> None:
 
 
 def type_command(film: Film, screen: Screen, command: str) -> None:
-    """Shows a command as it is typed, two characters at a time."""
+    """Shows the typing of a command, two characters at a time."""
     for start in range(0, len(command), 2):
         typed = command[start : start + 2]
         screen.write(typed)
@@ -179,7 +179,7 @@ def type_command(film: Film, screen: Screen, command: str) -> None:
 
 
 def draw(shown: Sequence[Shown], seconds: float) -> str:
-    """Returns the picture: each text of each row, visible for its time, again and again."""
+    """Returns the picture, which repeatedly shows each text of each row for its time."""
     width, height = round(COLUMNS * _WIDTH) + 2 * _MARGIN, ROWS * _HEIGHT + _TOP + _MARGIN
     dots = "".join(
         f'<circle cx="{_MARGIN + 6 + 18 * index}" cy="17" r="5" fill="{colour}"/>'
@@ -199,7 +199,7 @@ def draw(shown: Sequence[Shown], seconds: float) -> str:
 
 
 def draw_text(shown: Shown, seconds: float) -> str:
-    """Returns one text with its time. Without animations the picture shows the last screen."""
+    """Returns an SVG element with a text and its time. Without animations, the picture shows the last screen."""
     start, end = shown.start / seconds, shown.end / seconds
     times, values = ["0"], ["hidden"]
     if start <= 0:
@@ -223,7 +223,7 @@ def draw_text(shown: Shown, seconds: float) -> str:
 
 
 def colour(text: str) -> str:
-    """Returns the text as XML: prompts are green, commands are white, comments are grey."""
+    """Returns the text as XML, with green prompts, white commands and grey comments."""
     if not text.startswith(PROMPT.rstrip()):
         return to_xml(text)
     command, sign, comment = text.removeprefix(PROMPT).partition("# ")
@@ -232,12 +232,12 @@ def colour(text: str) -> str:
 
 
 def to_xml(text: str) -> str:
-    """Returns the text with spaces that no renderer joins."""
+    """Returns the text as XML, with spaces that a renderer does not join."""
     return escape(text, quote=False).replace(" ", "\xa0")
 
 
 def main() -> None:
-    """Records, and writes the picture."""
+    """Records the terminals and writes the picture."""
     film = record()
     shown = film.end()
     picture = draw(shown, film.now)

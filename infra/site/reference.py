@@ -1,4 +1,4 @@
-"""Renders the pages of the reference that come from code: REST, commands, functions of SQL, actions and their cases."""
+"""Renders the reference pages that come from code: REST, commands, SQL functions, actions and their cases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SERVICES = {
 
 
 def render_reference(root: Path) -> dict[str, str]:
-    """Returns the text of each generated page, by its place in docs/."""
+    """Maps the path of each generated page in docs/ to its text."""
     return {
         "reference/rest.md": "\n".join(_render_rest()),
         "reference/commands.md": "\n".join(_render_commands()),
@@ -48,7 +48,7 @@ def _render_actions() -> Iterator[str]:
 
 # --- REST ------------------------------------------------------------------------------------------------------------
 def _render_rest() -> Iterator[str]:
-    """Renders the OpenAPI document as a page: each request with its parameters, its body and its answers."""
+    """Renders the OpenAPI document as a page: each request with its parameters, body and responses."""
     environment = cast("Environment", SimpleNamespace(access=object()))
     document = RestApplication(environment, cast("Any", None)).openapi()
     schemas: Mapping[str, Any] = document["components"]["schemas"]
@@ -85,7 +85,7 @@ def _name_answer(answer: Mapping[str, Any]) -> str:
 
 
 def _render_members(title: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
-    """Renders the members of an object. A body that may have several forms has a table of each."""
+    """Renders the members of an object. A body with several forms has a table for each form."""
     schema = _resolve(schema, schemas)
     for alternative in schema.get("anyOf", ()):
         yield from _render_members(title, alternative, schemas)
@@ -160,7 +160,7 @@ def _render_command(name: str, command: Any) -> Iterator[str]:
 
 # --- functions of SQL ------------------------------------------------------------------------------------------------
 def _render_functions(folder: Path) -> Iterator[str]:
-    """Renders the comments above the functions of sql/functions/api, with their signatures."""
+    """Renders the headers and signatures of the functions in sql/functions/api."""
     yield "# Functions of the SQL interface\n"
     yield "For developers: look up a function that an application calls in its own transaction.\n"
     yield "[The SQL interface](sql.md) explains roles, errors and transactions.\n"

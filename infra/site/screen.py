@@ -1,6 +1,6 @@
-"""A small terminal screen of 80 columns and 20 rows, and the record of what its rows show and when.
+"""Represents a terminal screen of 80 columns and 20 rows, and records the texts of its rows with their times.
 
-It understands what `sh` and `penstock` write: text, line ends, backspaces, and escape sequences, which it drops.
+The screen supports text, line ends and backspaces. It ignores escape sequences.
 """
 
 import re
@@ -14,7 +14,7 @@ _PIECE: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b.|[\
 
 @dataclass(frozen=True)
 class Shown:
-    """A row that shows a text from one second to another."""
+    """A row's text with the seconds of its start and end."""
 
     row: int
     text: str
@@ -30,7 +30,7 @@ class Screen:
     column: int = 0
 
     def write(self, text: str) -> None:
-        """Shows text as a terminal does, and wraps it at the last column."""
+        """Shows text as a terminal does, with a wrap after the last column."""
         for piece in _PIECE.findall(text):
             if piece == "\r":
                 self.column = 0
@@ -42,7 +42,7 @@ class Screen:
                 self._put(piece)
 
     def visible(self) -> list[str]:
-        """Returns the last rows, as many as the screen has."""
+        """Returns the last ROWS rows."""
         return [row.rstrip() for row in self.rows[-ROWS:]]
 
     def _put(self, character: str) -> None:
@@ -59,7 +59,7 @@ class Screen:
 
 @dataclass
 class Film:
-    """What a sequence of screens shows. Its clock is not that of the programs: it advances as a reader reads."""
+    """A sequence of screens. Its clock advances at a reader's speed."""
 
     now: float = 0.0
     finished: list[Shown] = field(default_factory=list)
@@ -77,10 +77,10 @@ class Film:
             self._rows[row] = (text, self.now)
 
     def wait(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Advances the clock."""
         self.now += seconds
 
     def end(self) -> list[Shown]:
-        """Returns everything that was shown, in the order of its start."""
+        """Returns all shown texts in the order of their starts."""
         self.show([])
         return sorted(self.finished, key=lambda shown: (shown.start, shown.row))

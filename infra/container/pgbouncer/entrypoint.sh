@@ -2,11 +2,13 @@
 # Fills in infra/pgbouncer/pgbouncer.ini.tmpl from the environment, in memory, and runs PgBouncer in the foreground.
 #
 #   DATABASE_HOST, DATABASE_PORT (5432), DATABASE_NAME (penstock), DATABASE_USER, DATABASE_PASSWORD
-#   POOLER_PASSWORD: of penstock_pooler, which looks up the passwords of all other roles (infra/pgbouncer/auth_query.sql);
-#     without it only DATABASE_USER can log in
-#   POOL_SIZE (10): connections to the server; MAX_CLIENT_CONNECTIONS (1000)
-#   SERVER_TLS (prefer): up to verify-full; SERVER_CA_FILE: authorities for verify-… (default: those of RDS)
-#   CLIENT_TLS_CERTIFICATE, CLIENT_TLS_KEY: in PEM; with them clients must use TLS
+#   POOLER_PASSWORD: the password of penstock_pooler, which looks up the other roles (infra/pgbouncer/auth_query.sql);
+#     without this variable, only DATABASE_USER can log in
+#   POOL_SIZE (10): connections to the server
+#   MAX_CLIENT_CONNECTIONS (1000)
+#   SERVER_TLS (prefer): any mode up to verify-full
+#   SERVER_CA_FILE: certificate authorities for verify-… (default: RDS's authorities)
+#   CLIENT_TLS_CERTIFICATE, CLIENT_TLS_KEY: in PEM; with them, clients must use TLS
 set -eu
 : "${DATABASE_HOST:?} ${DATABASE_USER:?} ${DATABASE_PASSWORD:?}"
 folder=${RUNTIME_FOLDER:-/tmp}
@@ -25,7 +27,7 @@ export listen_host="${LISTEN_HOST:-0.0.0.0}" listen_port="${LISTEN_PORT:-6432}" 
 export pool_size="${POOL_SIZE:-10}" max_client_connections="${MAX_CLIENT_CONNECTIONS:-1000}"
 export query_wait_seconds="${QUERY_WAIT_SECONDS:-5}" log_file= pid_file=
 envsubst <"$(dirname "$0")/pgbouncer.ini.tmpl" >"$folder/pgbouncer.ini"
-# In a container the log goes to standard error, and no second process needs a pid file.
+# In a container, the log goes to standard error, and no other process needs a pid file.
 sed -i -e '/^logfile/d' -e '/^pidfile/d' "$folder/pgbouncer.ini"
 {
   echo "server_tls_sslmode = ${SERVER_TLS:-prefer}"

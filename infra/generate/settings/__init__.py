@@ -1,1 +1,1 @@
-"""Generates the page and the parts of deployments that repeat penstock/settings/definition.py."""
+"""Generates the page and the deployment files that repeat penstock/settings/definition.py."""

@@ -1,4 +1,4 @@
-"""Generates the variables of infra/container/compose.yaml: each has the value of the environment, or is empty."""
+"""Generates the variables of infra/container/compose.yaml, with values from the environment."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,9 +9,7 @@ from penstock.settings import Setting
 
 
 def render_compose(text: str, settings: Iterable[Setting[Any]]) -> list[str]:
-    """Returns the lines of the block `settings`. The block leaves out variables that the file has by hand, with other
-    defaults.
-    """
+    """Returns the lines of the block `settings`, without variables that the file sets before the block."""
     by_hand = _find_names_by_hand(text)
     return [f"  {s.name}: ${{{s.name}:-}}" for s in settings if s.name not in by_hand]
 

@@ -16,7 +16,7 @@ TERRAFORM = "infra/terraform/modules/settings/known_settings.tf"
 
 
 def render_setting_texts(root: Path) -> dict[str, str]:
-    """Returns the text of each file by its path. Raises MarkerError."""
+    """Maps the path of each file to its text. Raises MarkerError."""
     compose = (root / COMPOSE).read_text()
     return {
         PAGE: render_page(SUBJECTS),

@@ -1,4 +1,4 @@
-"""Generates the settings of the chart in infra/helm: their schema in values.schema.json, and their defaults."""
+"""Generates the schema of the settings in the chart's values.schema.json, and the settings' defaults."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _DEFAULTS = """\
 
 
 def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
-    """Returns the text of values.schema.json with new schemas of `settings` and `secretSettings`, each on one line."""
+    """Returns values.schema.json with new schemas of `settings` and `secretSettings`, each on one line."""
     schema = json.loads(text)
     schemas: dict[str, str] = {}
     for key, members in _split(settings).items():
@@ -31,7 +31,7 @@ def render_schema(text: str, settings: Iterable[Setting[Any]]) -> str:
 
 
 def _format(value: object, indent: str = "") -> str:
-    """Returns JSON in which each object and array has one line if it fits, or else a line for each member."""
+    """Returns JSON with each object and array on one line if it fits, or else with a line for each member."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(line) <= _LONGEST or not isinstance(value, dict | list):
         return line
@@ -46,7 +46,7 @@ def _format(value: object, indent: str = "") -> str:
 
 
 def render_defaults(settings: Iterable[Setting[Any]]) -> str:
-    """The text of templates/_setting_defaults.tpl."""
+    """Returns the text of templates/_setting_defaults.tpl."""
     defaults = {setting.name: setting.write() for setting in settings if not setting.secret}
     return _DEFAULTS.format(lines=json.dumps(defaults, indent=0))
 

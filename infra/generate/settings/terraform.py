@@ -1,4 +1,4 @@
-"""Generates modules/settings/known_settings.tf of infra/terraform: the settings that a plan accepts, with bounds."""
+"""Generates modules/settings/known_settings.tf in infra/terraform: all settings with their bounds."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ locals {
 
 
 def render_terraform(settings: Iterable[Setting[Any]]) -> str:
-    """Returns the text of the file: one line per setting, in the form of `terraform fmt`."""
+    """Returns the text of the file, with a line for each setting, as `terraform fmt` formats it."""
     names = {setting.name: _render_object(setting) for setting in settings}
     width = max(map(len, names))
     return "\n".join(
@@ -31,7 +31,7 @@ def render_terraform(settings: Iterable[Setting[Any]]) -> str:
 
 
 def _render_object(setting: Setting[Any]) -> str:
-    """Returns only the bounds that the setting has, because expressions read missing bounds with `try`."""
+    """Returns the object of a setting without missing bounds, which expressions read with `try`."""
     bounds = {
         "minimum": setting.minimum,
         "maximum": setting.maximum,

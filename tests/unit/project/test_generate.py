@@ -162,7 +162,7 @@ def test_a_stale_file_is_found_and_deleted(copy: Path, capsys: pytest.CaptureFix
     by_hand.touch()
     write_files(copy, MORE)
     assert main(["--check"], copy) == 1
-    assert f"{FUNCTION}: of no action" in capsys.readouterr().err
+    assert f"{FUNCTION}: has no action" in capsys.readouterr().err
     assert (copy / FUNCTION).exists()
     assert main([], copy) == 0
     assert not (copy / FUNCTION).exists()
