@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.database import judge_clock
+from penstock_web.doctor.examination import Finding
 from penstock_web.doctor.own_settings import check_settings, usable_settings
+from penstock_web.doctor.report import as_json
 from penstock_web.doctor.server_settings import RULES, judge_connections, judge_settings
 
 GOOD = {
@@ -135,3 +139,13 @@ def test_valid_settings_are_kept_beside_invalid_ones(tmp_path: Path) -> None:
     file.write_text("postgresql://127.0.0.1/x")
     settings = usable_settings({"QUEUE_SHARDS": "many", "QUEUE_LINGER_MS": "7", "DATABASE_URL_FILE": str(file)})
     assert (settings.queue_linger_ms, settings.database_url) == (7, "postgresql://127.0.0.1/x")
+
+
+def test_json_holds_no_character_that_a_terminal_obeys() -> None:
+    """A terminal obeys C0 and C1 controls, such as ESC ("Control functions for coded character sets", ECMA-48)."""
+    text = "".join(map(chr, range(0xA0))) + "\u2028ä\U0001f600"
+    outcome = CheckOutcome([Finding(text, text, text, text, page=text)], [text], {text: text})
+    shown = as_json(outcome)
+    assert json.loads(shown)["findings"] == [outcome.findings[0]._asdict()]
+    assert json.loads(shown)["not_checked"] == {text: text}
+    assert all(sign == "\n" or sign.isprintable() for sign in shown)
