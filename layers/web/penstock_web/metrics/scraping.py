@@ -8,17 +8,23 @@ sigv4     a caller with the token, or with a bearer key of QUEUE_ACCOUNT_ID that
 """
 
 import hmac
-from typing import Final
 
 from fastapi import Request
 
+from penstock.context import Context
 from penstock.effects import Operation
 from penstock.errors import InvalidClientTokenId, MissingAuthenticationToken
-from penstock.management.rights import require
+from penstock.management.rights import needs, right_of
 from penstock_web.routing.runner import OperationRunner
 
-RIGHT: Final = require("penstock:GetMetrics")
-"""Names the right to read /metrics, which reports on all accounts."""
+
+@needs("account", "penstock:GetMetrics")
+def read_scope(context: Context) -> Operation[str | None]:
+    """Returns the account whose lines the caller may read, or None if the caller may read all lines."""
+    yield from ()
+    settings = context.environment.settings
+    is_owner = settings.queue_access != "sigv4" or context.account_id == settings.queue_account_id
+    return None if is_owner else context.account_id
 
 
 async def admit_scraper(request: Request) -> str | None:
@@ -33,11 +39,8 @@ async def admit_scraper(request: Request) -> str | None:
         return None
     if token and settings.queue_access != "sigv4":
         await runner.run(refuse(request))
-    await runner.admit(RIGHT)
-    account = runner.context.account_id
-    if settings.queue_access != "sigv4" or account == settings.queue_account_id:
-        return None
-    return account
+    await runner.admit(right_of(read_scope))
+    return await runner.run(read_scope(runner.context))
 
 
 def sends_token(request: Request, token: str) -> bool:

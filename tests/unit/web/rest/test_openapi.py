@@ -16,6 +16,7 @@ from fastapi import APIRouter
 
 import penstock.management
 import penstock_web.console
+import penstock_web.metrics
 from penstock.access.users import build_user
 from penstock.context import Context, Interface
 from penstock.environment import Environment
@@ -27,7 +28,7 @@ from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICI
 from penstock.settings import Settings
 from penstock_web.console.console import list_screens
 from penstock_web.mcp.tools import TOOLS
-from penstock_web.metrics.scraping import RIGHT as SCRAPING
+from penstock_web.metrics.scraping import read_scope
 from penstock_web.rest.api import ROUTES
 from penstock_web.rest.application import RestApplication
 from penstock_web.routing.errors import ERROR_TABLE
@@ -286,7 +287,7 @@ def test_operations_ask_for_their_rights_themselves() -> None:
 OPERATIONS = sorted(
     {
         operation
-        for package in (penstock.management, penstock_web.console)
+        for package in (penstock.management, penstock_web.console, penstock_web.metrics)
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         for operation in vars(importlib.import_module(found.name)).values()
         if hasattr(operation, RIGHT) and right_of(operation).scope != "operation"
@@ -329,7 +330,7 @@ def test_tools_ask_what_the_routes_ask_that_do_the_same() -> None:
         tool: tuple(chain.from_iterable(asked[route] for route in names)) for tool, names in same.items()
     }
     assert all(tool.right.is_of_operation for tool in TOOLS.values())
-    assert SCRAPING.actions == ("penstock:GetMetrics",)
+    assert right_of(read_scope).actions == ("penstock:GetMetrics",)
 
 
 def test_a_route_without_a_right_cannot_be_declared() -> None:
