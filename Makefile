@@ -23,7 +23,7 @@ SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/python/bin/sam
 HELM := .tools/helm/bin/helm
-CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks clients-airflow node java/sdk java/jms java/spring java/camel java/events java/temporary rust keda debian)
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,clients clients-old clients-frameworks clients-airflow node java/sdk java/jms java/spring java/camel java/events java/temporary java/jdbc rust keda debian)
 
 export UV_PYTHON_DOWNLOADS := never
 # Python keeps its bytecode, whatever the environment says: the tests start hundreds of interpreters, and compiling is more

@@ -61,7 +61,10 @@ def add_limits(address: str) -> str:
 
 
 def build_jdbc_address(address: str) -> tuple[str, dict[str, str]]:
-    """Returns the address and the properties (user, password and time limits) for the JDBC driver."""
+    """Returns the address and the properties (user, password and time limits) for the JDBC driver.
+
+    Raises ValueError for a Unix socket, which the driver cannot use.
+    """
     parts = {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
     properties = {
         "user": parts.get("user", os.environ.get("PGUSER", "")),
@@ -76,5 +79,7 @@ def build_jdbc_address(address: str) -> tuple[str, dict[str, str]]:
         properties["targetServerType"] = "primary"
     hosts, ports = parts.get("host", "127.0.0.1").split(","), parts.get("port", "5432").split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
+    if hosts[0].startswith("/"):
+        raise ValueError(f"--jdbc-jar needs TCP: DATABASE_DIRECT_URL or DATABASE_URL names the Unix socket {hosts[0]}")
     places = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
     return f"jdbc:postgresql://{places}/{parts.get('dbname', '')}", properties

@@ -34,7 +34,7 @@ from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture, Span
 from tests.support.jobs.reference import CHANGING_CLOCKS, Connection, check_against_sql
 from tests.support.programs.penstock_service import free_port
-from tests.support.sql.hostile_settings import HOSTILE, Place, give
+from tests.support.sql.hostile_settings import Place, give_all
 from tests.support.sql.metric_rows import add_window
 from tests.support.wait import wait_until
 
@@ -262,15 +262,8 @@ def test_hostile_settings_of_sessions_change_nothing(
             history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
             fires_and_webhooks(connection)
             check = psycopg.connect(database.dsn, autocommit=True)
-            options = ""
-            for setting in HOSTILE:
-                if setting[0] != "default_transaction_read_only":
-                    given = give(connection, place, setting, database.name, "postgres")
-                    options += f" {given.pop('PGOPTIONS', '')}"
-                    for name, value in given.items():
-                        monkeypatch.setenv(name, value)
-            if place == "environment":
-                monkeypatch.setenv("PGOPTIONS", options)
+            for name, value in give_all(connection, place, database.name, "postgres").items():
+                monkeypatch.setenv(name, value)
         with check:
             shot(spark, database, CHANGING_CLOCKS)
             check_against_sql(check, CHANGING_CLOCKS)

@@ -12,7 +12,7 @@ from penstock.postgres.schema_dump import dump_schema
 from penstock.postgres.session_settings import SESSION_SETTINGS
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer
-from tests.support.sql.hostile_settings import HOSTILE, give
+from tests.support.sql.hostile_settings import give_all
 from tests.support.wait import wait_until
 
 MIGRATIONS = {
@@ -229,9 +229,7 @@ def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None
 def test_hostile_settings_of_the_database_change_nothing(empty_database: Database, database: Database) -> None:
     """All hostile settings apply at once. One of them, standard_conforming_strings = off, gives strings escapes."""
     with psycopg.connect(empty_database.dsn, autocommit=True) as administration:
-        for setting in HOSTILE:
-            if setting[0] != "default_transaction_read_only":
-                give(administration, "database", setting, empty_database.name, ROLE)
+        give_all(administration, "database", empty_database.name, ROLE)
     assert migrate(empty_database.api_dsn).functions
     assert dump_schema(empty_database.api_dsn) == dump_schema(database.api_dsn)
     bodies = "select proname, prosrc from pg_proc where pronamespace = 'queue'::regnamespace order by 1, 2"

@@ -27,8 +27,9 @@ from penstock_web.database.pipeline_pool import open_pipeline_connection
 from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer, end_sessions
+from tests.support.sql import hostile_settings
 from tests.support.sql.calls import create, delete, receive, send
-from tests.support.sql.hostile_settings import HARMLESS, HOSTILE, TRACKED, Place, Setting, give
+from tests.support.sql.hostile_settings import HARMLESS, HOSTILE, READ_ONLY, TRACKED, Place, Setting
 
 
 # The session uses TCP, because the server shows keepalives as 0 on a Unix socket.
@@ -204,19 +205,14 @@ def test_the_address_may_choose_too(plain: str) -> None:
 
 
 # --- pinned settings -------------------------------------------------------------------------------------------------
-READ_ONLY = ("default_transaction_read_only", "on")
 NAMES = list(PINNED_SETTINGS)
 
 
 def give_all(database: Database, place: Place, settings: Iterable[Setting]) -> dict[str, str]:
     """Gives sessions of the service's role these settings. Returns the variables of the environment."""
-    variables: dict[str, str] = {}
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute(FUNCTION.encode())
-        for setting in settings:
-            for name, value in give(administration, place, setting, database.name, ROLE).items():
-                variables[name] = f"{variables.get(name, '')} {value}" if name == "PGOPTIONS" else value
-    return variables
+        return hostile_settings.give_all(administration, place, database.name, ROLE, settings)
 
 
 def set_variables(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> None:

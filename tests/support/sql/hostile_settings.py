@@ -5,6 +5,7 @@ Source: PostgreSQL documentation, "Client Connection Defaults", "Version and Pla
 Variables" of libpq.
 """
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 import psycopg
@@ -35,6 +36,7 @@ HOSTILE: Final[tuple[Setting, ...]] = (
     ("transform_null_equals", "on"),
     ("quote_all_identifiers", "on"),
 )
+READ_ONLY: Final[Setting] = ("default_transaction_read_only", "on")
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client."""
 HARMLESS: Final = ("default_transaction_deferrable", "quote_all_identifiers")
@@ -75,3 +77,18 @@ def give(
     given = sql.SQL(", ").join(map(sql.Literal, values))
     administration.execute(sql.SQL("alter {} set {} = {}").format(whose, sql.Identifier(name.lower()), given))
     return {}
+
+
+def give_all(
+    administration: psycopg.Connection[tuple[object, ...]],
+    place: Place,
+    database: str,
+    role: str,
+    settings: Iterable[Setting] = tuple(setting for setting in HOSTILE if setting != READ_ONLY),
+) -> dict[str, str]:
+    """Applies the settings at once. Returns libpq's variables that apply them instead."""
+    variables: dict[str, str] = {}
+    for setting in settings:
+        for name, value in give(administration, place, setting, database, role).items():
+            variables[name] = f"{variables.get(name, '')} {value}" if name == "PGOPTIONS" else value
+    return variables

@@ -1,20 +1,29 @@
-"""Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby. docs/guides/recipes.md has the settings."""
+"""Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby, and the metrics job with the JDBC driver. docs/guides/recipes.md has the settings."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import IO, Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
 from tests.support.clients.sdk_scenario import FACTS, LEFT, check_what_is_left, printed
 from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
-from tests.support.clients.toolchains import build_go_program, java_command
+from tests.support.clients.toolchains import JAVA_PROGRAMS, build_go_program, java_command
+from tests.support.database import TestServer
+from tests.support.jobs import history_generator
+from tests.support.jobs.history_generator import Mixture
+from tests.support.jobs.reference import CHANGING_CLOCKS, check_against_sql
+from tests.support.sql.hostile_settings import give_all
 from tests.support.wait import wait_until
 
 # --- go --------------------------------------------------------------------------------------------------------------
@@ -273,6 +282,26 @@ def test_camel(up: Deployment) -> None:
             lambda: "Messages" not in sqs.receive_message(QueueUrl=url) and counts(up, "camel-dead") == ["1", "0", "0"]
         )
     assert received(up, "camel-dead")["Body"] == "refused"
+
+
+@pytest.mark.clients
+def test_metrics_over_jdbc_with_hostile_settings(postgres: TestServer) -> None:
+    """All hostile settings apply at once, in the database and in libpq's environment. Plain SQL computes the expected
+    metrics.
+    """
+    with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
+        history_generator.write(connection, CHANGING_CLOCKS, Mixture(1000, queues=3, groups=50))
+        (jar,) = (JAVA_PROGRAMS / "jdbc/lib").glob("*.jar")
+        parts = conninfo_to_dict(database.api_dsn)
+        address = f"postgresql://{parts['user']}:{parts['password']}@{parts['host']}:{parts['port']}/{database.name}"
+        role = str(parts["user"])
+        give_all(connection, "database", database.name, role)
+        variables = give_all(connection, "environment", database.name, role)
+        span = ["--from", CHANGING_CLOCKS.from_at.isoformat(), "--to", CHANGING_CLOCKS.to_at.isoformat()]
+        options = ["--jdbc-jar", str(jar), "--zone", CHANGING_CLOCKS.timezone, *span]
+        environment = {**os.environ, **variables, "DATABASE_URL": address, "DATABASE_DIRECT_URL": address}
+        subprocess.run([sys.executable, "-m", "penstock_metrics", *options], check=True, env=environment)
+        check_against_sql(connection, CHANGING_CLOCKS)
 
 
 # --- rust ------------------------------------------------------------------------------------------------------------

@@ -20,4 +20,5 @@ if [ -n "${RECORD:-}" ]; then
   LC_ALL=C sha256sum -- *.jar >"$program/jars.sha256"
 fi
 LC_ALL=C sha256sum -- *.jar | diff "$program/jars.sha256" - || { echo "Maven delivered other libraries than jars.sha256 lists." >&2; exit 1; }
+shopt -s nullglob  # jdbc is only a library
 javac -encoding UTF-8 -proc:none -cp "$target/lib/*" -d "$target/classes" "$program"/*.java "$here/Facts.java"
