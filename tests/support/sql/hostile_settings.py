@@ -37,6 +37,8 @@ HOSTILE: Final[tuple[Setting, ...]] = (
     ("quote_all_identifiers", "on"),
 )
 READ_ONLY: Final[Setting] = ("default_transaction_read_only", "on")
+WRITABLE: Final = tuple(setting for setting in HOSTILE if setting != READ_ONLY)
+"""The settings that apply at once."""
 TRACKED: Final = ("client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings")
 """The settings that PgBouncer keeps for each client."""
 HARMLESS: Final = ("default_transaction_deferrable", "quote_all_identifiers")
@@ -84,7 +86,7 @@ def give_all(
     place: Place,
     database: str,
     role: str,
-    settings: Iterable[Setting] = tuple(setting for setting in HOSTILE if setting != READ_ONLY),
+    settings: Iterable[Setting] = WRITABLE,
 ) -> dict[str, str]:
     """Applies the settings at once. Returns libpq's variables that apply them instead."""
     variables: dict[str, str] = {}
