@@ -1,4 +1,7 @@
-"""Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby, and the metrics job with the JDBC driver. docs/guides/recipes.md has the settings."""
+"""Runs SDKs and consumers in Go, Java, Rust, PHP and Ruby, and the metrics job with the JDBC driver.
+
+docs/guides/recipes.md has the settings.
+"""
 
 from __future__ import annotations
 
