@@ -4,8 +4,8 @@
 -- p_limit: the maximum number of rows of each table.
 -- p_part: the part to run; null: all parts. With separate calls, a table that cannot be cleaned delays only its part.
 --   expired_rows    expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers, passwords
---                   of URLs without a subscription, counts of past firings; after a day: receivers and ClientTokens of schedules'
---                   deletions; after 30 days: retired signing keys
+--                   of URLs without a subscription, counts of past firings; after a day: receivers and ClientTokens of
+--                   schedules' deletions; after 30 days: retired signing keys
 --   topics          expired rows of topics
 --   applications    endpoints of deleted platform applications
 --   deleted_queues  messages of deleted queues

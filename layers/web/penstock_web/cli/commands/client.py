@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from penstock_web.local.announced import Running
 
 _COMMANDS: Final = {
-    "Create it with POST /v1/queues.": "`penstock queues` lists the queues of the region {region}. `penstock --region "
+    "queue_not_found": "`penstock queues` lists the queues of the region {region}. `penstock --region "
     "NAME` selects another region.",
-    "Create it with POST /v1/topics.": "`penstock topics list` lists the topics of the region {region}. `penstock "
+    "topic_not_found": "`penstock topics list` lists the topics of the region {region}. `penstock "
     "--region NAME` selects another region.",
-    "GET /v1/mappings lists them.": "`penstock mappings list` lists them.",
-    "GET /v1/deliveries/endpoints lists them.": "`penstock webhooks list` lists them.",
+    "mapping_not_found": "`penstock mappings list` lists them.",
+    "endpoint_not_found": "`penstock webhooks list` lists them.",
 }
-"""Maps the REST API's hints, which name a route, to hints that name a command."""
+"""Maps codes of errors to hints that name a command. The REST API's hints for these codes name a route."""
 
 T = TypeVar("T")
 Document = dict[str, object]
@@ -157,7 +157,7 @@ class RestClient:
         parts[0] = parts[0].removeprefix("body: ").replace(" - at `$", " - in `$")
         if status == 503 and error.get("code") == "service_unavailable":
             parts[0] = f"The service at {self.endpoint} cannot use its database. `penstock doctor` explains the reason"
-        if command := _COMMANDS.get(parts[2]):
+        if command := _COMMANDS.get(str(error.get("code"))):
             parts[2] = command.format(region=self.region) if "{region}" in command else command
         if suggestion := error.get("suggestion"):
             parts.append(f'Did you mean "{suggestion}"?')
