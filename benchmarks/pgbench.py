@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock_web.local.binaries import find_binaries
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .measure.cpu import Meter
 from .system import UnavailableError

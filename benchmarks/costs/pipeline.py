@@ -40,7 +40,7 @@ from benchmarks.scenarios import SCENARIOS
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.jobs import history_generator, reference
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,8 @@ from benchmarks.penstock import Penstock
 from benchmarks.postgres import EphemeralPostgres
 from benchmarks.system import UnavailableError
 from penstock_web.local.binaries import accessible_binaries, find_binaries
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 
 OWNER = "application"
 # The settings that EphemeralPostgres has for other peers.

@@ -28,7 +28,7 @@ from benchmarks.report.runs import write_results
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 
 GOAL_P99_MS = 1000.0
 GOAL_IDLE_PERCENT = 0.1

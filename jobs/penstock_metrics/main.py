@@ -19,7 +19,7 @@ import psycopg
 
 from penstock.settings import SettingError, Settings
 from penstock_web.local.chosen_database import choose_database, display_database
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .continuous import LostError, follow, run_with_retries
 from .database.read import SourceDatabase

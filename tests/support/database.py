@@ -20,7 +20,8 @@ from penstock_web.local.binaries import Source, find_binaries
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 
 TEMPLATE = "penstock_template"
 

@@ -38,6 +38,7 @@ from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
 from penstock_web.http.http_server import HttpServer
+from penstock_web.local_error import LocalError
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
@@ -49,7 +50,6 @@ from .database.activity import Activity
 from .metrics.receivers import Receivers
 from .runtime.driver import Resources
 from .runtime.service_records import stopping_on
-from .system_account import LocalError
 from .workers.background import check_webhook_settings, workers
 from .workers.worker import Worker
 

@@ -27,7 +27,7 @@ from penstock_metrics.spark.package import write_package
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import cache_directory, ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer, memory_directory
 from tests.support.jobs import history_generator

@@ -29,7 +29,7 @@ from penstock.settings import DRIVERS, SettingError
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, end_sessions, memory_directory
 from tests.support.functions.invocations import call, invoke, json_request
 from tests.support.functions.secrets_manager import KEY_ID, SECRET, TOKEN, SecretsManager, secrets_manager

@@ -25,7 +25,7 @@ from penstock.settings import Settings
 from penstock.workers import maintain, measure
 from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, new_cluster
 from tests.support.sql.calls import create, delete, receive, redrive, send
 from tests.support.wait import wait_until

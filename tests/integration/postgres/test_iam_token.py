@@ -28,7 +28,7 @@ from penstock_web.database.pool import Pool
 from penstock_web.local.migrating import migrate_or_explain
 from penstock_web.local.postgres import DATABASE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import memory_directory
 from tests.support.tls.certificates import Authority
 

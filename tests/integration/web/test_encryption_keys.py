@@ -18,7 +18,7 @@ from penstock_web.cli import main
 from penstock_web.local.announced import announce
 from penstock_web.local.encryption_key import check_encryption_key
 from penstock_web.local.postgres import free_port
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 from tests.support.conformance.access_keys import SIGV4, key_ring, new_key, revoke
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service

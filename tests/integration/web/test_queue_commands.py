@@ -19,7 +19,7 @@ from penstock_web.doctor.checks import CheckOutcome
 from penstock_web.doctor.examination import Finding
 from penstock_web.local import migrating
 from penstock_web.local.announced import Running, announce, running_services
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
@@ -346,7 +346,7 @@ def test_fifo(penstock: Command) -> None:
         (["create", "orders", "--max-receives", "2"], "--max-receives needs --dead-letters QUEUE"),
         (["subscriptions", "delete", "news"], "news is not the ARN of a subscription"),
         (["publish", "missing", "x"], "Topic does not exist. `penstock topics list` lists"),
-        (["webhooks", "pause", "https://a.example/"], "The account delivers nothing to this endpoint."),
+        (["webhooks", "pause", "https://a.example/"], "nothing to this endpoint. `penstock webhooks list` lists them."),
         (["webhooks", "test", "https://a.example/"], "No topic and no routing key delivers to this URL"),
         (["queues", "--endpoint", "nowhere"], "nowhere is not an address such as http"),
     ],

@@ -21,7 +21,7 @@ import typer
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.chaos.campaign import play
 from tests.support.chaos.faults import Fault, Scene
 from tests.support.chaos.servers import ChaosInstallation, ServiceProcess, with_signal

@@ -18,7 +18,8 @@ from typing import IO, Any, Final
 
 from penstock_web.local.debian import library_path, unpack_package
 from penstock_web.local.state import cache_directory
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 
 _MARK: Final = "CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")

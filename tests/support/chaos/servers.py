@@ -21,7 +21,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.chaos.sandbox import Sandbox
 from tests.support.database import memory_directory
 from tests.support.network.lying_proxy import LyingProxy

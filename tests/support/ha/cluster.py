@@ -24,7 +24,8 @@ from penstock_web.local.binaries import Binaries, accessible_binaries, find_bina
 from penstock_web.local.debian import library_path, unpack_package
 from penstock_web.local.pgbouncer import account_cache
 from penstock_web.local.postgres import free_port
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 
 MEMBERS: Final = 3
 _START_SECONDS: Final = 90

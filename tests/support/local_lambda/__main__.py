@@ -20,8 +20,8 @@ import uvloop
 from penstock.settings import Settings
 from penstock_web.http.http_server import HttpServer
 from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_console, with_database
+from penstock_web.local_error import LocalError
 from penstock_web.server import listening_socket
-from penstock_web.system_account import LocalError
 
 from .environment import RuntimeApi
 from .fleet import Fleet, run_schedules

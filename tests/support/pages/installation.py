@@ -20,7 +20,7 @@ from penstock.postgres.roles import ROLES
 from penstock_web.local.binaries import find_binaries
 from penstock_web.local.pgbouncer import find_pgbouncer
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, free_port
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import TestServer, new_cluster
 from tests.support.pages.script import ROOT, Block, printed, starts_a_service, write_script
 from tests.support.programs.penstock_up import running

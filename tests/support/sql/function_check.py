@@ -26,7 +26,7 @@ from penstock.postgres.migrations import MigrationError, find_sql_directory, mig
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)

@@ -26,7 +26,7 @@ import pytest
 from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support import client_setup
 from tests.support.crash.installation import CrashInstallation
 from tests.support.ledger import Ledger

@@ -25,7 +25,7 @@ from botocore.exceptions import ClientError
 
 from penstock_web.local.postgres import free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.image

@@ -28,7 +28,7 @@ from penstock_web.database.activity import Activity
 from penstock_web.database.pool import OutcomeUnknown, Pool
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, end_sessions, memory_directory
 from tests.support.network.lying_proxy import LyingProxy, lying_proxy
 from tests.support.programs.penstock_service import Service, running_service

@@ -25,7 +25,7 @@ from penstock.postgres.migrations import migrate
 from penstock.settings import Settings
 from penstock_web.cli.key_ring import KeyRing
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, TestServer, memory_directory, new_cluster
 from tests.support.programs.penstock_service import running_service
 

@@ -27,7 +27,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support import client_setup
 from tests.support.database import memory_directory
 from tests.support.functions.server import FunctionServer

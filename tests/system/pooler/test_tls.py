@@ -15,7 +15,7 @@ from penstock.postgres.database import DriverError, find_connection_factory
 from penstock.settings import DRIVERS
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import memory_directory
 from tests.support.programs.container_pooler import ROOT, answers, running_pooler
 from tests.support.tls.certificates import Authority

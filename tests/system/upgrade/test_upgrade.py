@@ -21,7 +21,7 @@ from penstock import __version__
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, TestServer, memory_directory
 from tests.support.programs.penstock_up import COMMAND, running
 from tests.support.upgrade.customers import OTHERS, WANTED, Customers, called_by, results, set_up

@@ -125,7 +125,7 @@ def test_a_circle_is_found() -> None:
 
 def test_the_root_of_the_container_has_three_modules() -> None:
     root = ROOT / "layers/web/penstock_web"
-    assert {path.name for path in root.glob("[!_]*.py")} == {"application.py", "server.py", "system_account.py"}
+    assert {path.name for path in root.glob("[!_]*.py")} == {"application.py", "server.py", "local_error.py"}
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------

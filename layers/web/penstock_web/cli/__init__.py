@@ -19,7 +19,7 @@ import typer
 
 from penstock import __version__
 from penstock.settings import SettingError
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 # The modules by title, in the order of `penstock --help`.
 MODULES: Final = {

@@ -10,7 +10,7 @@ from penstock.postgres.database import Database
 from penstock.settings import Settings
 from penstock_web.local.chosen_database import choose_database
 from penstock_web.local.migrating import check_addresses
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 
 @contextmanager

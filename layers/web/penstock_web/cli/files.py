@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 app = typer.Typer()
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 STARTER: Final = Path(__file__).parent / "starter"
 

@@ -36,7 +36,7 @@ from penstock.sns.signatures import build_certificate_path, make_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
 from penstock_web.local.chosen_database import choose_folder
 from penstock_web.local.encryption_key import right_key, with_encryption_key
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .database import service_database
 

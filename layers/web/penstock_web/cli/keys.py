@@ -118,7 +118,7 @@ def rotate_signing() -> None:
 
 def refuse_account(account: str | None) -> None:
     """Raises LocalError for --account. The REST API uses the caller's account."""
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     if account is not None:
         raise LocalError("--account and --endpoint exclude each other. The account is the account of PENSTOCK_TOKEN")
@@ -126,7 +126,7 @@ def refuse_account(account: str | None) -> None:
 
 def _moment(text: str | None) -> datetime | None:
     """Returns a future time, or None for never. Raises LocalError for any other text."""
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     if text in (None, "never"):
         return None

@@ -19,7 +19,7 @@ from penstock.management.metrics.types import QueueVerdict
 from penstock.management.metrics.views import show_verdict
 from penstock.management.verdicts import list_queue_names, rank_badness, read_verdicts
 from penstock.verdicts import Emptying, Kind, Verdict
-from penstock_web.system_account import printable
+from penstock_web.local.terminal_text import make_printable
 
 from .commands import printing
 from .commands.client import RestClient
@@ -119,10 +119,10 @@ def print_table(queues: Sequence[tuple[str, Verdict]], number_of_all: int) -> No
 
 def cells(name: str, verdict: Verdict) -> Iterator[Text]:
     """Yields the cells of a queue's row."""
-    yield Text(printable(name))
+    yield Text(make_printable(name))
     yield Text(verdict.kind.value.replace("_", " "), STYLES[verdict.kind])
     yield Text(("before " if verdict.since_or_before else "") + moment(verdict.since))
-    yield Text(printable(verdict.cause_text))
+    yield Text(make_printable(verdict.cause_text))
     yield Text(f"{verdict.backlog:,}")
     yield Text(rate(verdict.arrival_rate))
     yield Text(rate(verdict.drain_rate))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.settings import Settings
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .commands.options import Endpoint, Json
 

@@ -41,7 +41,7 @@ def with_database() -> Settings:
     add_help_option=False,
 )
 def run_job(context: typer.Context) -> None:
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     try:
         from penstock_metrics.main import main
@@ -66,9 +66,9 @@ def report(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="only this queue")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
+    from penstock_web.local_error import LocalError
     from penstock_web.report.page import page, write_atomically
     from penstock_web.report.read import Reader, choose_focus, span_of_report
-    from penstock_web.system_account import LocalError
 
     from .database import service_database
 

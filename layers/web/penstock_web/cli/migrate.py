@@ -53,7 +53,7 @@ def _database(ephemeral: bool, variables: Mapping[str, str]) -> Iterator[str]:
     """Yields the address of the configured database, or of a database on a temporary server."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
-    from penstock_web.system_account import SystemAccount
+    from penstock_web.local.system_account import SystemAccount
 
     if ephemeral:
         with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as server:

@@ -57,7 +57,7 @@ def set_role(database: Database, role: str, account_id: str, region: str) -> Ite
     """Yields the result and the rights that the role lacks. Raises LocalError for an invalid name."""
     from penstock.aws.arn import is_account_id, is_region
     from penstock.postgres.statements.access import SET_ROLE_ACCOUNT
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     if not is_account_id(account_id):
         raise LocalError(f"an account is 12 digits, not {account_id!r}")
@@ -88,7 +88,7 @@ def list_roles(database: Database) -> Iterator[str]:
 def unset_role(database: Database, role: str) -> Iterator[str]:
     """Yields the result. Raises LocalError for a role without an account."""
     from penstock.postgres.statements.access import UNSET_ROLE_ACCOUNT
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     rows = database.call(UNSET_ROLE_ACCOUNT, (role,)) if "\0" not in role else []
     if not any(row.found for row in rows):

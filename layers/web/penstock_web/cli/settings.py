@@ -47,7 +47,7 @@ def _display(setting: Setting[Value], value: Value) -> Value:
         is_hidden = bool(value) and (setting.secret or setting.hidden)
         return "(set)" if is_hidden else value
     from penstock_web.local.migrating import without_password
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     try:
         return without_password(str(value))

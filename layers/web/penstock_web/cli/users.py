@@ -92,7 +92,7 @@ def end(name: Name, account: Account = None, endpoint: Remote = None) -> None:
 def _texts(policies: list[str]) -> list[str]:
     """Returns built-in policies' names unchanged, and each file's text."""
     from penstock.access.users import BUILT_IN
-    from penstock_web.system_account import LocalError
+    from penstock_web.local_error import LocalError
 
     texts = []
     for policy in policies:

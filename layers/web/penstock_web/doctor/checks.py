@@ -14,7 +14,7 @@ from penstock.settings import SettingError
 from penstock_web.local.chosen_database import choose_database, choose_folder
 from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.migrating import check_addresses
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from . import database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
 from .examination import Examination, Finding

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local_error import LocalError
 
 from .state import cache_directory, folder_lock
+from .system_account import SystemAccount
 
 Source = Literal["any", "system", "wheel"]
 

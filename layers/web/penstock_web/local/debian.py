@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .state import folder_lock
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.errors import AwsError
 from penstock.settings import Settings
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .migrating import warn
 

@@ -8,7 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from penstock.settings import ADDRESSES
-from penstock_web.system_account import LocalError, printable
+from penstock_web.local_error import LocalError
+
+from .terminal_text import make_printable
 
 if TYPE_CHECKING:
     import psycopg
@@ -85,13 +87,13 @@ def check_addresses(settings: Settings) -> None:
 
 def say(text: str) -> None:
     """Writes a step of the start to stderr."""
-    sys.stderr.write(f"penstock: {printable(text)}\n")
+    sys.stderr.write(f"penstock: {make_printable(text)}\n")
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
     """Writes a warning of the start to stderr."""
-    sys.stderr.write(f"penstock: warning: {printable(text)}\n")
+    sys.stderr.write(f"penstock: warning: {make_printable(text)}\n")
 
 
 def is_same_database(one: str, other: str) -> bool:

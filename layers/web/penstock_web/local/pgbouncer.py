@@ -24,12 +24,13 @@ from typing import Final
 import psycopg
 from psycopg import sql
 
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local_error import LocalError
 
 from .debian import library_path, unpack_package
 from .guardian import command_line
 from .postgres import DATABASE, ROLE, Postgres, free_port
 from .state import cache_directory
+from .system_account import SystemAccount
 
 _START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 5

@@ -25,9 +25,10 @@ from psycopg.conninfo import make_conninfo
 
 from penstock.postgres.roles import make_roles
 from penstock.postgres.statement import Row
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local_error import LocalError
 
 from .binaries import Binaries, Source, accessible_binaries, find_binaries
+from .system_account import SystemAccount
 
 ROLE: Final = "penstock"
 DATABASE: Final = "penstock"

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local_error import LocalError
 
 from .guardian import guard_process
+from .system_account import SystemAccount
 
 
 def default_state_directory() -> Path:

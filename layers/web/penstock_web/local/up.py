@@ -27,8 +27,8 @@ import psycopg
 from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
 from penstock.settings.unknown import describe_unknown_variables
+from penstock_web.local_error import LocalError
 from penstock_web.runtime.service_records import log_start, log_stop, stopping_on
-from penstock_web.system_account import LocalError, SystemAccount, printable
 
 from .announced import announce
 from .encryption_key import check_encryption_key, with_encryption_key
@@ -44,6 +44,8 @@ from .migrating import (
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, lock_state
+from .system_account import SystemAccount
+from .terminal_text import make_printable
 from .watchdog import watch_servers
 from .workers import run_workers
 
@@ -250,7 +252,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     lines = [
         f"penstock ready on {address}",
-        f"database {printable(database)}",
+        f"database {make_printable(database)}",
         (
             f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}"{arguments})'
             f'.create_queue(QueueName="hello"){remark}'

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import Postgres, start

@@ -23,7 +23,7 @@ from typing import Final
 
 from penstock.observing.telemetry import configure_logging
 from penstock.settings import Settings
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from penstock.sns.filter_policy.compile import compile_policy, compile_topic_pol
 from penstock.sqs.attributes import check_queue_attributes
 from penstock.sqs.validation import check_queue_name
 from penstock.sqs.validation import check_tags as check_queue_tags
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .changes import text
 from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestTopic

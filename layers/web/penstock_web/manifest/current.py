@@ -13,7 +13,7 @@ import msgspec
 
 from penstock.sns.attributes import FIFO_TOPIC, TOPIC
 from penstock.sqs.attributes import EXTENSIONS, FIFO, STANDARD
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .endpoint import ManifestEndpoint
 from .model import (

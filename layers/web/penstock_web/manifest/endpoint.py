@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .references import References
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from penstock.sqs.attributes import EXTENSIONS
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .changes import Change, Differences, Phase, Step, differences, text
 from .current import SCHEDULE_DEFAULTS, Current, Rest

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import yaml
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .check import check, check_name_alone
 from .model import SECTIONS, Document, Manifest, build_schema

@@ -16,8 +16,8 @@ from penstock.settings import Settings
 from penstock_web.local.migrating import migrate_or_explain
 from penstock_web.local.postgres import ROLE, Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.local.system_account import SystemAccount
 from penstock_web.server import serve
-from penstock_web.system_account import SystemAccount
 
 from .users import ServerUsers
 

@@ -27,9 +27,9 @@ from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineC
 from penstock_web.database.pipeline_pool import PipelinePool
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, Pool, RolledBack, classify_error
 from penstock_web.local.migrating import look_at_database
+from penstock_web.local_error import LocalError
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.server import load_receipts
-from penstock_web.system_account import LocalError
 from penstock_web.workers.background import choose_pause
 from tests.support.database import Database, end_sessions
 from tests.support.web.fakes import FakeDatabase, RowT, entries

@@ -22,7 +22,8 @@ from penstock_web.local import debian
 from penstock_web.local.pgbouncer import PgBouncer, install_lookup, running_pgbouncer
 from penstock_web.local.postgres import DATABASE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 from tests.support.database import Database, memory_directory
 
 

@@ -27,7 +27,8 @@ from penstock_web.local.encryption_key import with_encryption_key
 from penstock_web.local.guardian import command_line
 from penstock_web.local.postgres import Postgres, forget_other_process, running_postgres, service_dsn
 from penstock_web.local.state import ephemeral_state, folder_lock, lock_state
-from penstock_web.system_account import LocalError, SystemAccount
+from penstock_web.local.system_account import SystemAccount
+from penstock_web.local_error import LocalError
 from tests.support.database import Database, memory_directory
 from tests.support.programs.penstock_up import running
 from tests.support.wait import wait_until
@@ -188,7 +189,7 @@ _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
 import psycopg
-from penstock_web.system_account import SystemAccount
+from penstock_web.local.system_account import SystemAccount
 from penstock_web.local.postgres import Postgres, running_postgres
 
 def round(state):

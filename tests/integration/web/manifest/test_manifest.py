@@ -14,8 +14,8 @@ from moto import mock_aws
 
 from penstock_web.cli import main
 from penstock_web.local.announced import announce
+from penstock_web.local_error import LocalError
 from penstock_web.manifest.source import read_text
-from penstock_web.system_account import LocalError
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 from tests.support.programs.penstock_up import COMMAND, running

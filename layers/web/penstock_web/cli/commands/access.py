@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from penstock_web.cli.key_ring import NewKey
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .client import RestClient
 from .printing import print_fields, print_lines, print_table

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from penstock import __version__
 from penstock.settings import ADDRESSES
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

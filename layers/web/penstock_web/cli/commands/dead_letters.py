@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .client import RestClient, queue_path
 from .options import Endpoint, Json, Name

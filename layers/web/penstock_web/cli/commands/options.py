@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 _COMPLETION_SECONDS: Final = 1.0
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from penstock_web.system_account import printable
+from penstock_web.local.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from penstock.management.messages.types import StoredMessage
@@ -43,7 +43,7 @@ def print_json(document: object) -> None:
 
 def print_lines(lines: Iterable[str], file: TextIO | None = None) -> None:
     """Prints lines. Escapes control characters."""
-    print(*map(printable, lines), sep="\n", file=file)
+    print(*map(make_printable, lines), sep="\n", file=file)
 
 
 def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
@@ -59,8 +59,8 @@ def print_messages(messages: Iterable[StoredMessage], json: bool) -> None:
         body = msgspec.json.decode(message.message)
         text = body if isinstance(body, str) else bytes(message.message).decode()
         receives = message.read_count if message.receive_count is msgspec.UNSET else message.receive_count
-        group = "" if message.group_id is None else f"{printable(message.group_id)}  "
-        print(f"{message.enqueued_at}  {receives:>3}  {group}{printable(text)}")
+        group = "" if message.group_id is None else f"{make_printable(message.group_id)}  "
+        print(f"{message.enqueued_at}  {receives:>3}  {group}{make_printable(text)}")
 
 
 def print_fields(document: Mapping[str, object]) -> None:
@@ -104,4 +104,4 @@ def _cell(value: object) -> str:
 
     if isinstance(value, (dict, list)):
         value = msgspec.json.encode(value).decode()
-    return "" if value is None else printable(str(value))
+    return "" if value is None else make_printable(str(value))

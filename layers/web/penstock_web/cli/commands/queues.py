@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .client import RefusedError, RestClient, queue_path
 from .options import Endpoint, Json, Name, Yes, confirm

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from penstock_web.system_account import LocalError
+from penstock_web.local_error import LocalError
 
 from .client import RestClient
 from .options import Endpoint, Json

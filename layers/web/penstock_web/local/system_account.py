@@ -17,15 +17,6 @@ from typing import IO, Final
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
 
 
-def printable(text: str) -> str:
-    """Replaces characters that would change a terminal, such as escape sequences in a message of an unknown sender."""
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-
-
-class LocalError(Exception):
-    """A local server is unusable. The error's text is one line with a remedy."""
-
-
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
     """The user that runs the servers. `is_other_user` says that the caller is root."""
