@@ -1,14 +1,15 @@
-"""Reads, compares, applies and exports penstock.yaml, the desired state of a service.
+"""Reads, compares, applies and exports penstock.yaml, which describes a service's desired state.
 
-    model.py        the parts of the file
-    source.py       YAML, with the lines of errors
-    check.py        whether the service would take each value
-    endpoint.py     an endpoint of SQS and SNS, through boto3
-    current.py      what an endpoint has, as the file would say it
-    references.py   names in the file, ARNs at the endpoint
-    changes.py      the changes of a plan, in their order
-    plan.py         the changes that lead from the current to the desired state
-    users.py        users and their policies, in the database
+    model.py        the file's parts
+    source.py       reads and writes YAML
+    check.py        checks the file's values
+    endpoint.py     calls an SQS and SNS endpoint through boto3
+    current.py      reads an endpoint's state in the file's form
+    references.py   converts names in the file to ARNs, and ARNs to names
+    changes.py      a plan's changes
+    plan.py         computes the changes from the current to the desired state
+    users.py        users and policies in the database
 
-docs/guides/penstock_file.md is for users. `penstock apply`, `export` and `import` are in penstock_web/cli/manifest.py.
+docs/guides/penstock_file.md explains the file. penstock_web/cli/manifest.py defines `penstock apply`, `export` and
+`import`.
 """

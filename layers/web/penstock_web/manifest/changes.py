@@ -1,4 +1,4 @@
-"""Represents the changes of a plan, with their order and their texts, and makes the changes."""
+"""Defines a plan's changes, and makes the changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Step = tuple["Phase", Callable[[], object]]
 
 
 class Phase(IntEnum):
-    """Orders the changes. A change comes after required changes, and after the removal of dependent objects."""
+    """The order of the changes. A resource is created after the resources that it needs, and deleted before them."""
 
     QUEUES = 0
     REFERENCES = 1
@@ -32,8 +32,8 @@ class Phase(IntEnum):
 
 @dataclass(slots=True)
 class Change:
-    """A line of the plan. `sign` is + for a created, ~ for a changed and - for a deleted object. `differences` has old
-    and new values.
+    """A line of the plan. `sign` is + for a new resource, ~ for a changed resource and - for a deleted resource.
+    `differences` maps names to old and new values.
     """
 
     sign: str
@@ -43,7 +43,7 @@ class Change:
     remark: str = ""
 
     def lines(self) -> Iterator[str]:
-        """Yields the lines for people."""
+        """Yields the change as text."""
         yield f"{self.sign} {self.what}{self.remark}"
         for name, (old, new) in self.differences.items():
             yield (
@@ -51,7 +51,7 @@ class Change:
             )
 
     def document(self) -> Document:
-        """Returns the document for programs."""
+        """Returns the change as a JSON document."""
         kind, _, name = self.what.partition(" ")
         values = {key: {"from": old, "to": new} for key, (old, new) in self.differences.items()}
         return {
@@ -63,21 +63,19 @@ class Change:
 
 
 def make(changes: Iterable[Change]) -> None:
-    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay, and the next `apply`
-    continues.
-    """
+    """Makes the changes. Raises LocalError at the first failure. Earlier changes stay. The next `apply` continues."""
     steps = [step for change in changes for step in change.steps]
     for _, run in sorted(steps, key=lambda step: step[0]):
         run()
 
 
 def differences(wanted: Mapping[str, object], there: Mapping[str, object]) -> Differences:
-    """Returns the wanted values that differ, each with the present value."""
+    """Returns the present and the wanted value of each difference."""
     return {key: (there.get(key), value) for key, value in wanted.items() if there.get(key) != value}
 
 
 def text(value: Value) -> str:
-    """Returns the value in the notation of SQS and SNS."""
+    """Formats a value for SQS and SNS."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Checks whether the service would accept each value of the file, before the first change is made."""
+"""Checks the file's values before the first change."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestT
 from .references import References
 
 Place = tuple[str, ...]
-"""Holds the path to a value, as keys and numbers from the top of the file."""
+"""The path to a value: keys and numbers from the top of the file."""
 Part = tuple[Place, Callable[[], object]]
 Mistake = Callable[[Place, str], LocalError]
 
 
 def check(manifest: Manifest, mistake: Mistake) -> list[LocalError]:
-    """Returns an error for each refused value. `mistake` builds the error from the place and the reason."""
+    """Returns an error for each value that the service would refuse. `mistake` builds the error from the place and
+    the reason."""
     return list(_refused(_parts(manifest), mistake))
 
 
 def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalError]:
-    """Returns the error for a refused name of an entry whose form is wrong."""
+    """Checks the name of an entry that has another mistake."""
     checks: dict[str, Callable[[], object]] = {
         "queues": partial(check_queue_name, name, fifo=is_fifo_name(name)),
         "topics": partial(_check_topic_name, name),
@@ -88,7 +89,7 @@ def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part
 
 
 def _fill_policy(policy: Document) -> str:
-    """Returns a policy as the service gets it: an account and a region of valid form replace references."""
+    """Returns a policy with an example account and region instead of references."""
     return json.dumps(References("000000000000", "us-east-1").filled(policy))
 
 
@@ -109,7 +110,7 @@ def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part
 
 def _check_topic_name(name: str) -> None:
     if not is_topic_name(name):
-        raise LocalError("the name of a topic has 1 to 256 letters of ASCII, digits, hyphens and underscores")
+        raise LocalError("a topic's name has 1 to 256 ASCII letters, digits, hyphens and underscores")
 
 
 def _check_mapping(queue: str, mapping: ManifestMapping) -> None:

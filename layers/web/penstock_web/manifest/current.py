@@ -44,7 +44,7 @@ QUEUE_DEFAULTS: Final[Mapping[str, str]] = {
     "history": "true",
     "paused": "false",
 }
-"""Holds the default values of a queue's attributes. The default of VisibilityTimeout depends on a setting."""
+"""The default values of queue attributes. VisibilityTimeout is missing, because a setting defines its default."""
 TOPIC_DEFAULTS: Final = {"DisplayName": "", "ContentBasedDeduplication": "false", "FifoThroughputScope": "Topic"}
 _POLICIES: Final = ("Policy", "RedrivePolicy", "RedriveAllowPolicy")
 _QUEUE_ATTRIBUTES: Final = (frozenset(STANDARD) | frozenset(FIFO)) - {"FifoQueue", *_POLICIES}
@@ -56,13 +56,13 @@ class Rest(Protocol):
     """Calls Penstock's REST API (penstock_web/cli/commands/client.py)."""
 
     def call(self, method: str, path: str, body: object = None, **parameters: object) -> Mapping[str, object]:
-        """Returns the JSON object of the answer."""
+        """Returns the response's JSON object."""
 
 
 @dataclass(slots=True)
 class Current:
-    """The current state. `messages` has the number of messages of each queue. REST and SNS name some objects by ids
-    that the file lacks.
+    """The current state. `messages` contains each queue's number of messages. The other members contain the ids that
+    REST and SNS use.
     """
 
     manifest: Manifest = field(default_factory=Manifest)
@@ -73,7 +73,7 @@ class Current:
 
 
 class Binding(msgspec.Struct):
-    """A binding in the REST API's answer."""
+    """A binding in the REST API's response."""
 
     id: int
     pattern: str
@@ -81,10 +81,9 @@ class Binding(msgspec.Struct):
 
 
 def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, strict: bool = True) -> Current:
-    """Reads queues and topics, and, if `rest` is given, event bindings and schedules.
-
-    `warn` gets a line for each object that the file cannot express. Unless `strict` is set, `warn` also gets a line for
-    each object that the service cannot report, such as topics without SNS. Raises LocalError.
+    """Reads queues and topics, and with `rest` also event bindings, mappings and schedules. Calls `warn` for each
+    resource that the file cannot express. Without `strict`, also calls `warn` for resources that the service cannot
+    report, such as topics without SNS. Raises LocalError.
     """
 
     tell = _Reader(warn, strict)
@@ -112,9 +111,7 @@ def read_endpoint(endpoint: ManifestEndpoint, rest: Rest | None, warn: Warn, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads objects that some services cannot report. Without `strict`, the result is then empty, and a warning reports
-    the gap.
-    """
+    """Reads resources that some services cannot report. Without `strict`, returns an empty result and warns."""
 
     warn: Warn
     strict: bool
@@ -189,7 +186,7 @@ def _read_subscriptions(
 
 
 class CurrentMapping(msgspec.Struct):
-    """Returns a mapping in the file's form, and the mapping's id in the REST API's answer."""
+    """A mapping in the REST API's response."""
 
     id: str
     queue: str
@@ -212,7 +209,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
         for shown in msgspec.convert(page["mappings"], list[CurrentMapping]):
             mapped = found.manifest.queues.get(shown.queue)
             if mapped is None:
-                continue  # The mapping's queue was deleted meanwhile.
+                continue  # Another client has deleted the queue in between.
             function = names.function(shown.function)
             found.mapping_ids[shown.queue, function] = shown.id
             row = ManifestMapping(
@@ -225,7 +222,7 @@ def _read_mappings(found: Current, rest: Rest, names: References) -> None:
 
 
 class CurrentSchedule(msgspec.Struct):
-    """The file's form of a schedule in the REST API's answer."""
+    """A schedule in the REST API's response."""
 
     name: str
     expression: str
@@ -289,7 +286,7 @@ def _json(text: str | None) -> Document:
 
 
 def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
-    """Returns values for a file: without defaults, and with `${account}` and `${region}` in policies."""
+    """Removes defaults, and replaces the account and region in policies with `${account}` and `${region}`."""
     names = endpoint.references
     for queue in found.queues.values():
         queue.attributes = without(queue.attributes, QUEUE_DEFAULTS)
@@ -309,12 +306,12 @@ def portable(found: Manifest, endpoint: ManifestEndpoint) -> Manifest:
 
 
 def without(values: Mapping[str, Value], usual: Mapping[str, str]) -> dict[str, Value]:
-    """Returns the values that differ from the usual values. Numbers and truth values are in YAML's notation."""
+    """Removes default values. Converts numbers and booleans to YAML's types."""
     return {key: _plain(value) for key, value in values.items() if usual.get(key) != value}
 
 
 def _plain(value: Value) -> Value:
-    """Returns `30` for "30". A text stays a text if YAML would read it back with another value."""
+    """Converts "30" to 30. Leaves a text such as "030" unchanged, because the number would lose the zero."""
     if value in ("true", "false"):
         return value == "true"
     if isinstance(value, str) and value.isascii() and value.isdigit() and str(int(value)) == value:

@@ -1,4 +1,4 @@
-"""Calls an endpoint of SQS and SNS, Penstock's or another, through boto3 with the credentials of the environment."""
+"""Calls any SQS and SNS endpoint through boto3 with the environment's credentials."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .references import References
 T = TypeVar("T")
 _CONFIG: Final = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
 _REFUSED: Final = (BotoCoreError, ClientError)
-_KEY_HINT: Final = "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set: `penstock keys create` creates a key"
+_KEY_HINT: Final = ". AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set. `penstock keys create` creates a key"
 
 
 class ManifestEndpoint:
-    """Reads and writes queues and topics. Each method raises LocalError with one line if a request fails."""
+    """Reads and writes queues and topics. Each method raises LocalError for a failed request."""
 
     def __init__(self, url: str | None, region: str) -> None:
-        """`url` is None for AWS. Any credentials are sufficient if the environment has none, as with
+        """`url` is None for AWS. Without credentials in the environment, requests have example credentials for
         QUEUE_ACCESS=off.
         """
         known = any(name in os.environ for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
@@ -40,9 +40,7 @@ class ManifestEndpoint:
         self.references = References(self._account(), region)
 
     def _account(self) -> str:
-        """Returns the caller's account. Returns a queue's account, or else the first account, if the service has no
-        STS.
-        """
+        """Returns the caller's account. Without STS, returns a queue's account, or 000000000000 without a queue."""
         try:
             return str(self._sts.get_caller_identity()["Account"])
         except _REFUSED:
@@ -58,7 +56,7 @@ class ManifestEndpoint:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def queue_names(self) -> list[str]:
-        """Returns the names of the queues, from all pages."""
+        """Returns the names of all queues."""
         if not self._urls:
             pages = self._sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1_000})
             urls = self._said(
@@ -77,12 +75,11 @@ class ManifestEndpoint:
         return dict(answer.get("Attributes", {}))
 
     def queue_tags(self, name: str) -> dict[str, str]:
-        """Returns the tags of the queue."""
         url = self._urls[name]
         return dict(self._said(lambda: self._sqs.list_queue_tags(QueueUrl=url), f"queue {name}").get("Tags", {}))
 
     def create_queue(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Creates a queue. A name that ends in `.fifo` makes it FIFO."""
+        """Creates a queue: a FIFO queue if the name ends in `.fifo`."""
         fifo = {"FifoQueue": "true"} if is_fifo_name(name) else {}
         made = self._said(
             lambda: self._sqs.create_queue(
@@ -107,13 +104,12 @@ class ManifestEndpoint:
             self._said(lambda: self._sqs.untag_queue(QueueUrl=url, TagKeys=gone), f"queue {name}")
 
     def delete_queue(self, name: str) -> None:
-        """Deletes the queue with its messages."""
         url = self._urls.pop(name)
         self._said(lambda: self._sqs.delete_queue(QueueUrl=url), f"queue {name}")
 
     # --- topics ------------------------------------------------------------------------------------------------------
     def topic_arns(self) -> list[str]:
-        """Returns the ARNs of this account's topics from all pages."""
+        """Returns the ARNs of all topics."""
         pages = self._sns.get_paginator("list_topics").paginate()
         return self._said(
             lambda: sorted(topic["TopicArn"] for page in pages for topic in page.get("Topics", [])),
@@ -126,12 +122,11 @@ class ManifestEndpoint:
         return dict(answer.get("Attributes", {}))
 
     def topic_tags(self, arn: str) -> dict[str, str]:
-        """Returns the tags of the topic."""
         answer = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
         return {tag["Key"]: tag["Value"] for tag in answer.get("Tags", [])}
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
-        """Creates a topic. A name that ends in `.fifo` makes it FIFO."""
+        """Creates a topic: a FIFO topic if the name ends in `.fifo`."""
         fifo = {"FifoTopic": "true"} if is_fifo_name(name) else {}
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
         self._said(
@@ -152,11 +147,11 @@ class ManifestEndpoint:
             self._said(lambda: self._sns.untag_resource(ResourceArn=arn, TagKeys=gone), arn)
 
     def delete_topic(self, arn: str) -> None:
-        """Deletes the topic with its subscriptions."""
         self._said(lambda: self._sns.delete_topic(TopicArn=arn), arn)
 
     def subscriptions(self, topic_arn: str) -> Iterator[tuple[str, str, str]]:
-        """Yields the ARN (or PendingConfirmation), the protocol and the endpoint of each subscription."""
+        """Yields each subscription's ARN, protocol and endpoint. The ARN of an unconfirmed subscription is
+        PendingConfirmation."""
         pages = self._sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
         found = self._said(lambda: [row for page in pages for row in page.get("Subscriptions", [])], topic_arn)
         for row in found:
@@ -168,7 +163,6 @@ class ManifestEndpoint:
         return dict(answer.get("Attributes", {}))
 
     def subscribe(self, topic_arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> None:
-        """Creates the subscription."""
         call = self._sns.subscribe
         self._said(
             lambda: call(TopicArn=topic_arn, Protocol=protocol, Endpoint=endpoint, Attributes=dict(attributes)),
@@ -181,7 +175,6 @@ class ManifestEndpoint:
         self._said(lambda: call(SubscriptionArn=arn, AttributeName=name, AttributeValue=value), arn)
 
     def unsubscribe(self, arn: str) -> None:
-        """Ends the subscription."""
         self._said(lambda: self._sns.unsubscribe(SubscriptionArn=arn), arn)
 
 

@@ -1,6 +1,5 @@
-"""Defines the parts of penstock.yaml. The service keeps members that are left out. `null` removes a member.
-
-SQS, SNS and /v1/schedules check values by their limits and fill in their defaults.
+"""Defines the parts of penstock.yaml. A missing member leaves the service's value unchanged. `null` removes the value.
+SQS, SNS and /v1/schedules check limits and set defaults.
 """
 
 from __future__ import annotations
@@ -16,19 +15,20 @@ from penstock.management.schedules.types import NewSchedule
 
 Value = str | int | bool
 Document = dict[str, object]
-"""Represents a JSON object, such as an access policy or a filter policy."""
+"""A JSON object, such as an access policy or a filter policy."""
 
 
 class DeadLetterTarget(Struct, forbid_unknown_fields=True):
-    """Names the destination of messages with too many receives: a queue of the file or the service, or an ARN."""
+    """The destination of messages with too many receives. `queue` is the name of a queue in the file or at the
+    service, or an ARN."""
 
     queue: str
     max_receives: Annotated[int, Meta(ge=1, le=1_000)]
 
 
 class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The routed events that a queue gets, chosen by a pattern such as `orders.*` and by a filter policy on their
-    bodies.
+    """A binding of a queue to routed events. `pattern` selects routing keys, such as `orders.*`. `filter` is a filter
+    policy for event bodies.
     """
 
     pattern: str
@@ -36,8 +36,8 @@ class EventBinding(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A function that the queue triggers, by its name or ARN, or a URL. The other members are those of the body of
-    `POST /v1/mappings`.
+    """A function that the queue invokes. `function` is a name, an ARN or a URL. Other members are the same as in `POST
+    /v1/mappings`.
     """
 
     function: Function
@@ -51,8 +51,7 @@ class ManifestMapping(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A queue. `attributes` have the names of SQS, or are `archive`, `archive_seconds`, `history` and
-    `paused`."""
+    """A queue. `attributes` contains SQS's attributes, and `archive`, `archive_seconds`, `history` and `paused`."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     dead_letters: DeadLetterTarget | UnsetType | None = UNSET
@@ -64,7 +63,7 @@ class ManifestQueue(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The subscriber of a topic: a queue, or a URL of http or https, which has to confirm."""
+    """A topic's subscription of a queue, or of an HTTP or HTTPS URL. A URL's server must confirm the subscription."""
 
     queue: str | None = None
     url: str | None = None
@@ -80,14 +79,14 @@ class ManifestSubscription(Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def destination(self) -> str:
-        """Returns the value that distinguishes this subscription from the topic's other subscriptions, in the service's
-        form.
+        """Returns the destination, which is different for each of the topic's subscriptions. Masks a password in a URL,
+        like the service.
         """
         return self.queue or mask_password(self.url or "")
 
 
 class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A topic. `attributes` have the names of SNS."""
+    """A topic. `attributes` contains SNS's attributes."""
 
     attributes: dict[str, Value] = field(default_factory=dict)
     policy: Document | UnsetType | None = UNSET
@@ -96,15 +95,15 @@ class ManifestTopic(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ManifestUser(Struct, forbid_unknown_fields=True):
-    """A user with policies: Names a policy (`read`, `operate` or `admin`), or is a policy document. `penstock keys
-    create` creates keys.
+    """A user. Each policy is `read`, `operate`, `admin` or a policy document. `penstock keys create` creates the user's
+    keys.
     """
 
     policies: list[str | Document]
 
 
 class Manifest(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The file. A schedule is the body of `POST /v1/schedules` without its name."""
+    """The file. A schedule is the body of `POST /v1/schedules` without the name."""
 
     queues: dict[str, ManifestQueue] = field(default_factory=dict)
     topics: dict[str, ManifestTopic] = field(default_factory=dict)
@@ -116,7 +115,7 @@ SECTIONS: Final = {"queues": ManifestQueue, "topics": ManifestTopic, "schedules"
 
 
 def build_schema(kind: object) -> Document:
-    """Returns the JSON Schema of a part."""
+    """Returns a part's JSON Schema."""
     schema: Document = json.schema(kind, schema_hook=_any_value)
     return schema
 
@@ -135,6 +134,6 @@ def json_schema() -> Document:
 
 
 def _any_value(kind: object) -> Document:
-    """Returns the schema of `object` and of JSON that is passed on unchanged."""
+    """Returns a schema that allows any JSON value."""
     del kind
     return {"description": "any JSON value"}

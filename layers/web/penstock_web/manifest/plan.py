@@ -1,4 +1,4 @@
-"""Computes the changes that lead from the current to the desired state, in an order in which they can be made."""
+"""Computes the changes from the current to the desired state, in a possible order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .references import References
 
 @dataclass(slots=True)
 class Planner:
-    """Compares the states and changes nothing."""
+    """Compares the current state with the desired state."""
 
     wanted: Manifest
     found: Current
@@ -40,7 +40,8 @@ class Planner:
     prune: bool = False
 
     def changes(self) -> Iterator[Change]:
-        """Yields all changes. Raises LocalError for a name that neither the file nor the service has."""
+        """Yields all changes. Raises LocalError for the name of a queue that is missing in the file and at the
+        service."""
         self._check_names()
         there = self.found.manifest
         for name, queue in self.wanted.queues.items():
@@ -58,7 +59,7 @@ class Planner:
         known = self.wanted.queues.keys() | self.found.manifest.queues.keys()
         for user, name in self._list_named_queues():
             if name not in known and not name.startswith("arn:"):
-                raise LocalError(f"{user} names the queue {name!r}, which is neither in the file nor at the service")
+                raise LocalError(f"{user} uses the queue {name!r}, which is missing in the file and at the service")
 
     def _list_named_queues(self) -> Iterator[tuple[str, str]]:
         for name, queue in self.wanted.queues.items():
@@ -81,7 +82,7 @@ class Planner:
             yield Change("~", f"queue {name}", self._queue_steps(name, changed, wanted, new=False), changed)
 
     def _of_queue(self, queue: ManifestQueue) -> Document:
-        """Returns the given values of the part by name."""
+        """Returns a queue's given values by name."""
         names = self.endpoint.references
         redrive, sources = queue.dead_letters, queue.dead_letters_from
         return {
@@ -116,7 +117,7 @@ class Planner:
         return steps
 
     def _queue_attributes(self, changed: Differences) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Returns attributes of SQS, attributes that name other queues, and Penstock's additional attributes."""
+        """Returns SQS's attributes, attributes that refer to other queues, and Penstock's additional attributes."""
         arn, attributes, references, extensions = self.endpoint.references.queue_arn, {}, {}, {}
         for key, (_, value) in changed.items():
             if key in EXTENSIONS:
@@ -195,7 +196,7 @@ class Planner:
         arn = self.found.subscription_arns[topic, destination]
         what = f"subscription {topic} to {destination}"
         if not arn.startswith("arn:"):
-            return Change("-", what, [], remark=" (not confirmed yet: it ends by itself)")
+            return Change("-", what, [], remark=" (not confirmed; the service deletes the subscription later)")
         return Change("-", what, [(Phase.SUBSCRIPTIONS_GO, partial(self.endpoint.unsubscribe, arn))])
 
     def _subscription(
@@ -204,7 +205,7 @@ class Planner:
         names, endpoint = self.endpoint.references, self.endpoint
         arn = self.found.subscription_arns.get((topic, wanted.destination), "")
         if there and not arn.startswith("arn:"):
-            return  # The subscription awaits its confirmation, so its attributes are not known.
+            return  # SNS does not report an unconfirmed subscription's attributes.
         changed = differences(_of_subscription(wanted), _of_subscription(there) if there else {})
         if there is None:
             changed = {key: pair for key, pair in changed.items() if pair[1] not in (None, False, "attributes")}
@@ -287,7 +288,7 @@ class Planner:
 def _subscription_attributes(
     wanted: ManifestSubscription, changed: Differences, names: References, *, new: bool
 ) -> dict[str, str]:
-    """Returns the changed attributes with SNS's names. An empty filter policy removes the current one."""
+    """Returns the changed attributes with SNS's names. An empty filter policy removes the current filter policy."""
     attributes: dict[str, str] = {}
     if "filter_on" in changed:
         attributes["FilterPolicyScope"] = "MessageBody" if wanted.filter_on == "body" else "MessageAttributes"

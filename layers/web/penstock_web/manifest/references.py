@@ -1,5 +1,4 @@
-"""Converts between names of queues in the file and ARNs at an endpoint, and resolves `${region}` and `${account}` in
-policies."""
+"""Converts names in the file to ARNs, and ARNs to names. Resolves `${region}` and `${account}` in policies."""
 
 from __future__ import annotations
 
@@ -13,38 +12,37 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """Resolves references of one account and region."""
+    """Resolves references within one account and region."""
 
     account: str
     region: str
 
     def queue_arn(self, name: str) -> str:
-        """Returns an ARN unchanged, and the ARN of a name."""
+        """Returns a queue's ARN. Returns an ARN unchanged."""
         return name if name.startswith("arn:") else f"arn:aws:sqs:{self.region}:{self.account}:{name}"
 
     def topic_arn(self, name: str) -> str:
-        """Returns the ARN of a topic of this account."""
+        """Returns a topic's ARN."""
         return f"arn:aws:sns:{self.region}:{self.account}:{name}"
 
     def name(self, arn: str) -> str:
-        """Returns the name of a queue of this account and region, or else the ARN."""
+        """Returns a queue's name. Returns the ARN of a queue in another account or region unchanged."""
         start = f"arn:aws:sqs:{self.region}:{self.account}:"
         return arn.removeprefix(start)
 
     def function(self, text: str) -> str:
-        """Returns the name of a function of this account and region in any notation, or else the ARN or the URL.
-
+        """Returns a function's name. Returns a URL, and the ARN of a function in another account or region, unchanged.
         Raises InvalidParameterValueException.
         """
         start = f"arn:aws:lambda:{self.region}:{self.account}:function:"
         return parse_target(text, self.account, self.region).removeprefix(start)
 
     def filled(self, document: T) -> T:
-        """Returns the text with account and region in place of `${account}` and `${region}`."""
+        """Replaces `${account}` and `${region}` with the account and the region."""
         return _replace(document, (("${account}", self.account), ("${region}", self.region)), {})
 
     def portable(self, document: T) -> T:
-        """Reverses `filled` in ARNs and in principals that name this account."""
+        """Reverses `filled` in ARNs, and in principals of this account."""
         pairs = (
             (f":{self.region}:{self.account}:", ":${region}:${account}:"),
             (f":iam::{self.account}:", ":iam::${account}:"),

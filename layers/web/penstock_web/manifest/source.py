@@ -1,4 +1,4 @@
-"""Reads and checks the YAML of the file. An error names the line and suggests a correction of a misspelled word."""
+"""Reads, checks and writes the file's YAML. An error contains the line, and a correction for a misspelled word."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .model import SECTIONS, Document, Manifest, build_schema
 MOST_MISTAKES: Final = 20
 MOST_VALUES: Final = 200_000
 MOST_LEVELS: Final = 50
-TOO_DEEP: Final = f"values are nested in more than {MOST_LEVELS} levels, or contain themselves"
+TOO_DEEP: Final = f"values are nested more than {MOST_LEVELS} levels deep, or contain themselves"
 
 Steps = tuple[str, ...]
-"""Holds the path to a part of an entry, as keys and numbers."""
+"""The path to a part of an entry: keys and numbers."""
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML's plain values. Reads a time as a text."""
+    """Reads YAML's plain values. A time becomes a text."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -39,7 +39,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_file(path: Path) -> Manifest:
-    """Returns the file, checked as far as possible without a service. Raises LocalError with path and line."""
+    """Reads a file and checks the values without a service. Raises LocalError with path and line."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -48,7 +48,8 @@ def read_file(path: Path) -> Manifest:
 
 
 def read_text(text: str, name: str) -> Manifest:
-    """Does the same as read_file. Errors contain `name`. The error lists all mistakes, one in each line."""
+    """Reads and checks a text. Raises one LocalError with one line for each mistake. `name` is the file's name in
+    errors."""
     root, data = _load(text, name)
     if root is None:
         return Manifest()
@@ -61,13 +62,13 @@ def read_text(text: str, name: str) -> Manifest:
     if mistakes:
         shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
         if len(mistakes) > MOST_MISTAKES:
-            shown.append(f"{name}: and {len(mistakes) - MOST_MISTAKES} more mistakes")
+            shown.append(f"{name}: {len(mistakes) - MOST_MISTAKES} more mistakes")
         raise LocalError("\n".join(shown))
     return manifest
 
 
 def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
-    """Returns the nodes and the values of a text. Raises LocalError."""
+    """Returns a text's nodes and values. Raises LocalError."""
     try:
         root = yaml.compose(text, _Loader)
         _check_size(root, name)
@@ -82,21 +83,21 @@ def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
 
 
 def _convert_sections(place: _Place, data: Document, mistakes: list[LocalError]) -> Document:
-    """Returns the sections that have the right form, and adds the mistakes of the others."""
+    """Returns the valid sections, and adds the mistakes of all other sections."""
     sections: Document = {}
     for section, entries in data.items():
         if section not in SECTIONS:
             text = f"the section {section!r} does not exist"
             mistakes.append(place.error([str(section)], text, str(section), list(SECTIONS)))
         elif entries is not None and not isinstance(entries, dict):
-            mistakes.append(place.error([section], f"{section} must be names, each with its desired state"))
+            mistakes.append(place.error([section], f"{section} must contain names with desired states"))
         else:
             sections[section] = _convert_entries(place, section, entries or {}, mistakes)
     return sections
 
 
 def _convert_entries(place: _Place, section: str, entries: Document, mistakes: list[LocalError]) -> Document:
-    """Returns the entries, without the parts whose form is wrong, and adds the mistakes of these parts."""
+    """Returns the entries without invalid parts, and adds the mistakes of the invalid parts."""
     valid: Document = {}
     for key, value in entries.items():
         rest = _convert_entry(place, section, str(key), {} if value is None else value, mistakes)
@@ -108,9 +109,8 @@ def _convert_entries(place: _Place, section: str, entries: Document, mistakes: l
 
 
 def _convert_entry(place: _Place, section: str, key: str, value: object, mistakes: list[LocalError]) -> object:
-    """Returns the entry without each part whose form is wrong, or None if the remaining form is wrong too.
-
-    msgspec names one mistake. The function removes the part with this mistake and asks again.
+    """Returns an entry without invalid parts, or None if the rest is also invalid. msgspec reports one mistake at a
+    time, so the function removes the part with the mistake and converts the rest again.
     """
     kind = SECTIONS[section]
     rest = deepcopy(value)
@@ -128,27 +128,27 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
                 mistakes.append(place.error(path, text, unknown[1], _fields(kind)))
             else:
                 wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
-                if steps not in removed:  # A removed member can be the cause of this mistake.
+                if steps not in removed:  # The removal of a part can cause this mistake.
                     path = _count_removed([section, key, *steps], removed)
                     mistakes.append(place.error(path, said[:1].lower() + said[1:]))
             if not _remove(rest, wrong):
                 return None
             for former in [steps for steps in removed if steps[: len(wrong)] == wrong]:
-                del removed[former]  # The next row has the number of the removed row.
+                del removed[former]  # The next row now has the removed row's number.
             removed[wrong[:-1]] += 1
         else:
             return rest
 
 
 def _count_removed(path: list[str], removed: Counter[Steps]) -> list[str]:
-    """Returns a path of the file. Removed rows before the path's row have changed the row's number."""
+    """Converts a path to a path in the file. Adds the number of removed rows to the row's number."""
     if len(path) > 3 and path[3].isdigit():
         path[3] = str(int(path[3]) + removed[path[2],])
     return path
 
 
 def _remove(entry: object, path: Steps) -> bool:
-    """Removes the part at `path` from a copied entry. Returns False if the entry has no such part."""
+    """Removes the part at `path` from a copied entry. Returns False if the part is missing."""
     if not path:
         return False
     for step in path[:-1]:
@@ -163,7 +163,7 @@ def _remove(entry: object, path: Steps) -> bool:
 
 
 def _fields(kind: object) -> list[str]:
-    """Returns the names that an entry of this kind may have, at any depth."""
+    """Returns all names that this kind of entry allows, at any depth."""
     schema = build_schema(kind)
     definitions = schema.get("$defs")
     parts = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
@@ -171,21 +171,22 @@ def _fields(kind: object) -> list[str]:
 
 
 class _Place:
-    """Finds the line of a part of the file."""
+    """Finds the line of a part in the file."""
 
     def __init__(self, name: str, root: yaml.Node) -> None:
         self._name = name
         self._root = root
 
     def error(self, path: Sequence[str], text: str, word: str | None = None, known: Sequence[str] = ()) -> LocalError:
-        """`path` has keys and numbers from the top of the file, without missing parts. `known` has words to suggest."""
+        """Returns an error with the line of `path`. `path` contains keys and numbers from the top of the file. The
+        error suggests words from `known`."""
         close = get_close_matches(word, known, 1) if word else []
-        hint = f"; did you mean {close[0]!r}?" if close else f"; allowed are {', '.join(known)}" if known else ""
+        hint = f". Did you mean {close[0]!r}?" if close else f". Allowed: {', '.join(known)}" if known else ""
         where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 
     def refused(self, path: Sequence[str], text: str) -> LocalError:
-        """Returns the error for a value at `path`, or for one of its members if `text` names it."""
+        """Returns an error for the value at `path`, or for the value's member if `text` contains the member's name."""
         node = self._find(path)[0]
         keys = [str(key.value) for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
         named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", text)]
@@ -195,7 +196,7 @@ class _Place:
         return self._find(path)[1]
 
     def _find(self, path: Sequence[str]) -> tuple[yaml.Node, int]:
-        """Returns the part, or its last ancestor in the file, with its line."""
+        """Returns a part and the part's line. Returns the nearest ancestor of a missing part."""
         node, line = self._root, self._root.start_mark.line
         for step in path:
             if isinstance(node, yaml.MappingNode):
@@ -212,8 +213,8 @@ class _Place:
 
 
 def _check_size(root: yaml.Node | None, name: str) -> None:
-    """Raises LocalError for a file whose aliases make it too long, or whose values are nested too deeply or contain
-    themselves.
+    """Raises LocalError for a file with too many values after the expansion of aliases, and for values that are nested
+    too deeply or contain themselves.
     """
     sizes: dict[int, int] = {}
 
@@ -226,7 +227,7 @@ def _check_size(root: yaml.Node | None, name: str) -> None:
         children = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
         size = sizes[id(node)] = 1 + sum(measure(child, depth + 1) for child in children)
         if size > MOST_VALUES:
-            text = f"with its aliases the file has more than {MOST_VALUES:,} values"
+            text = f"the file has more than {MOST_VALUES:,} values, including aliases"
             raise LocalError(f"{name}:{node.start_mark.line + 1}: {text}")
         return size
 
@@ -235,7 +236,7 @@ def _check_size(root: yaml.Node | None, name: str) -> None:
 
 
 def _check_keys(node: yaml.Node | None, name: str, checked: set[int]) -> None:
-    """Raises LocalError if a name appears twice. YAML's reader would use the last value. Aliases are checked once."""
+    """Raises LocalError if a name appears twice. Without this check, YAML's reader would use the last value."""
     if id(node) in checked:
         return
     checked.add(id(node))
@@ -253,5 +254,5 @@ def _check_keys(node: yaml.Node | None, name: str, checked: set[int]) -> None:
 
 
 def write_manifest(manifest: Manifest) -> str:
-    """Returns the file's text."""
+    """Writes a manifest as YAML."""
     return yaml.safe_dump(msgspec.to_builtins(manifest), sort_keys=False, allow_unicode=True, width=100)

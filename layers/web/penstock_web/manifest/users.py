@@ -1,4 +1,4 @@
-"""Manages users and policies in the database."""
+"""Compares and changes users in the database."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .model import Document, ManifestUser
 
 
 class UserStore:
-    """Manages the users of one account."""
+    """One account's users."""
 
     def __init__(self, database: Database, account: str) -> None:
         self._database = database
         self._account = account
 
     def read(self) -> dict[str, ManifestUser]:
-        """Returns all of them."""
+        """Returns the account's users by name."""
         rows = self._database.call(LIST_USERS, ())
         return {
             row.name: ManifestUser([_document(policy) for policy in row.policies])
@@ -30,7 +30,7 @@ class UserStore:
         }
 
     def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
-        """Yields the changes that lead to these users. A removed user loses its keys."""
+        """Yields the changes to reach the wanted users. Deleting a user revokes the user's keys."""
         there = self.read()
         for name, user in wanted.items():
             old = there.get(name)

@@ -1,2 +1,1 @@
-"""Implements the test server of the pytest fixtures (`penstock.testing`), a separate process with a separate
-PostgreSQL."""
+"""Implements the test server of the pytest fixtures (`penstock.testing`): a process with a separate PostgreSQL."""

@@ -1,7 +1,5 @@
-"""Turns this process into the test server, which listens on an open socket: `python -m penstock_web.testing FOLDER
-SOCKET`.
-
-`penstock.testing.servers` starts it. The caller's process continues at once. The server has no parent process.
+"""Runs the test server on an open socket: `python -m penstock_web.testing FOLDER SOCKET`. `penstock.testing.servers`
+starts this program. The caller continues at once. The server has no parent process.
 """
 
 import os
@@ -10,7 +8,7 @@ from pathlib import Path
 
 
 def main(folder: Path, socket: int) -> None:
-    """Detaches from the caller, then imports the service and runs it."""
+    """Detaches from the caller, then imports and runs the service."""
     if os.fork():
         os._exit(0)
     os.setsid()

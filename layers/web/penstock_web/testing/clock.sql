@@ -1,6 +1,5 @@
--- Gives this database a movable clock. A superuser runs this file before the migrations, which then compile every
--- function and default against the clock. Only databases of the test server with a clock contain these functions: the
--- service has no such code.
+-- Gives this database a movable clock. A superuser runs this file before the migrations. The migrations then compile
+-- every function and default against the clock. Only the test server's databases with a clock contain these functions.
 create schema penstock_clock;
 create table penstock_clock.advanced (by interval not null);
 insert into penstock_clock.advanced values ('0');

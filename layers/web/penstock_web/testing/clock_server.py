@@ -1,7 +1,7 @@
-"""Runs a service whose database has a movable time. Each line of standard input is a number of seconds.
-
-`penstock.testing.clock` starts it with the addresses of the shared test server. The program writes its address, and
-after each move the database's time, to standard output. The program ends when its standard input ends.
+"""Runs a service whose database has a movable clock. Each line of standard input moves the clock by a number of
+seconds. `penstock.testing.clock` starts this program with the shared test server's addresses. The program writes the
+service's address to standard output, and the database's time after each move. The program ends at the end of standard
+input.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ select pg_notify(%s, w.name) from (select unnest(%s::text[]) union all select q.
 
 
 def run(superuser: str, service: str) -> None:
-    """Serves on a new database until standard input ends, and then drops the database. The addresses belong to the
-    shared server.
+    """Serves on a new database until the end of standard input, and then drops the database. `superuser` and `service`
+    are addresses of the shared server.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which end this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, which then end this process.
     with new_database(superuser, service) as (connection, address):
         settings = test_settings(address)
         configure_logging(settings.log_level)
@@ -75,7 +75,7 @@ def new_database(superuser: str, service: str) -> Iterator[tuple[psycopg.Connect
 
 
 def follow(connection: psycopg.Connection[Row]) -> None:
-    """Moves the clock by the numbers on standard input. This process gets SIGTERM at the end of standard input."""
+    """Moves the clock by the numbers on standard input. Sends SIGTERM to this process at the end of standard input."""
     for line in sys.stdin:
         moved = connection.execute(
             "update penstock_clock.advanced set by = by + make_interval(secs => %s)"
@@ -83,17 +83,16 @@ def follow(connection: psycopg.Connection[Row]) -> None:
             (float(line),),
         ).fetchone()
         remove_expired(connection)
-        # Workers and the long polls of every queue wait for a time, so the move makes them check again.
+        # Workers and long polls wait for a time. The notification wakes them.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
         answer(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def remove_expired(connection: psycopg.Connection[Row]) -> None:
-    """Deletes messages that are past their retention, as the workers would do a moment later.
-
-    The calls skip rows that another transaction has locked, such as a worker that deletes these messages and has not
-    committed. Workers and receives read queue.queues first, so they hold no locks during this time.
+    """Deletes messages that are past their retention, before the workers do. `queue.maintain_queue` skips rows that
+    another transaction has locked, such as a worker that has not committed. The lock on queue.queues prevents such
+    locks, because workers and receives read queue.queues first.
     """
     for row in connection.execute("select q.queue_id from queue.queues q").fetchall():
         with connection.transaction():
@@ -102,7 +101,7 @@ def remove_expired(connection: psycopg.Connection[Row]) -> None:
 
 
 def answer(line: str) -> None:
-    """Writes a line to the test process."""
+    """Sends a line to the test process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

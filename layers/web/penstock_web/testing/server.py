@@ -1,4 +1,4 @@
-"""Runs the test server: a new PostgreSQL and the service, until the last test process has ended."""
+"""Runs the test server, a new PostgreSQL and the service, until the last test process ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock_web.server import serve
 from .users import ServerUsers
 
 HOST: Final = "127.0.0.1"
-# Data of tests need not survive a power cut.
+# Test data need not survive a power cut.
 DATABASE_SETTINGS: Final = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -30,9 +30,9 @@ DATABASE_SETTINGS: Final = {
     "max_connections": "500",
     "max_wal_size": "256MB",
 }
-# The server ignores the environment, because runs with different environments share this server.
+# The server ignores the environment, because test runs with different environments share the server.
 SETTINGS: Final = {"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8,::1/128", "LOG_LEVEL": "warning"}
-# Ends the database and removes its folder when this process has ended, even if it was killed.
+# Ends the database and removes the database's folder after the end of this process, even after SIGKILL.
 _CLEANER: Final = """
 cat >/dev/null
 if read -r pid <"$0/postgres/data/postmaster.pid"; then kill -QUIT "$pid"; fi
@@ -41,7 +41,7 @@ rm -rf "$0"
 
 
 def run(folder: Path, socket_number: int) -> None:
-    """Serves until the last connection to this socket, which listens in `folder`, is closed, or until SIGTERM."""
+    """Serves until the last user closes the connection to the socket in `folder`, or until SIGTERM."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     users = ServerUsers(folder, socket.socket(fileno=socket_number))
     with running_database() as database:
@@ -54,13 +54,13 @@ def run(folder: Path, socket_number: int) -> None:
 
 
 def test_settings(dsn: str) -> Settings:
-    """Returns the settings of a service for tests on the database with this address."""
+    """Returns the settings of a test service with this database."""
     return Settings.read({**SETTINGS, "DATABASE_URL": dsn, "DATABASE_DIRECT_URL": dsn})
 
 
 @contextmanager
 def running_database() -> Iterator[Postgres]:
-    """Yields a new PostgreSQL, which leaves no files at the end."""
+    """Yields a new PostgreSQL, and removes all files at the end."""
     with ephemeral_state() as state:
         cleaner = subprocess.Popen(
             ["/bin/sh", "-c", _CLEANER, state],

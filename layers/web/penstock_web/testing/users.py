@@ -1,5 +1,5 @@
-"""Counts the users of the test server. Each connection to the server's socket counts as a user, and the server ends
-with the last connection.
+"""Counts the test server's users. Each connection to the server's socket is a user. The server ends after the last
+user.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.testing.servers import lock_folder
 
 
 class ServerUsers:
-    """Sends each user the server's address and the user's number, and waits until the last user leaves."""
+    """Sends each user the server's address and a number, and waits until the last user closes the connection."""
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self._folder = folder
@@ -25,7 +25,7 @@ class ServerUsers:
         self._numbers = count()
 
     def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
-        """Begins in a thread. When the last user leaves, this process gets SIGTERM."""
+        """Starts a thread. The thread sends SIGTERM to this process after the last user."""
         answer: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
         threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
 
@@ -38,7 +38,7 @@ class ServerUsers:
                         self._accept(selector, answer)
                     else:
                         selector.unregister(key.fileobj)
-                        key.fileobj.close()  # type: ignore[union-attr] # a socket; a user says nothing but its end
+                        key.fileobj.close()  # type: ignore[union-attr] # a socket; a user only closes the connection
                 if len(selector.get_map()) == 1 and self._close_unused():
                     break
         os.kill(os.getpid(), signal.SIGTERM)
@@ -47,13 +47,13 @@ class ServerUsers:
         connection, _ = self._listener.accept()
         try:
             connection.sendall(json.dumps({**answer, "user": next(self._numbers)}).encode() + b"\n")
-        except ConnectionError:  # The user was killed while it waited.
+        except ConnectionError:  # The user ended while waiting.
             connection.close()
         else:
             selector.register(connection, selectors.EVENT_READ)
 
     def _close_unused(self) -> bool:
-        """Closes the socket, unless a user has connected in between. That user then takes the lock."""
+        """Closes the socket, unless a user has connected in between. Returns whether the socket is closed."""
         with lock_folder(self._folder), selectors.DefaultSelector() as waiting:
             waiting.register(self._listener, selectors.EVENT_READ)
             if waiting.select(0):

@@ -108,7 +108,7 @@ def plan(printed: str) -> list[str]:
 def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_path: Path) -> None:
     apply = ("apply", "-f", str(file))
     file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
-    penstock(*apply, error="the queue a names the queue 'b', which is neither in the file nor at the service")
+    penstock(*apply, error="the queue a uses the queue 'b', which is missing in the file and at the service")
     file.write_text(FILE)
     assert plan(penstock(*apply, "--dry-run")) == MADE
     assert plan(penstock(*apply)) == MADE
@@ -216,8 +216,8 @@ def test_users_are_in_the_database(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("queues:\n  a:\n    atributes: {}\n", ":3: 'atributes' is not allowed here; did you mean 'attributes'? ("),
-        ("queue:\n  orders:\n", ":1: the section 'queue' does not exist; did you mean 'queues'?"),
+        ("queues:\n  a:\n    atributes: {}\n", ":3: 'atributes' is not allowed here. Did you mean 'attributes'? ("),
+        ("queue:\n  orders:\n", ":1: the section 'queue' does not exist. Did you mean 'queues'?"),
         ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (queues.b)"),
         ("queues:\n  a:\n  a:\n", ":3: 'a' is also in line 2"),
         ("queues:\n  a: [\n", ":3: "),
@@ -333,10 +333,10 @@ BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (BOMB, "with its aliases the file has more than 200,000 values"),
-        ("a: &a [*a]", "values are nested in more than 50 levels, or contain themselves"),
-        ("queues: " + "[" * 5_000, "values are nested in more than 50 levels, or contain themselves"),
-        ("queues: {q: {attributes: " + "[" * 60 + "]" * 60 + "}}", "values are nested in more than 50 levels"),
+        (BOMB, "the file has more than 200,000 values, including aliases"),
+        ("a: &a [*a]", "values are nested more than 50 levels deep, or contain themselves"),
+        ("queues: " + "[" * 5_000, "values are nested more than 50 levels deep, or contain themselves"),
+        ("queues: {q: {attributes: " + "[" * 60 + "]" * 60 + "}}", "values are nested more than 50 levels deep"),
     ],
     ids=["aliases", "recursive", "deep", "levels"],
 )
