@@ -1,3 +1,1 @@
-"""Implements `penstock metrics report`, which writes the results of the metrics job as one self-contained HTML file
-with charts.
-"""
+"""Implements `penstock metrics report`: writes the queues' state and history as one HTML file with charts."""

@@ -1,7 +1,4 @@
-"""Draws the report's charts over time as SVG from plain values.
-
-The charts are readable without colours, because lines also differ by their dashes.
-"""
+"""Draws the report's charts over time as SVG. Lines differ by dashes as well as by colour."""
 
 import math
 from bisect import bisect_left
@@ -19,7 +16,7 @@ _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10
 
 
 class ChartPeriod(NamedTuple):
-    """A chart's time span. No line joins points more than `gap` apart."""
+    """A chart's time span. The line has a gap between points more than `gap` apart."""
 
     start: datetime
     end: datetime
@@ -27,7 +24,7 @@ class ChartPeriod(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The vertical axis: the scale from values to pixels, and the ticks."""
+    """A vertical axis: the scale from values to pixels, and the ticks."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]
@@ -36,8 +33,7 @@ class Axis(NamedTuple):
 def count_chart(
     name: str, lines: Mapping[str, Series], period: ChartPeriod, since: datetime | None = None, *, filled: bool = True
 ) -> str:
-    """Draws numbers of things over time, from 0. `lines` has the series by their CSS class. `since` is a moment to
-    mark."""
+    """Draws counts over time, from 0. `lines` maps CSS classes to series. The chart marks the time `since`."""
     greatest = max(value for series in lines.values() for _, value in series)
     ticks = count_ticks(greatest)
     axis = Axis(Scale(0, ticks[-1], _HEIGHT - _BOTTOM, _TOP), [(tick, compact(tick)) for tick in ticks])
@@ -47,7 +43,7 @@ def count_chart(
 
 
 def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) -> str:
-    """Draws durations over time in microseconds, on a logarithmic axis. `lines` has the series by their CSS class."""
+    """Draws durations in microseconds over time, on a logarithmic axis. `lines` maps CSS classes to series."""
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
@@ -55,7 +51,7 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: ChartPeriod) 
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """Returns an axis from the tick below `least` to the tick above `greatest`. Only some of many ticks have a
+    """Returns an axis from the tick below `least` to the tick above `greatest`. With many ticks, only some have a
     label.
     """
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
@@ -70,7 +66,7 @@ def _keep(value: float) -> float:
 
 
 def _tick_position(microseconds: float) -> float:
-    """Returns the position of a duration between the numbered ticks. Not every tick is ten times the previous tick."""
+    """Returns a duration's position between the numbered ticks. The ratio of neighbouring ticks differs."""
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -85,7 +81,8 @@ def _time_chart(
     *,
     filled: bool | None = None,
 ) -> str:
-    """`filled` says whether the area below the lines of counts is filled. None stands for durations."""
+    """Draws a chart. `filled` is true for counts with filled areas, false for counts without, and None for
+    durations."""
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
     to_position = _tick_position if filled is None else _keep
     content = [_mark(period, since, across, axis), _grid(period, axis, across)]
@@ -99,8 +96,8 @@ def _time_chart(
 
 
 def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis) -> str:
-    """Draws a band from a moment to the end, with a line at its beginning. Returns an empty text if the moment is
-    before the chart.
+    """Draws a line at a moment, and a band from the moment to the end. Returns an empty text if the moment is before
+    the chart.
     """
     if since is None or not period.start <= since <= period.end:
         return ""
@@ -113,7 +110,7 @@ def _mark(period: ChartPeriod, since: datetime | None, across: Scale, axis: Axis
 
 
 def _grid(period: ChartPeriod, axis: Axis, across: Scale) -> str:
-    """Draws the ticks of both axes."""
+    """Draws both axes' ticks."""
     bottom = axis.scale.start
     parts: list[str] = []
     for value, text in axis.ticks:
@@ -133,7 +130,7 @@ def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> 
 
 
 def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
-    """Draws a forecast in a cell of a table, as a line within its interval."""
+    """Draws a forecast for a table's cell: a line within the forecast's interval."""
     across, up = Scale(0, max(1, len(values) - 1), 2, 88), Scale(0, max(1.0, *high), 20, 3)
     middle, lower, upper = (
         [(across(n), up(value)) for n, value in enumerate(numbers)] for numbers in (values, low, high)

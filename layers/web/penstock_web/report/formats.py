@@ -10,7 +10,7 @@ ABSENT = "-"
 
 
 def duration(microseconds: float | None) -> str:
-    """Formats a duration in the largest unit that leaves at least 1, with two or three digits."""
+    """Formats a duration in the largest unit with a value of at least 1."""
     if microseconds is None:
         return ABSENT
     size, unit = next((known for known in _UNITS if microseconds >= known[0]), _UNITS[-1])
@@ -18,8 +18,8 @@ def duration(microseconds: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Formats a number of 10 or more as a whole number, and any other number with one decimal digit unless that digit
-    is 0.
+    """Formats a number of 10 or more as a whole number, and a smaller number with one decimal digit. Omits the digit
+    0.
     """
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
@@ -30,7 +30,7 @@ def count(value: float | None) -> str:
 
 
 def compact(value: float) -> str:
-    """Formats a number for an axis as short as possible: in thousands, millions or more."""
+    """Formats a number for an axis: in thousands, millions or more."""
     size, unit = next((known for known in _THOUSANDS if value >= known[0]), (1, ""))
     return f"{value / size:.3g}{unit}"
 
@@ -51,7 +51,7 @@ def moment(at: datetime) -> str:
 
 
 def clock(at: datetime, now: datetime) -> str:
-    """Formats a moment in UTC to the minute, with the day if that is not today."""
+    """Formats a moment in UTC to the minute, with the day unless the day is today."""
     at, now = at.astimezone(UTC), now.astimezone(UTC)
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at.day} {at:%b %H:%M}"
 

@@ -1,4 +1,4 @@
-"""Shows the busiest message groups of each queue as tables with bars."""
+"""Shows each queue's busiest message groups as a table with bars."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from .formats import count, share
 from .svg import clip_name, plural
 
 LEAST_SHARE = 0.05
-"""The report only counts a queue whose busiest group sent less than this part of the queue's arrivals."""
+"""The report has no table for a queue whose busiest group has a smaller share of the queue's arrivals."""
 
 
 class Bar(NamedTuple):
@@ -21,7 +21,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The groups of a queue with the most arrivals, and the number of all arrivals of the queue, with or without a
+    """A queue's groups with the most arrivals. `arrivals` counts all arrivals of the queue, with and without a
     group.
     """
 
@@ -31,21 +31,20 @@ class HotGroups:
 
     @property
     def top_share(self) -> float:
-        """Returns the part of the arrivals that the busiest group sent."""
+        """Returns the busiest group's share of the arrivals."""
         return self.bars[0].value / self.arrivals if self.bars else 0.0
 
 
 def groups_section(queues: Sequence[HotGroups]) -> Iterator[str]:
-    """Yields a table for each queue in which one message group has a large share of the arrivals, in descending order
-    of the share. Yields nothing if no queue has
-    groups."""
+    """Yields a table for each queue in which one group has a large share of the arrivals, from the largest share to
+    the smallest. Yields nothing without groups."""
     grouped = sorted((queue for queue in queues if queue.bars), key=lambda queue: -queue.top_share)
     if not grouped:
         return
     shown = [queue for queue in grouped if queue.top_share >= LEAST_SHARE or len(queues) == 1]
-    yield "<section><h3>Message groups</h3><p>The groups with most arrivals, and their shares of those of their queue."
+    yield "<section><h3>Message groups</h3><p>The groups with the most arrivals, and their shares of all arrivals."
     if rest := len(grouped) - len(shown):
-        yield f" In {plural(rest, 'more queue')} no group has {share(LEAST_SHARE)}."
+        yield f" In {plural(rest, 'more queue')}, every group has less than {share(LEAST_SHARE)}."
     yield '</p><div class="tiles">'
     yield from (_table(queue) for queue in shown)
     yield "</div></section>"

@@ -1,6 +1,5 @@
-"""Shows the lag of each queue by the hour, as a table with a strip of shades in each row.
-
-Shades differ by their lightness, and each has a tooltip with its value.
+"""Shows each queue's lag by the hour, as a table with a strip of shades in each row. Shades differ by lightness. A
+tooltip shows the value.
 """
 
 from bisect import bisect_left
@@ -13,13 +12,13 @@ from typing import NamedTuple
 from .formats import count, duration, moment
 from .svg import Scale, clip_name, element, join_markup, picture, time_ticks, tooltip
 
-# Upper bounds in microseconds. All longer durations have the last shade.
+# Upper bounds in microseconds. Longer durations have the last shade.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _WIDTH, _HEIGHT = 700, 20
 
 
 class Cell(NamedTuple):
-    """The number of durations and their 95th percentile in microseconds."""
+    """The number of messages, and the lag's 95th percentile in microseconds."""
 
     messages: int
     p95_us: int
@@ -27,7 +26,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class HeatMap:
-    """The lag of each queue in each slot of time."""
+    """Each queue's lag in each slot of time."""
 
     names: list[str]
     slots: list[datetime]
@@ -36,24 +35,24 @@ class HeatMap:
 
 
 def heat_section(heat: HeatMap) -> Iterator[str]:
-    """Yields the table of the queues that have a value. Yields nothing if no queue has a value."""
+    """Yields a table of the queues with a value. Yields nothing without values."""
     names = [name for name in heat.names if any((name, slot) in heat.cells for slot in heat.slots)]
     if not names:
         return
     width = duration(heat.step.total_seconds() * 1_000_000)
     yield "<section><h3>Lag by queue and hour</h3>"
-    yield f"<p>95th percentile of the time from arrival to deletion; a column is {width}.</p>"
+    yield f"<p>The 95th percentile of the time from arrival to deletion. A column covers {width}.</p>"
     yield '<table class="heat"><colgroup><col class="names"><col></colgroup><thead class="hidden"><tr>'
     yield '<th scope="col">Queue</th><th scope="col">Lag</th></tr></thead><tbody>'
     for name in names:
         yield f'<tr><th scope="row">{clip_name(name)}</th><td>{_strip(name, heat)}</td></tr>'
     yield f'</tbody></table><div class="axis" aria-hidden="true">{_axis(heat)}</div><ul class="legend">'
     yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
-    yield "<li><i></i>no message was deleted</li></ul></section>"
+    yield "<li><i></i>no deleted messages</li></ul></section>"
 
 
 def _strip(name: str, heat: HeatMap) -> str:
-    """Draws a row as wide as its column. A cell without a value stays empty."""
+    """Draws a row. A cell without a value stays empty."""
     width = _WIDTH / len(heat.slots)
     parts = [element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="empty")]
     worst = 0
@@ -70,7 +69,7 @@ def _strip(name: str, heat: HeatMap) -> str:
 
 
 def _axis(heat: HeatMap) -> str:
-    """Places times below the columns by their share of the width."""
+    """Places times below the columns."""
     end = heat.slots[0] + len(heat.slots) * heat.step
     across = Scale(heat.slots[0].timestamp(), end.timestamp(), 0, 100)
     return join_markup(
@@ -80,11 +79,11 @@ def _axis(heat: HeatMap) -> str:
 
 
 def shade(microseconds: float) -> int:
-    """Returns the number of a duration's shade, from 0."""
+    """Returns a duration's shade, from 0."""
     return bisect_left(SHADES, microseconds)
 
 
 def shade_legend() -> Sequence[tuple[int, str]]:
-    """Returns the number of each shade and its meaning."""
+    """Returns each shade's number and meaning."""
     known = [(number, f"up to {duration(most)}") for number, most in enumerate(SHADES)]
     return [*known, (len(SHADES), "longer")]

@@ -1,5 +1,5 @@
-"""Shows the results that the metrics job stored: depth and lag over time, lag by the hour, message groups, and a table
-of all queues.
+"""Shows the metrics job's results: depth and lag over time, lag by the hour, message groups, and a table of all
+queues.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,11 +26,12 @@ _LEAST_POINTS = 2
 
 
 def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str]:
-    """Yields the sections, or one line if the job never ran. `first` lists queues that come before the busiest."""
+    """Yields the sections, or one line if the job has never run. The queues in `first` come before the busiest
+    queues."""
     computed_at = next(reader.lag()).computed_at
     yield "<h2>History</h2>"
     if computed_at is None:
-        yield "<p>The metrics job has not run: <code>penstock metrics run</code> computes history,"
+        yield "<p>The metrics job has not run. <code>penstock metrics run</code> computes history,"
         yield " percentiles and forecasts.</p>"
         return
     yield from notice(computed_at, now)
@@ -42,12 +43,12 @@ def history(reader: Reader, first: Sequence[str], now: datetime) -> Iterator[str
 
 
 def notice(computed_at: datetime, now: datetime) -> Iterator[str]:
-    """Yields a paragraph that says how old the data are."""
+    """Yields a paragraph with the age of the data."""
     if now - computed_at > STALE:
-        yield f'<p class="notice">Old data: the metrics job last ended {moment(computed_at)} UTC,'
+        yield f'<p class="notice">The data are old. The metrics job last ended {moment(computed_at)} UTC,'
         yield f" {between(computed_at, now)} ago.</p>"
     else:
-        yield f'<p class="quiet">Computed by the metrics job {moment(computed_at)} UTC.</p>'
+        yield f'<p class="quiet">The metrics job ended {moment(computed_at)} UTC.</p>'
 
 
 # --- over time -------------------------------------------------------------------------------------------------------
@@ -56,10 +57,10 @@ def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
     yield "<section><h3>Depth and lag over time</h3>"
     charts = [chart for name in names if (chart := _charts(reader, name, span))]
     if not charts:
-        yield "<p>No queue has metrics of this time.</p></section>"
+        yield "<p>No queue has metrics for this time.</p></section>"
         return
-    yield f'<p>{moment(span.start)} to {moment(span.end)} UTC. <span class="quiet">Depth: messages that arrived and'
-    yield f" are not finished, each {_WINDOWS[span.window]}. Lag: from arrival to deletion.</span></p>"
+    yield f'<p>{moment(span.start)} to {moment(span.end)} UTC. <span class="quiet">Depth: unfinished messages at the'
+    yield f" end of each {_WINDOWS[span.window]}. Lag: time from arrival to deletion.</span></p>"
     yield f'<ul class="legend">{key("first", "depth, and median lag")}{key("second", "99th percentile of lag")}</ul>'
     yield from charts
     yield "</section>"
@@ -69,12 +70,12 @@ def _charts(reader: Reader, name: str, span: WindowSpan) -> str:
     try:
         return _queue(reader.windows(name), span)
     except QueueDoesNotExist:
-        return ""  # The queue was deleted in between.
+        return ""  # Another client deleted the queue in between.
 
 
 def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
-    """Draws both charts of a queue if they have two points. A depth describes the end of a window, and a lag describes
-    the whole window.
+    """Draws a queue's charts with at least two points. A depth is the value at a window's end. A lag covers the whole
+    window.
     """
     period = ChartPeriod(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
@@ -95,7 +96,7 @@ def _queue(metrics: QueueMetrics, span: WindowSpan) -> str:
 
 # --- the table -------------------------------------------------------------------------------------------------------
 def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
-    """Yields the table of queues, page by page. The current counts describe the time at which the report is written."""
+    """Yields the table of queues, page by page."""
     yield "<section><h3>All queues</h3>"
     empty = True
     for read in reader.lag():
@@ -106,11 +107,11 @@ def _all_queues(reader: Reader, now: datetime) -> Iterator[str]:
             empty = False
         yield from (_row(queue, now) for queue in read.queues)
     if empty:
-        yield "<p>There is no queue.</p></section>"
+        yield "<p>There are no queues.</p></section>"
         return
     yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
-    yield " those of the moment of writing; the rest is as of the time in the last column, latencies of that hour of"
-    yield " the clock and the one before it. Queues in which nothing happens have no forecast.</p></section>"
+    yield " values at the time of the report. All other values are from the time in the last column. Latencies cover"
+    yield " the hour of that time and the previous hour. Queues without activity have no forecast.</p></section>"
 
 
 def _row(queue: QueueLag, at: datetime) -> str:
@@ -128,7 +129,7 @@ def _row(queue: QueueLag, at: datetime) -> str:
 
 
 def _in_an_hour(queue: QueueLag) -> str:
-    """Formats the expected number of messages, its interval, and how often such intervals hold."""
+    """Formats the expected number of messages, the interval, and the share of earlier intervals that held."""
     if not queue.forecast:
         return count(None)
     last = queue.forecast[-1]
@@ -141,7 +142,7 @@ def _percentile(latency: Latency | None, name: str) -> str:
 
 
 def _forecast_cell(queue: QueueLag) -> str:
-    """Formats the forecast and the method, or the reason for a missing forecast."""
+    """Formats the forecast with the method, or the reason for a missing forecast."""
     method, points = small(escape(forecast_text(queue.outlook))), queue.forecast
     if not points:
         return method

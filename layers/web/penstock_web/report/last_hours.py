@@ -1,5 +1,5 @@
-"""Shows the last hours of the queues in trouble from the service's minutes. The charts show the trouble's beginning,
-and the change at that time.
+"""Shows the last hours of queues in trouble, from the service's minutes. The charts show the beginning of the
+trouble.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,22 +22,22 @@ _LEAST_MINUTES: Final = 2
 
 
 def last_hours(queues: Sequence[QueueState]) -> Iterator[str]:
-    """Yields two charts of each queue, the worst queue first, at most MAX_CHARTS charts: one of its messages, and one
-    of its arrivals and completions.
+    """Yields two charts for each of the first MAX_CHARTS queues: messages, and arrivals with completions. The worst
+    queue comes first.
     """
     charts = [chart for queue in queues[:MAX_CHARTS] if (chart := _charts(queue))]
     if not charts:
         return
     yield '<h2>The last 3 hours</h2><ul class="legend">'
-    yield key("first", "what the queue holds; arrived") + key("second", "deleted or dead-lettered")
-    yield '<li><i class="since"></i>since the verdict holds</li></ul>'
+    yield key("first", "messages in the queue; arrived") + key("second", "deleted or dead-lettered")
+    yield '<li><i class="since"></i>since the verdict\'s beginning</li></ul>'
     yield from charts
     if (rest := len(queues) - MAX_CHARTS) > 0:
-        yield f'<p class="quiet">No charts of the {plural(rest, "queue")} below these in the table.</p>'
+        yield f'<p class="quiet">The table has {plural(rest, "more queue")} without charts.</p>'
 
 
 def _charts(queue: QueueState) -> str:
-    """Returns nothing for a queue with fewer than two known minutes."""
+    """Draws a queue's charts. Returns an empty text for a queue with fewer than two known minutes."""
     series = queue.series
     if series is None or len(series) < _LEAST_MINUTES:
         return ""
@@ -51,9 +51,7 @@ def _charts(queue: QueueState) -> str:
 
 
 def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
-    """Returns the series that explains this verdict best, with its caption. The values of gauges continue to the
-    present.
-    """
+    """Returns the caption and the series that explain the verdict. A gauge's series continues to the present."""
     if queue.verdict.kind is Kind.POISONED:
         return "Received again, each minute", {"first": _points(series, series.redelivered)}
     caption, values, now = "Waiting", series.visible, series.now.visible
@@ -63,7 +61,7 @@ def _held(queue: QueueState, series: Series) -> tuple[str, dict[str, Points]]:
 
 
 def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float]]:
-    """Returns the last values of a series, each at the end of its minute."""
+    """Returns a series' last values, each at the end of the minute."""
     last = values[-int(SHOWN / MINUTE) :]
     return [
         (series.ends_at - ago * MINUTE, float(value))
@@ -72,9 +70,9 @@ def _points(series: Series, values: Sequence[int]) -> list[tuple[datetime, float
 
 
 def _chart(queue: QueueState, period: ChartPeriod, caption: str, lines: Mapping[str, Points]) -> str:
-    """Writes a word in place of a chart that shows only zeros."""
+    """Draws a chart. A text replaces a chart with only zeros."""
     if not any(value for points in lines.values() for _, value in points):
-        return figure(caption, "<p>None in this time.</p>")
+        return figure(caption, "<p>No messages in this time.</p>")
     since = None if queue.verdict.kind in HEALTHY else queue.verdict.since
     text = f"{caption} in {queue.name}"
     return figure(caption, count_chart(text, lines, period, since, filled=len(lines) == 1))

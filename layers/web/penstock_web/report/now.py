@@ -1,4 +1,4 @@
-"""Builds the first screen of the report, which shows the current state of the queues."""
+"""Writes the report's first screen, which shows the queues' current state."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,8 +15,8 @@ from .svg import clip_name, plural, small
 MAX_ENDPOINTS = 10
 UNMEASURED = timedelta(minutes=2)
 UNMEASURED_ALONE = timedelta(minutes=10)
-"""Limits the age of a single queue's measurement. The service measures queues with activity every ten seconds, and
-other queues in turns.
+"""The greatest age of a single queue's measurement. The service measures queues with activity every ten seconds, and
+all other queues less often.
 """
 _COLUMNS = ("Verdict", "Queue", "Since", "Why", "Waiting", "Oldest", "In /s", "Out /s", "Empty at", "What to do")
 _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
@@ -24,11 +24,11 @@ _NUMBERS = ("Waiting", "Oldest", "In /s", "Out /s")
 
 # --- the first screen ------------------------------------------------------------------------------------------------
 def now_section(state: ReportState) -> Iterator[str]:
-    """Yields the queues in trouble. Each queue has the trouble's beginning and cause, the time when the queue will be
-    empty, and a remedy.
+    """Yields the queues in trouble with the beginning, the cause, the time when the queue will be empty, and a
+    remedy.
     """
     if state.read_at is None:
-        yield '<p class="summary">There is no queue.</p>'
+        yield '<p class="summary">There are no queues.</p>'
         return
     yield _summary(state)
     yield from _not_measured(state)
@@ -50,21 +50,21 @@ def _summary(state: ReportState) -> str:
 
 
 def _not_measured(state: ReportState) -> Iterator[str]:
-    """Yields a warning if the service does not measure, because verdicts then depend on old numbers."""
+    """Yields a warning about old measurements."""
     at = state.read_at
     most = UNMEASURED if state.counts.total() > 1 else UNMEASURED_ALONE
     if at is None or (state.measured_at is not None and at - state.measured_at <= most):
         return
     when = "never" if state.measured_at is None else f"last at {clock(state.measured_at, at)} UTC"
-    yield f'<p class="notice">Queues were {when} measured: the service does not run, or has just started. The'
-    yield " figures below are of that time.</p>"
+    yield f'<p class="notice">The queues were {when} measured. The service does not run, or has just started. The'
+    yield " figures below are old.</p>"
 
 
 def _table(state: ReportState) -> Iterator[str]:
     heads = "".join(f'<th scope="col" role="columnheader"{_choose_class(column)}>{column}</th>' for column in _COLUMNS)
-    yield '<table class="state" role="table"><caption>The worst first. Times are UTC, rates messages a second over'
-    yield f" {RATE_MINUTES} minutes; consumers for waits up to {TARGET_LAG_SECONDS // 60} minutes;"
-    yield " pages are those of Penstock's documentation.</caption>"
+    yield '<table class="state" role="table"><caption>The worst queue comes first. Times are in UTC. Rates are messages'
+    yield f" per second over {RATE_MINUTES} minutes. Consumers are for waits up to {TARGET_LAG_SECONDS // 60} minutes."
+    yield " Paths are pages of Penstock's documentation.</caption>"
     yield f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
     yield '<tbody role="rowgroup">'
     yield from (_row(queue) for queue in state.shown)
@@ -110,9 +110,9 @@ def _why(queue: QueueState) -> str:
     facts, verdict = queue.facts, queue.verdict
     more = []
     if facts.noisy_groups:
-        more.append(f"{plural(facts.noisy_groups, 'group is', 'groups are')} set back")
+        more.append(f"{plural(facts.noisy_groups, 'noisy group')}")
     if verdict.cause == "one_tenant" and facts.top_group_share:
-        more.append(f"the busiest sends {100 * facts.top_group_share:.0f} %")
+        more.append(f"the busiest group sends {100 * facts.top_group_share:.0f} %")
     return escape(explain_verdict(verdict)) + small("; ".join(more))
 
 
@@ -133,13 +133,12 @@ def _what_to_do(queue: QueueState) -> str:
 
 
 def words(kind: Kind) -> str:
-    """Returns a kind of verdict in words."""
     return kind.value.replace("_", " ")
 
 
 # --- below the table -------------------------------------------------------------------------------------------------
 def _endpoints(state: ReportState) -> Iterator[str]:
-    """Yields the endpoints whose deliveries were given up, and the paused endpoints."""
+    """Yields the endpoints that need attention."""
     if not state.endpoints or state.read_at is None:
         return
     yield "<h2>Deliveries</h2><ul>"

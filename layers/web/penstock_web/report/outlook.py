@@ -1,6 +1,4 @@
-"""Writes the report's text on a forecast: the method and its quality, or the reason for a missing forecast, and
-warnings.
-"""
+"""Describes a forecast: the method and its errors, or the reason for a missing forecast, and warnings."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,20 +12,20 @@ _METHODS: Final = {
     "trend_1h": "trend of an hour",
     "trend_6h": "trend of 6 hours",
     "damped_trend": "damped trend",
-    "usual_level": "back to the usual level",
-    "hourly": "as an hour before",
-    "daily": "as a day before",
-    "weekly": "as a week before",
+    "usual_level": "return to the usual level",
+    "hourly": "same as an hour before",
+    "daily": "same as a day before",
+    "weekly": "same as a week before",
 }
 _REASONS: Final = {
-    "too_little_past": "too little past",
-    "no_method_beats_unchanged": "none is better than “it stays as it is”",
-    "intervals_do_not_hold": "its intervals did not hold",
+    "too_little_past": "too little history",
+    "no_method_beats_unchanged": "no method is better than an unchanged value",
+    "intervals_do_not_hold": "earlier intervals did not hold",
 }
 
 
 def forecast_text(outlook: Outlook | None) -> str:
-    """Returns the text of a cell: the method with its error and the error of no change, or the reason for a missing
+    """Returns the method, its mean error and the mean error of an unchanged value. Returns the reason for a missing
     forecast.
     """
     if outlook is None:
@@ -40,7 +38,7 @@ def forecast_text(outlook: Outlook | None) -> str:
 
 
 def interval_text(outlook: Outlook | None) -> str:
-    """Returns the interval's level, and how many intervals held in the backtest: `80 % (held 82 %)`."""
+    """Returns the interval's level, and the share of intervals that held in the backtest: `80 % (held 82 %)`."""
     if outlook is None or outlook.interval_level is None:
         return ""
     held = "" if outlook.interval_coverage is None else f" (held {outlook.interval_coverage * 100:.0f} %)"
@@ -48,11 +46,11 @@ def interval_text(outlook: Outlook | None) -> str:
 
 
 def warning_texts(queue: QueueLag) -> Iterator[str]:
-    """Yields sentences about what will happen to a queue within days."""
+    """Yields warnings about a queue's next days."""
     warnings = queue.warnings or Warnings()
     if warnings.retention_seconds is not None:
         when = duration(warnings.retention_seconds * 1_000_000)
-        yield f"Retention is reached in {when}: messages are then deleted unread."
+        yield f"Messages will expire unread in {when}."
     if warnings.fastest_rate is not None:
         drained, arrive = rate(warnings.fastest_rate), rate(warnings.mean_rate)
-        yield f"Never catches up: the best hour drained {drained} a second, and {arrive} arrive."
+        yield f"Never catches up: the best hour drained {drained} messages per second, and {arrive} arrive."

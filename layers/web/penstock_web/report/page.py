@@ -1,8 +1,6 @@
-"""Writes the report as HTML, section by section, while it reads the database. The report has no scripts, fonts or
-links.
-
-The report begins with the present state of the queues from the service's minutes (now.py, last_hours.py). The results
-of the metrics job follow (history.py).
+"""Writes the report as HTML, section by section, while reading the database. The report has no scripts, fonts or links.
+The first part shows the queues' present state from the service's minutes (now.py, last_hours.py). The second part shows
+the metrics job's results (history.py).
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,14 +19,14 @@ STYLE = files(__package__).joinpath("report.css")
 
 
 def page(reader: Reader) -> Iterator[str]:
-    """Yields the pieces of the document. Raises QueueDoesNotExist before the first piece if the named queue is
+    """Yields the document's pieces. Raises QueueDoesNotExist before the first piece if the requested queue is
     missing."""
     reader.check_queue()
     now = datetime.now(UTC)
     yield from _head(reader, now)
     shown: list[str] = []
     if reader.is_past(now):
-        yield f'<p class="notice">This report ends {moment(reader.span.end)} UTC; how queues are now is left out.</p>'
+        yield f'<p class="notice">This report ends {moment(reader.span.end)} UTC and omits the present state.</p>'
     else:
         state = reader.state()
         yield from now_section(state)
@@ -49,7 +47,7 @@ def _head(reader: Reader, now: datetime) -> Iterator[str]:
 
 
 def write_atomically(path: Path, pieces: Iterable[str]) -> None:
-    """Writes all pieces or nothing. An existing file stays until the new file is complete. Raises OSError."""
+    """Writes all pieces or none. Replaces an existing file when the new file is complete. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

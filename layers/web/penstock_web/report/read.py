@@ -1,4 +1,4 @@
-"""Reads the data of the report piece by piece. A piece is at most the windows of one queue, or one page of queues."""
+"""Reads the report's data in pieces: the windows of one queue, or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ from .state import ReportState, read_state
 MAX_QUEUES = 12
 MAX_GROUPS = 5
 MAX_GROUPS_OF_ONE = 20
-"""This limit applies to a report of one queue."""
+"""The limit for a report on one queue."""
 MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 FOCUS = 6 * HOUR
-"""Charts over time show this part of a day, unless another time was requested."""
+"""Charts over time show the last hours of the default day."""
 PAST = timedelta(minutes=2)
-"""A report whose span ended longer ago contains nothing about the present."""
+"""A report whose span ended longer ago omits the present state."""
 
 
 class Reader:
-    """Reads metrics of one account and region, for one queue or for all. Raises ServiceUnavailable."""
+    """Reads metrics of one account and region, for one queue or for all queues. Raises ServiceUnavailable."""
 
     def __init__(
         self, database: Database, settings: Settings, span: WindowSpan, focus: WindowSpan, queue: str | None
@@ -46,29 +46,28 @@ class Reader:
         self.queue = queue
 
     def is_past(self, now: datetime) -> bool:
-        """Returns whether the report is about a past time."""
         return now - self.span.end > PAST
 
     def check_queue(self) -> None:
-        """Raises QueueDoesNotExist if the named queue is missing."""
+        """Raises QueueDoesNotExist if the requested queue is missing."""
         if self.queue is not None:
             self._find_arn(self.queue)
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
 
     def state(self) -> ReportState:
-        """Returns the state of the queues, or of the named queue."""
+        """Returns the state of all queues, or of the requested queue."""
         return read_state(self._database, self._settings, self.queue)
 
     def busiest(self) -> list[str]:
-        """Returns the queues with the most arrivals, or the named queue."""
+        """Returns the queues with the most arrivals, or the requested queue."""
         if self.queue is not None:
             return [self.queue]
         arguments = (*self.account_and_region, *coarse_span(self.span), MAX_QUEUES, self._zone)
         return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """Returns the metrics of one queue in the focus. Raises QueueDoesNotExist if the queue was deleted in
+        """Returns a queue's metrics in `focus`. Raises QueueDoesNotExist if another client has deleted the queue in
         between.
         """
         return run(read_windows(self._find_arn(name), name, self.focus, None, self._zone), self._database)
@@ -80,9 +79,7 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Returns the lags of these queues. Slots have whole hours, or whole days for a span of days, and are long
-        enough that there are at most 72.
-        """
+        """Returns queues' lags in at most 72 slots. A slot covers whole hours, or whole days for a span of days."""
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
@@ -102,7 +99,7 @@ class Reader:
         return HeatMap(names, slots, step, cells)
 
     def hot_groups(self, name: str) -> HotGroups:
-        """Returns the hot groups of a queue."""
+        """Returns a queue's groups with the most arrivals."""
         most = MAX_GROUPS if self.queue is None else MAX_GROUPS_OF_ONE
         arguments = (*self.account_and_region, name, *coarse_span(self.span), most, self._zone)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
@@ -111,7 +108,7 @@ class Reader:
         return HotGroups(name, bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
-        """Yields pages of queues. Yields at least one page."""
+        """Yields pages of queues, at least one page."""
         after: str | None = None
         while True:
             page = self._lag(after, PAGE)
@@ -125,8 +122,8 @@ class Reader:
 
 
 def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
-    """Returns window, start and end for sums over all queues. The sums have windows of an hour instead of a minute if
-    the span has more than six hours.
+    """Returns window, start and end for sums over all queues. A span of more than six hours has windows of an hour
+    instead of a minute.
     """
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
@@ -134,15 +131,12 @@ def coarse_span(span: WindowSpan) -> tuple[int, datetime, datetime]:
 
 
 def choose_focus(span: WindowSpan, start: datetime | None) -> WindowSpan:
-    """Returns the span of the charts over time: the last hours of the default day, or else the requested span."""
+    """Returns the span of the charts over time: the requested span, or else the last hours of the default day."""
     return span._replace(start=span.end - FOCUS) if start is None else span
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> WindowSpan:
-    """Returns the span of a report, by default the last day, with the shortest windows that are not too many.
-
-    Raises ValueError.
-    """
+    """Returns a report's span, by default the last day, with the shortest possible windows. Raises ValueError."""
     last = end or datetime.now(UTC)
     first = start or last - DAY
     if first >= last:

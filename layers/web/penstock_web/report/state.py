@@ -1,5 +1,5 @@
-"""Reads the present state of the queues from the service's minutes, without the metrics job. The module reads 200
-queues at a time and keeps only the queues that the report shows.
+"""Reads the queues' present state from the service's minutes. Reads 200 queues at a time, and keeps only the queues
+that the report shows.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from penstock.verdicts.series import Series, build_series
 
 MAX_TROUBLED: Final = 50
 MAX_NAMES: Final = 200
-"""The report names this many healthy queues. The others are counted."""
+"""The report lists this many healthy queues, and counts all other healthy queues."""
 RATE_MINUTES: Final = 15
 HEALTHY: Final = frozenset({Kind.OK, Kind.IDLE})
 
 
 @dataclass(frozen=True)
 class QueueState:
-    """A queue, its verdict, and the facts behind the verdict. `series` has the minutes of shown queues."""
+    """A queue with its verdict, and the facts behind the verdict. `series` contains a shown queue's minutes."""
 
     name: str
     verdict: Verdict
@@ -47,8 +47,7 @@ class QueueState:
 
     @property
     def rates(self) -> tuple[float, float] | None:
-        """Returns the arrivals and completions per second in the last 15 minutes. None means that no minute is
-        known."""
+        """Returns arrivals and completions per second in the last 15 minutes, or None without a known minute."""
         if self.series is None or not len(self.series):
             return None
         seconds = 60 * min(RATE_MINUTES, len(self.series))
@@ -57,7 +56,7 @@ class QueueState:
 
     @property
     def oldest_at(self) -> datetime | None:
-        """Returns when the oldest message entered, if it was measured."""
+        """Returns the time when the oldest message entered the queue, or None if unknown."""
         return self.facts.oldest_at if self.series is None else self.series.now.oldest_at
 
 
@@ -70,10 +69,9 @@ class Named(NamedTuple):
 
 @dataclass
 class ReportState:
-    """All queues. `measured_at` is the time when the service last measured one of the queues. None means never.
-
-    `shown` has the queues in trouble, the worst first, at most MAX_TROUBLED, or the requested queue. `endpoints` has
-    the endpoints that need attention.
+    """The state of all queues. `measured_at` is the time of the last measurement of a queue. `shown` contains the
+    requested queue, or the first MAX_TROUBLED queues in trouble, the worst first. `endpoints` contains the endpoints
+    that need attention.
     """
 
     read_at: datetime | None = None
@@ -85,17 +83,17 @@ class ReportState:
 
     @property
     def troubled(self) -> int:
-        """Returns the number of queues that are in trouble or have just been in trouble."""
+        """Returns the number of queues that are not healthy."""
         return self.counts.total() - self.number_healthy
 
     @property
     def number_healthy(self) -> int:
-        """Returns the number of queues without trouble."""
+        """Returns the number of healthy queues."""
         return sum(self.counts[kind] for kind in HEALTHY)
 
 
 def read_state(database: Database, settings: Settings, queue: str | None) -> ReportState:
-    """Returns the state of the account's queues, or of the queue `queue`. Raises ServiceUnavailable."""
+    """Returns the state of all queues, or of one queue. Raises ServiceUnavailable."""
     state = ReportState()
     pages: Iterable[list[str]] = list_queue_names(database, settings) if queue is None else [[queue]]
     for names in pages:
@@ -130,7 +128,7 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
 
 
 def _with_minutes(database: Database, settings: Settings, queues: Sequence[QueueState]) -> list[QueueState]:
-    """Returns the same queues with all stored minutes. The first minute shows the earlier state."""
+    """Returns the queues with all stored minutes."""
     found: dict[str, Series] = {}
     known = {queue.facts.arn: queue for queue in queues}
     for arns in split_parts(list(known), KEPT):

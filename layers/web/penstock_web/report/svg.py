@@ -1,4 +1,4 @@
-"""Writes pieces of SVG and HTML as text. The functions are pure and escape every text."""
+"""Writes pieces of SVG and HTML. Every function escapes texts."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def element(name: str, /, *content: str, **attributes: object) -> str:
-    """Returns `<name …>content</name>`. `class_` is `class`, and `stroke_width` is `stroke-width`. The content is
-    markup."""
+    """Returns `<name …>content</name>`. `class_` becomes `class`, and `stroke_width` becomes `stroke-width`.
+    `content` is markup."""
     written = "".join(f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
 
@@ -29,12 +29,13 @@ def label(value: str, x: float, y: float, **attributes: object) -> str:
 
 
 def tooltip(value: str) -> str:
-    """Returns a title for the surrounding element, which browsers show as a tooltip and screen readers read."""
+    """Returns the surrounding element's title. Browsers show the title as a tooltip, and screen readers read the
+    title."""
     return element("title", escape(value))
 
 
 def picture(description: str, width: float, height: float, *content: str, **attributes: object) -> str:
-    """Returns a whole SVG picture, which shrinks with its column."""
+    """Returns an SVG picture that shrinks with the column."""
     return element(
         "svg", tooltip(description), *content,
         role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, **attributes,
@@ -42,12 +43,12 @@ def picture(description: str, width: float, height: float, *content: str, **attr
 
 
 def _value(value: object) -> str:
-    """Returns the value of an attribute. Numbers are rounded to a tenth of a pixel."""
+    """Formats an attribute's value. Rounds numbers to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
 
 
 class Scale(NamedTuple):
-    """Maps values from `low` to `high` to pixels from `start` to `end`. Other values are mapped to the nearest end."""
+    """Maps values from `low` to `high` to pixels from `start` to `end`. Maps any other value to the nearest end."""
 
     low: float
     high: float
@@ -60,9 +61,7 @@ class Scale(NamedTuple):
 
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
-    """Yields the points in segments. Draws no line between points more than `gap` apart, because the values between
-    them are unknown.
-    """
+    """Splits points into segments, between points more than `gap` apart. The values between segments are unknown."""
     segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
@@ -74,23 +73,23 @@ def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[
 
 
 def line(points: Sequence[Point]) -> str:
-    """Returns path data. A single point appears as a dot, because the cap of the line is round."""
+    """Returns a line's path data. A single point becomes a dot, because the line's cap is round."""
     written = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
     return f"M{written}h.01" if len(points) == 1 else f"M{written}"
 
 
 def area(points: Sequence[Point], base: float) -> str:
-    """Returns path data of the area between the points and the base line."""
+    """Returns the path data of the area between the points and the base line."""
     return f"{line(points)}L{points[-1][0]:.1f} {base:.1f}L{points[0][0]:.1f} {base:.1f}Z"
 
 
 def count_ticks(greatest: float, most: int = 4) -> list[float]:
-    """Returns `round_ticks` for a number of things: whole numbers, from 0 to at least 1."""
+    """Returns ticks for counts: whole numbers from 0 to at least 1."""
     return round_ticks(max(1.0, greatest), most, least_step=1.0)
 
 
 def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list[float]:
-    """Returns 0 and multiples of 1, 2 or 5 times a power of ten. The last value is `greatest` or more."""
+    """Returns ticks from 0 to `greatest` or more: multiples of 1, 2 or 5 times a power of ten."""
     rough = max(greatest / most, least_step, 1e-9)
     power = math.floor(math.log10(rough))
     step = next(n for n in (1, 2, 5, 10) if n * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
@@ -98,7 +97,7 @@ def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list
 
 
 def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:
-    """Returns at most eight moments in UTC at whole steps. At midnight the date replaces the time."""
+    """Returns at most eight moments in UTC at whole steps. The date replaces the time at midnight."""
     step = next((s for s in _TIME_STEPS if (end - start) / s <= _MOST_TIME_TICKS), _TIME_STEPS[-1])
     first = math.ceil((start - _EPOCH) / step)
     moments = [_EPOCH + step * n for n in range(first, math.floor((end - _EPOCH) / step) + 1)]
@@ -112,31 +111,30 @@ def _time_label(at: datetime, step: timedelta) -> str:
 
 
 def join_markup(parts: Iterable[str]) -> str:
-    """Joins markup."""
     return "".join(parts)
 
 
 def clip_name(name: str) -> str:
-    """Returns a name that is cut where the column ends. Pointers and screen readers get the whole name."""
+    """Returns a name that the browser cuts at the column's end. A tooltip shows the whole name."""
     return f'<span class="name" title="{escape(name)}">{escape(name)}</span>'
 
 
 def figure(caption: str, picture: str) -> str:
-    """Returns a picture below its caption."""
+    """Returns a picture with a caption."""
     return f"<figure><figcaption>{escape(caption)}</figcaption>{picture}</figure>"
 
 
 def key(kind: str, text: str) -> str:
-    """Returns a line of a legend: a stroke of this CSS class, and its meaning."""
+    """Returns a legend's line: a stroke with the CSS class `kind`, and its meaning."""
     stroke = element("path", d="M1 4H27", class_=f"line {kind}")
     return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{escape(text)}</li>'
 
 
 def plural(number: int, one: str, several: str | None = None) -> str:
-    """Formats a number of things: `1 queue`, `2,000 queues`."""
+    """Formats a number with a noun: `1 queue`, `2,000 queues`."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def small(markup: str) -> str:
-    """Returns a second line in small letters, or nothing without a text."""
+    """Returns a second line in small letters, or an empty text."""
     return f"<small>{markup}</small>" if markup else ""

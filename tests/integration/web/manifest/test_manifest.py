@@ -201,7 +201,7 @@ def test_users_are_in_the_database(
     document = {"Statement": {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": "*"}}
     file.write_text(yaml.safe_dump({"users": {"shop": {"policies": ["read", document]}}}))
     apply = ("apply", "-f", str(file))
-    penstock(*apply, error="set DATABASE_URL")
+    penstock(*apply, error="Set DATABASE_URL")
     folder = tmp_path / "data"
     monkeypatch.setattr("penstock_web.local.chosen_database.service_dsn", {folder: dsn}.get)
     with announce(os.environ["PENSTOCK_ENDPOINT"], folder):
@@ -263,7 +263,7 @@ def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
     command = [*COMMAND, "up", "--ephemeral", "--port", "0", "--file", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "penstock: the queue a names the queue 'b'" in done.stderr
+    assert "penstock: the queue a uses the queue 'b'" in done.stderr
 
 
 def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:

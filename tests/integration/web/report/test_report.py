@@ -69,7 +69,7 @@ def test_depth_and_lag_over_time(tmp_path: Path) -> None:
     assert len(of_class(depth, "line")) == 2
     lag = shown["Lag of orders: from 3 ms to 1.5 min"]
     assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
-    assert "Old data: the metrics job last ended 2026-03-29 02:00 UTC" in page
+    assert "The data are old. The metrics job last ended 2026-03-29 02:00 UTC" in page
     assert not [text for text in shown if "of bills" in text]  # A single dot is not a chart.
 
 
@@ -99,8 +99,8 @@ def test_the_table(tmp_path: Path) -> None:
     rows = [list(row.values()) for row in table(report(tmp_path, *SPAN), "all")]
     assert rows == [
         ["bills", "0", "0", "0", "-", "-", "-", "-", "", "-", "-", "-", "-"],
-        ["orders Retention is reached in 2 d: messages are then deleted unread.", "0", "0", "0", "-", "1.50", "2.00",
-         "0 (0 to 400) 80 % (held 79 %)", "(picture) as a day before, off by 12; 30 if unchanged", "-", "2 s",
+        ["orders Messages will expire unread in 2 d.", "0", "0", "0", "-", "1.50", "2.00",
+         "0 (0 to 400) 80 % (held 79 %)", "(picture) same as a day before, off by 12; 30 if unchanged", "-", "2 s",
          "1.5 min", "29 Mar 02:00"],
         ["rests", "0", "0", "0", "-", "0.00", "0.00", "-", "", "-", "-", "-", "29 Mar 02:00"],
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_the_table(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("settings")
 def test_a_report_of_the_past_says_nothing_of_the_present(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN)
-    assert "This report ends 2026-03-29 02:00 UTC; how queues are now is left out." in page
+    assert "This report ends 2026-03-29 02:00 UTC and omits the present state." in page
     assert table(page, "state") == []
 
 
@@ -130,14 +130,14 @@ def test_one_file_that_needs_nothing_else(tmp_path: Path) -> None:
 def test_one_queue(tmp_path: Path) -> None:
     page = report(tmp_path, *SPAN, "--queue", "bills")
     assert "orders" not in page
-    assert "No queue has metrics of this time." in page
+    assert "No queue has metrics for this time." in page
     assert [row["Group"] for row in table(page, "groups")] == ["tenant-9"]
 
 
 @pytest.mark.usefixtures("settings")
 def test_a_time_without_metrics(tmp_path: Path) -> None:
     page = report(tmp_path, "--from", "2020-01-01T00:00:00Z", "--to", "2023-01-01T00:00:00Z")
-    assert "No queue has metrics of this time." in page
+    assert "No queue has metrics for this time." in page
 
 
 def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: TestServer) -> None:
@@ -145,7 +145,7 @@ def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgre
         monkeypatch.setenv("DATABASE_URL", empty.api_dsn)
         page = report(tmp_path)
     assert "The metrics job has not run" in page
-    assert "There is no queue." in page
+    assert "There are no queues." in page
     assert (table(page, "state"), table(page, "all"), barriers(page)) == ([], [], [])
 
 
@@ -302,7 +302,7 @@ def test_the_last_hours(report_now: Callable[..., str]) -> None:
 
 def test_no_job_is_one_line(report_now: Callable[..., str]) -> None:
     page = report_now()
-    assert "The metrics job has not run: <code>penstock metrics run</code>" in page
+    assert "The metrics job has not run. <code>penstock metrics run</code>" in page
     assert "All queues" not in page
     assert "by queue and hour" not in page
 

@@ -73,7 +73,7 @@ def test_a_queue_that_falls_behind() -> None:
     assert table(page(behind), "state") == [{
         "Verdict": "falling behind", "Queue": "orders", "Since": "17:30 10 min", "Why": "Some have stopped.",
         "Waiting": "1,234", "Oldest": "-", "In /s": "1.00", "Out /s": "0.50", "Empty at": "18:10 18:00 or never",
-        "What to do": "Start the stopped consumers again, or more (2.5 times as many)."
+        "What to do": "Restart the stopped consumers, or start more consumers (2.5 times as many)."
         " /docs/operate/waiting/#consumers-are-too-slow",
     }]  # fmt: skip
     assert "1 of 1 queue needs attention" in page(behind)
@@ -85,12 +85,13 @@ def test_a_queue_that_falls_behind() -> None:
         ({"kind": Kind.STALLED}, "Empty at", "no receives"),
         ({"kind": Kind.FALLING_BEHIND}, "Empty at", "not at these rates"),
         ({"kind": Kind.FALLING_BEHIND}, "Why", "More messages arrive than consumers process."),
-        ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do", "Nothing: it recovers."),
+        ({"kind": Kind.DRAINING, "consumers_now": 1, "consumers_needed": 9}, "What to do",
+         "Nothing. The queue recovers."),
         ({"kind": Kind.STALLED, "since_or_before": True}, "Since", "before 17:30 10 min"),
         ({"kind": Kind.STALLED, "since": NOW - timedelta(days=1)}, "Since", "25 Nov 17:40 1 d"),
         ({"kind": Kind.STALLED, "since": None}, "Since", "-"),
         ({"kind": Kind.FALLING_BEHIND, "cause": Cause.ONE_TENANT, "top_group_share": 0.72, "noisy_groups": 1},
-         "Why", "More messages arrive than consumers process. 1 group is set back; the busiest sends 72 %"),
+         "Why", "More messages arrive than consumers process. 1 noisy group; the busiest group sends 72 %"),
     ],
 )  # fmt: skip
 def test_a_cell_shows_this_text(known: dict[str, Any], column: str, text: str) -> None:
@@ -132,7 +133,7 @@ def test_more_queues_than_are_shown() -> None:
 def test_a_service_that_does_not_measure(measured_at: datetime | None, said: str) -> None:
     text = "".join(now_section(ReportState(NOW, measured_at, Counter({Kind.IDLE: 2}))))
     assert (said or "needs attention") in text
-    assert ("measured: the service does not run" in text) == bool(said)
+    assert ("measured. The service does not run" in text) == bool(said)
 
 
 def test_names_are_cut_by_the_page_and_not_by_us() -> None:
@@ -172,7 +173,7 @@ def test_no_chart_of_a_dot_or_of_nothing() -> None:
     rests = busy(sent=0, received=0, deleted=0)
     text = "".join(last_hours([queue("orders", Kind.STALLED, rests)]))
     assert list(pictures(text)) == ["Waiting in orders: at most 100, 100 at the end"]
-    assert "None in this time." in text
+    assert "No messages in this time." in text
 
 
 # --- advice, style ---------------------------------------------------------------------------------------------------
