@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from .load.driver import Callers, HttpLoad
 from .load.fleet import Fleet
-from .load.signing import Key
+from .load.wire import Key
 from .measure.cpu import Meter, processes_below
 from .measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings

@@ -11,11 +11,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from .catalogue import select_studies
 from .load.fleet import Fleet
 from .measure.host import BusyHostError, check_host_load, machine
-from .options import arguments, stored_options
-from .report.inserts import compared, line_of
+from .options import arguments, select_studies, stored_options
+from .report.rows import compared, line_of
 from .report.runs import write_results
 from .scenarios import SCENARIOS
 from .studies.study import Bench, Study

@@ -13,11 +13,9 @@ from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stag
 from benchmarks.measure.tally import Tally, Verdict, compare_ids
 from benchmarks.scenarios import SCENARIOS, Scenario
 
-from .control import create_queue, delete_queue
 from .fleet import Fleet, PhaseOrder
 from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
-from .signing import Key
-from .wire import ACCOUNT, Action, Address, address_of
+from .wire import ACCOUNT, Action, Address, Key, address_of, create_queue, delete_queue
 
 SWEEP_CONNECTIONS = 8
 MAX_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch

@@ -18,14 +18,12 @@ from typing import cast
 
 import uvloop
 
-from benchmarks.measure.progress import Progress
-from benchmarks.measure.tally import Tally, merge_tallies
+from benchmarks.measure.tally import Progress, Tally, merge_tallies
 from benchmarks.scenarios import FlowMaker
 from benchmarks.studies.idle import IdleQueue
 
 from .connection import Connection
-from .flows import Phase
-from .pace import Pace
+from .flows import Pace, Phase
 from .wire import Address, Requests
 
 MAX_PROCESSES = 64

@@ -4,8 +4,9 @@ The module counts messages and never calls, because a service with fast but empt
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from benchmarks.load.wire import Action
 
@@ -109,3 +110,47 @@ def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]
+
+
+# --- progress --------------------------------------------------------------------------------------------------------
+# Counts the progress of a phase: the messages left to send, and the messages that all processes together have
+# received.
+
+STALL_SECONDS = 5.0
+
+
+class Progress:
+    """The progress that the flows of one process share.
+
+    `slots` is shared memory with one counter of received messages for each process. Each process writes only its
+    counter.
+    """
+
+    def __init__(self, to_send: int, to_receive: int, slots: MutableSequence[int], slot: int) -> None:
+        self._left = to_send
+        self._to_receive = to_receive
+        self._slots = slots
+        self._slot = slot
+        self._moved_at = perf_counter()
+
+    def claim(self, count: int) -> int:
+        """Returns the number of messages, up to `count`, that the caller must send now, or 0 if no message is left."""
+        taken = min(count, self._left)
+        self._left -= taken
+        return taken
+
+    def received(self, count: int) -> None:
+        self._slots[self._slot] += count
+        self._moved_at = perf_counter()
+
+    @property
+    def complete(self) -> bool:
+        """Returns whether all expected messages were received."""
+        return sum(self._slots) >= self._to_receive
+
+    @property
+    def stalled(self) -> bool:
+        """Returns whether this process has received no message for STALL_SECONDS. Missing messages then count as
+        lost, and the run ends.
+        """
+        return perf_counter() - self._moved_at > STALL_SECONDS

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from benchmarks.load.connection import Connection, content_length
-from benchmarks.load.signing import Key
-from benchmarks.load.wire import CONTENT_TYPE, Action, Address, Request, address_of, signed_lines
+from benchmarks.load.wire import CONTENT_TYPE, Action, Address, Key, Request, address_of, signed_lines
 from benchmarks.measure.tally import Tally
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

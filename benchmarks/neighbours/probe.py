@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 import psycopg
 
 from benchmarks.load.connection import Connection, Flow
-from benchmarks.load.pace import Pace
+from benchmarks.load.flows import Pace
 from benchmarks.load.wire import Action, Due, Request, Requests, body_of
 from benchmarks.measure.tally import Tally, percentile
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 import psycopg
 
-from benchmarks.load.control import call, create_queue
+from benchmarks.load.wire import call, create_queue
 from benchmarks.penstock import Penstock
 from benchmarks.studies.checks import sigv4
 from benchmarks.system import free_port

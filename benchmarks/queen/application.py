@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, process_time
 
 from benchmarks.load.connection import Connection, Flow
-from benchmarks.load.control import call, create_queue
-from benchmarks.load.wire import Address, address_of
+from benchmarks.load.wire import Address, address_of, call, create_queue
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.tally import Tally
 from benchmarks.penstock import Penstock

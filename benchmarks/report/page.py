@@ -13,13 +13,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from benchmarks.catalogue import STUDIES
 from benchmarks.measure.host import interpreter_text
+from benchmarks.options import STUDIES
 
-from .inserts import CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
 from .pictures import draw
-from .reference import CPU, REFERENCE
-from .rows import Row, cell, columns_of, markdown
+from .rows import CPU, CPU_COLUMN, CPU_FIGURE, FIGURE, REFERENCE, Row, cell, columns_of, markdown, with_multiples
 from .runs import CONNECTIONS, GOALS
 from .summary import RESULTS, read_summaries
 

@@ -1,6 +1,8 @@
 """Formats rows of figures (dicts) with the same columns for the terminal and for the page of results."""
 
 from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any, Final, cast
 
 from benchmarks.measure.outcome import Outcome
 
@@ -72,3 +74,103 @@ def markdown(rows: Sequence[Row]) -> str:
     head, *body = table(rows)
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# --- inserts ---------------------------------------------------------------------------------------------------------
+# Shows a message's CPU as a multiple of a bare INSERT's CPU in the same run. This multiple also applies to other
+# machines.
+
+CPU_COLUMN: Final = "CPU s/1000"
+COLUMN: Final = "CPU in INSERTs"
+CPU_FIGURE: Final = "server_cpu_seconds_per_1000"
+FIGURE: Final = "server_cpu_inserts"
+
+Document = dict[str, Any]
+
+
+def with_multiples(row: Row, insert: float | None) -> Row:
+    """Adds a column "CPU in INSERTs" after each column of server-side CPU. The new cells are empty if `insert` is
+    None.
+
+    `insert`: CPU seconds of 1,000 INSERTs. A row with such columns stays unchanged.
+    """
+    if any(COLUMN in name for name in row):
+        return row
+    shown: Row = {}
+    for name, value in row.items():
+        shown[name] = value
+        if CPU_COLUMN in name and "load" not in name and isinstance(value, int | float):
+            shown[name.replace(CPU_COLUMN, COLUMN)] = round(value / insert, 2) if insert else ""
+    return shown
+
+
+def system_with_multiples(system: Document, insert: float) -> Document:
+    """Returns a system's stored results with the multiples beside its CPU."""
+    figures = {
+        kind: system[kind] | {FIGURE: round(system[kind][CPU_FIGURE] / insert, 4)}
+        for kind in ("median", "min", "max")
+        if CPU_FIGURE in system.get(kind, {})
+    }
+    rows = {"rows": [with_multiples(row, insert) for row in system["rows"]]} if system.get("rows") else {}
+    return system | figures | rows
+
+
+def compared(
+    systems: Iterable[dict[str, object]], measured: list[float]
+) -> tuple[list[dict[str, object]], Document | None]:
+    """Returns the systems with their multiples, and the unit, which is the median of the measured values.
+
+    Without a measurement the function returns the systems unchanged and no unit.
+    """
+    if not measured:
+        return list(systems), None
+    insert = median(measured)
+    unit = {"cpu_seconds_per_1000": round(insert, 5), "measured": [round(each, 5) for each in measured]}
+    return [system_with_multiples(system, insert) for system in systems], unit
+
+
+def line_of(systems: Iterable[dict[str, object]], unit: Document) -> str:
+    """Returns a line for the terminal with the unit and the multiples of each system."""
+    parts = [
+        f"{system.get('system', 'penstock')} {', '.join(found)}"
+        for system in systems
+        if (found := [f"{multiple:.2f}" for multiple in multiples_of(system)])
+    ]
+    one = f"a bare INSERT: {unit['cpu_seconds_per_1000']:.4f} s of CPU for 1,000"
+    return f"{one}; a message in INSERTs: {'; '.join(parts)}" if parts else one
+
+
+def multiples_of(system: dict[str, object]) -> list[float]:
+    figures = cast("dict[str, float]", system.get("median") or {})
+    rows = cast("list[dict[str, float]]", system.get("rows") or [])
+    found = [figures[FIGURE]] if FIGURE in figures else []
+    return found + [value for row in rows for name, value in row.items() if COLUMN in name]
+
+
+# --- reference -------------------------------------------------------------------------------------------------------
+# Holds the peers' figures on the machine for which the goals were set. See docs/explain/benchmarks.md.
+#
+# Machines differ, and some programs slow down more than others on a slower machine. A goal is therefore transferred as
+# a multiple of a peer's figure in the same run: `Penstock : peer` on this machine may be what `goal : peer` was on that
+# machine.
+
+CPU, P50 = "server_cpu_seconds_per_1000", "p50_ms"
+
+# Maps a scenario to (the figure's name, peer -> its median on that machine).
+REFERENCE: Final[dict[str, tuple[str, dict[str, float]]]] = {
+    "send_1": (CPU, {
+        "pgmq": 0.090, "procrastinate": 0.457, "pgqueuer": 0.368, "bullmq": 0.050, "rabbitmq-classic": 0.102,
+        "rabbitmq-quorum": 0.076, "fauxqs": 0.028, "fauxqs-sqlite": 0.126, "moto": 8.8,
+    }),
+    "send_10": (CPU, {
+        "pgmq": 0.015, "procrastinate": 0.098, "pgqueuer": 0.057, "bullmq": 0.037, "rabbitmq-classic": 0.039,
+        "rabbitmq-quorum": 0.019, "fauxqs": 0.005, "fauxqs-sqlite": 0.070, "moto": 8.5,
+    }),
+    "warski": (CPU, {"fauxqs": 0.025, "fauxqs-sqlite": 0.183, "moto": 9.4}),
+    "receive_delete_10": (CPU, {
+        "pgmq": 0.063, "rabbitmq-classic": 0.021, "rabbitmq-quorum": 0.009, "fauxqs": 0.016, "fauxqs-sqlite": 0.131,
+        "moto": 7.0,
+    }),
+    "receive_delete_1": (CPU, {"pgmq": 0.466, "fauxqs": 0.046}),
+    "idle_latency": (P50, {"rabbitmq-classic": 0.60, "fauxqs": 0.43, "fauxqs-sqlite": 0.74, "moto": 2.9}),
+}  # fmt: skip

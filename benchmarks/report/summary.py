@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from penstock_web.report.svg import Point
 
-from .inserts import CPU_FIGURE, FIGURE
 from .pictures import SERIES
+from .rows import CPU_FIGURE, FIGURE
 
 RAW: Final = Path(__file__).parents[1] / "raw"
 RESULTS: Final = Path(__file__).parents[1] / "results.json"

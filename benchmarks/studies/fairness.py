@@ -25,9 +25,17 @@ import msgspec
 import uvloop
 
 from benchmarks.load.connection import Connection, Flow
-from benchmarks.load.control import create_queue, delete_queue
 from benchmarks.load.fleet import Fleet
-from benchmarks.load.wire import Action, Address, Request, Requests, address_of, decode_receive
+from benchmarks.load.wire import (
+    Action,
+    Address,
+    Request,
+    Requests,
+    address_of,
+    create_queue,
+    decode_receive,
+    delete_queue,
+)
 from benchmarks.measure.host import host_load, machine
 from benchmarks.measure.tally import Tally
 from benchmarks.penstock import Penstock

@@ -14,11 +14,10 @@ import psycopg
 
 from benchmarks.load import flows
 from benchmarks.load.connection import Flow
-from benchmarks.load.control import create_queue, delete_queue
 from benchmarks.load.driver import order_of, outcome_of
 from benchmarks.load.fleet import PhaseOrder
 from benchmarks.load.flows import Phase
-from benchmarks.load.wire import address_of, decode_send_batch
+from benchmarks.load.wire import address_of, create_queue, decode_send_batch, delete_queue
 from benchmarks.measure.cpu import Reading, peak_of
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.measure.tally import Verdict

@@ -12,10 +12,9 @@ from typing import cast
 import psycopg
 
 from benchmarks.load import flows
-from benchmarks.load.control import VISIBILITY_SECONDS, call, create_queue
 from benchmarks.load.driver import order_of, outcome_of
 from benchmarks.load.fleet import PhaseOrder
-from benchmarks.load.wire import Address, address_of
+from benchmarks.load.wire import VISIBILITY_SECONDS, Address, address_of, call, create_queue
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.measure.tally import Tally, Verdict

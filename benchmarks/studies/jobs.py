@@ -19,8 +19,7 @@ from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import RECEIVES, SENDS, Scenario
 from benchmarks.system import System
 
-from .study import Bench, Document, Findings, Study
-from .table import facts_of
+from .study import Bench, Document, Findings, Study, facts_of
 
 WARM_UP_JOBS = 1_000
 

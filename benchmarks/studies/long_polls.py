@@ -11,8 +11,7 @@ import psycopg
 import uvloop
 
 from benchmarks.load.connection import Connection, Flow
-from benchmarks.load.control import call, create_queue, delete_queue
-from benchmarks.load.wire import Address, Requests, address_of, decode_receive
+from benchmarks.load.wire import Address, Requests, address_of, call, create_queue, decode_receive, delete_queue
 from benchmarks.measure.tally import Tally
 from benchmarks.penstock import Penstock
 from benchmarks.report.rows import Row, text

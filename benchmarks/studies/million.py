@@ -14,8 +14,7 @@ from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.system import System
 
-from .study import Bench, Document, Findings, Study
-from .table import facts_of
+from .study import Bench, Document, Findings, Study, facts_of
 
 MEBIBYTE = 2**20
 WAITING = 1_000_000

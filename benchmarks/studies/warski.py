@@ -14,8 +14,7 @@ from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.system import System
 
-from .study import Bench, Document, Findings, Study
-from .table import facts_of
+from .study import Bench, Document, Findings, Study, facts_of
 
 # (nodes, threads of a node): messages a second sent and received in the article, on SQS in eu-west with m3.large.
 ARTICLE = {

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.support.cases.case import Case, changed
+from tests.support.cases.case import Case, changed, members_of
 from tests.support.cases.endpoints import Endpoint, Received
-from tests.support.cases.members import members_of
 from tests.support.cases.resources import Resources
 from tests.support.cases.scheduler.members import WITHOUT as OTHER_TARGETS
 from tests.support.cases.table import BY_ACTION, EVERYWHERE, USUAL, status_of

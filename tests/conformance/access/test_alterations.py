@@ -22,7 +22,7 @@ from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
 from tests.support.conformance.sqs import REGION, Sqs, read_refusal
 from tests.support.hostile.signatures.altered import unknown_keys
-from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
+from tests.support.hostile.signatures.requests import KINDS, WIRE_KINDS
 from tests.support.hostile.signatures.signing import Forgeries, Key, Recipe, Request, Signer, sign_address, sign_header
 
 NOT_HTTP = "no request of HTTP"

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from benchmarks.bare_insert import FIGURES, measure_bare_insert, own_database
+from benchmarks.pgbench import FIGURES, measure_bare_insert, own_database
 from benchmarks.postgres import administrator_dsn, postmaster_of
 from tests.support.database import Database
 from tests.support.testing.projects import temporary_files

@@ -24,8 +24,7 @@ from penstock_web.http.aws_protocols import join_repeated_headers
 from tests.support.conformance.access_keys import ENCRYPTION_KEY, OWNER, PARTNER, SIGV4, key_ring, new_key, revoke
 from tests.support.database import Database, TestServer
 from tests.support.hostile.signatures.altered import unknown_keys
-from tests.support.hostile.signatures.bearer_keys import Attempt, allowed, forgeries
-from tests.support.hostile.signatures.signing import Signer
+from tests.support.hostile.signatures.signing import Attempt, Signer, allowed, forgeries
 from tests.support.programs.penstock_service import Service, free_port, running_service
 from tests.support.wait import wait_until
 

@@ -408,3 +408,26 @@ def test_init_writes_an_application_into_an_empty_folder(tmp_path: Path, capsys:
     assert main(["init", str(folder)]) == 1
     assert "is not an empty folder" in capsys.readouterr().err
     assert (folder / "worker.py").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
+        (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
+        (["search", "orders", "--filter", '{"a" 1}'], "character 6, '1': expecting ':' delimiter"),
+        (["search", "orders", "--filter", '{"ä": '], "the text ends after character 6: expecting value"),
+        (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
+        (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
+        (["redrive", "orders", "--filter", '{"a": NaN}'], "not JSON: "),
+        (["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"], "character 4, '{': extra data"),
+    ],
+)
+def test_arguments_that_are_refused_say_what_is_wrong(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err

@@ -408,29 +408,6 @@ def test_json_does_not_write_to_the_terminal(penstock: Command) -> None:
     assert lines(printed)[0]["message"] == "a\x9b2K\x7f\x1b[2K"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["peek", "orders", "--state", "lost"], "'lost' is not visible, in_flight, delayed or all"),
-        (["failures", "orders", "--by", "lost"], "'lost' is not source, shape, receive_count or attribute"),
-        (["search", "orders", "--filter", '{"a" 1}'], "character 6, '1': expecting ':' delimiter"),
-        (["search", "orders", "--filter", '{"ä": '], "the text ends after character 6: expecting value"),
-        (["search", "orders", "--filter", "[]"], "'[]' is not a JSON object"),
-        (["mappings", "put", "orders", "f", "--filter", "{bad"], "character 2, 'b': expecting property name"),
-        (["redrive", "orders", "--filter", '{"a": NaN}'], "not JSON: "),
-        (["subscriptions", "create", "news", "--queue", "orders", "--filter", "{} {}"], "character 4, '{': extra data"),
-    ],
-)
-def test_arguments_that_are_refused_say_what_is_wrong(
-    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PENSTOCK_ENDPOINT", "http://127.0.0.1:1")
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
-
-
 def test_with_keys(postgres: TestServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with postgres.database() as database:
         for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():

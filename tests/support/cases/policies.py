@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.cases.case import DOCS, OK, Answer, Source, report
-from tests.support.cases.sns.rows import refused
-from tests.support.cases.sqs.rows import Row
+from tests.support.cases.sns.members import refused
+from tests.support.cases.sqs.members import Row
 
 _USER_GUIDE = f"{DOCS}/IAM/latest/UserGuide"
 GRAMMAR = Source(

@@ -16,11 +16,9 @@ from tests.support.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
 from tests.support.cases.sns import members as sns_members
 from tests.support.cases.sns import messages as sns_messages
 from tests.support.cases.sns import others, subscriptions, topics
-from tests.support.cases.sns import states as sns_states
 from tests.support.cases.sqs import members as sqs_members
 from tests.support.cases.sqs import messages as sqs_messages
 from tests.support.cases.sqs import queues
-from tests.support.cases.sqs import states as sqs_states
 
 USUAL: dict[str, dict[str, Members]] = {
     "sqs": sqs_members.USUAL,
@@ -40,13 +38,11 @@ DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
 
 def _all() -> Iterator[Case]:
     yield from sqs_members.cases()
-    yield from (Case("sqs", *row) for table in (queues, sqs_messages, sqs_states) for row in table.rows())
+    yield from (Case("sqs", *row) for table in (queues, sqs_messages) for row in table.rows())
     yield from (Case("sqs", *row) for row in policies.sqs_rows())
     yield from sns_members.cases()
     yield from (Case("sns", *row) for row in policies.sns_rows())
-    yield from (
-        Case("sns", *row) for table in (topics, subscriptions, sns_messages, sns_states, others) for row in table.rows()
-    )
+    yield from (Case("sns", *row) for table in (topics, subscriptions, sns_messages, others) for row in table.rows())
     yield from scheduler_members.cases()
     yield from (Case("scheduler", *row) for row in SCHEDULER_ROWS)
 

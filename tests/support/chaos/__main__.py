@@ -15,8 +15,7 @@ import typer
 
 from tests.support.chaos.campaign import endless, play
 from tests.support.chaos.controls import CONTROLS
-from tests.support.chaos.faults import QUICK
-from tests.support.chaos.root_faults import ROOT
+from tests.support.chaos.faults import QUICK, ROOT
 from tests.support.chaos.sandbox import enter_sandbox
 from tests.support.chaos.servers import running_servers
 from tests.support.chaos.summary import RECORDED_SECONDS, add_to_summary, say, show, write_page

@@ -17,9 +17,9 @@ from tests.support.forged_receipt_handles import forgeries, handles_of, systemat
 from tests.support.hostile import smuggled_requests
 from tests.support.hostile.attacks import attacks
 from tests.support.hostile.invalid_members import Target
-from tests.support.hostile.signatures import bearer_keys
+from tests.support.hostile.signatures import signing
 from tests.support.hostile.signatures.altered import unknown_keys
-from tests.support.hostile.signatures.kinds import KINDS, WIRE_KINDS
+from tests.support.hostile.signatures.requests import KINDS, WIRE_KINDS
 from tests.support.hostile.signatures.signing import Signer
 
 ACCOUNT = "000000000000"
@@ -51,7 +51,7 @@ def counts() -> dict[str, int]:
     faulty = (smuggled_requests.refused(), smuggled_requests.last(), smuggled_requests.whole())
     return {
         "signatures": len({request for kind in signed for _, request in kind}),
-        "bearer keys": len({(forgery.headers, forgery.query) for forgery in bearer_keys.forgeries(BEARER, {})}),
+        "bearer keys": len({(forgery.headers, forgery.query) for forgery in signing.forgeries(BEARER, {})}),
         "receipt handles": len(set(systematic(handle))),
         "addresses of webhooks": len(set(forbidden())),
         "smuggled requests": distinct(case.data(b"") for kind in faulty for case in kind),

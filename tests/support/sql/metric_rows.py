@@ -11,6 +11,8 @@ from typing import Any
 
 import psycopg
 
+from penstock.verdicts import Minute
+
 GAMMA = 1.02 / 0.98
 START_OF_RUNS = datetime(2026, 3, 28, tzinfo=UTC)
 ZERO_BUCKET = -(2**31)
@@ -101,3 +103,29 @@ def new_queue(db: Connection, name: str) -> int:
     row = db.execute("select queue_id from queue.queues where name = %s", (name,)).fetchone()
     assert row is not None
     return int(row[0])
+
+
+# --- minute rows -----------------------------------------------------------------------------------------------------
+# Writes rows of queue.minute for tests, and messages whose measurements agree with the rows.
+
+
+def current_minute(db: Connection) -> datetime:
+    """Returns the start of the present minute by the database's clock."""
+    row = db.execute("select date_trunc('minute', clock_timestamp(), 'UTC')").fetchone()
+    assert row is not None
+    start: datetime = row[0]
+    return start
+
+
+def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> None:
+    for minute in minutes:
+        insert(db, "minute", queue_id=queue_id, **minute._asdict())
+
+
+def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
+    """Adds visible messages that look as if they had been sent at that time."""
+    db.execute("select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, count))
+    db.execute(
+        "update queue.log l set sent_at = %s from queue.queues q where q.queue_id = l.queue_id and q.name = %s",
+        (entered_at, name),
+    )

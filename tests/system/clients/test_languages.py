@@ -19,9 +19,16 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.support.clients.scenario import FIFO, STANDARD, RefusedError, fifo, run_scenario, standard
-from tests.support.clients.sdk_scenario import FACTS, LEFT, check_what_is_left, printed
+from tests.support.clients.sdk_scenario import (
+    FACTS,
+    JAVA_PROGRAMS,
+    LEFT,
+    build_go_program,
+    check_what_is_left,
+    java_command,
+    printed,
+)
 from tests.support.clients.service_client import ROOT, Deployment, client, counts, sqs_client
-from tests.support.clients.toolchains import JAVA_PROGRAMS, build_go_program, java_command
 from tests.support.database import TestServer
 from tests.support.jobs import history_generator
 from tests.support.jobs.history_generator import Mixture

@@ -16,8 +16,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.support.clients.sdk_scenario import run_node_script
 from tests.support.clients.service_client import Deployment, client, counts, sqs_client
-from tests.support.clients.toolchains import run_node_script
 from tests.support.delivery.receiver import Receiver, running_receiver
 from tests.support.programs.penstock_up import running
 from tests.support.sns_signatures import verify

@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.clients.sdk_scenario import FACTS, printed
+from tests.support.clients.sdk_scenario import FACTS, GO_ENVIRONMENT, JAVA_PROGRAMS, NODE_MODULES, printed
 from tests.support.clients.service_client import ROOT, Deployment, counts
-from tests.support.clients.toolchains import GO_ENVIRONMENT, JAVA_PROGRAMS, NODE_MODULES
 from tests.support.programs.penstock_up import COMMAND, Up, running
 
 pytestmark = pytest.mark.clients

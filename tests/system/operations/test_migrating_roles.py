@@ -37,7 +37,7 @@ PASSWORD = "long enough"
 OWNER, REGION = "111111111111", "eu-west-1"
 
 
-class Case(NamedTuple):
+class MigratedDatabase(NamedTuple):
     """Addresses of an empty database: as the superuser, as the role that migrates, as an application."""
 
     superuser: str
@@ -53,7 +53,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Postgres]:
 
 
 @contextmanager
-def empty_database(cluster: Postgres, attributes: str) -> Iterator[Case]:
+def empty_database(cluster: Postgres, attributes: str) -> Iterator[MigratedDatabase]:
     """Yields a database that a role with these attributes owns, and a login for an application that is in no group
     yet."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
@@ -64,7 +64,7 @@ def empty_database(cluster: Postgres, attributes: str) -> Iterator[Case]:
         administrator.execute(b"create database moved owner migrating template template0")
         try:
             address = cluster.service_dsn("moved")
-            yield Case(
+            yield MigratedDatabase(
                 cluster.superuser_dsn("moved"),
                 *(make_conninfo(address, user=role, password=PASSWORD) for role in ("migrating", "shop")),
             )
@@ -84,7 +84,7 @@ def send_and_receive(address: str) -> None:
         assert connection.execute("select message from queue.receive('orders')").fetchall() == [(7,)]
 
 
-def check_application(case: Case) -> None:
+def check_application(case: MigratedDatabase) -> None:
     """Checks that the SQL interface works for a role of the group, which has an account and reads no table."""
     with psycopg.connect(case.superuser, autocommit=True) as administrator:
         administrator.execute("grant penstock_app to shop")

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from benchmarks.load.connection import Connection, Flow
-from benchmarks.load.pace import Pace
+from benchmarks.load.flows import Pace
 from benchmarks.load.wire import Action, Due, Request, nested_uuids
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
 from benchmarks.measure.tally import Tally, compare_ids, percentile
 from benchmarks.queen.flows import Zipf
 from benchmarks.queen.ledger import AuditResult, ConsumerGroup, Ledger, audit
-from benchmarks.queen.peer_cost import compare_with_peer
 from benchmarks.queen.profile import Fate, Profile
+from benchmarks.queen.study import compare_with_peer
 from benchmarks.report.rows import cell, markdown
 from benchmarks.studies.jobs import without_slowest
 

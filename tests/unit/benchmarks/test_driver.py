@@ -17,8 +17,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from benchmarks.load.signing import Key
-from benchmarks.load.wire import Address, Requests
+from benchmarks.load.wire import Address, Key, Requests
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.peers import driver as peers_driver
 from benchmarks.peers import packages
@@ -37,8 +36,8 @@ from benchmarks.peers.amqp import (
     short,
 )
 from benchmarks.peers.driver import Driver, Order
-from benchmarks.peers.failure_tolerant import FailureTolerantPeer
 from benchmarks.peers.library_peer import SHAPES, LibraryPeer
+from benchmarks.peers.makers import FailureTolerantPeer
 from benchmarks.report.runs import marks_of
 from benchmarks.scenarios import SCENARIOS
 

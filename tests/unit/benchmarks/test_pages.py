@@ -14,17 +14,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import bare_insert, pgbench, run
-from benchmarks.catalogue import GROUPS, STUDIES, select_studies
+from benchmarks import pgbench, run
 from benchmarks.measure.host import HostLoad, machine
-from benchmarks.options import arguments
+from benchmarks.options import GROUPS, STUDIES, arguments, select_studies
 from benchmarks.peers.makers import PEERS
 from benchmarks.penstock import Penstock
 from benchmarks.report import page as report_page
 from benchmarks.report import pictures, runs, summary
-from benchmarks.report.inserts import compared, line_of, with_multiples
 from benchmarks.report.pictures import axis_of, chart, format_tick
-from benchmarks.report.rows import markdown
+from benchmarks.report.rows import compared, line_of, markdown, with_multiples
 from benchmarks.studies import million, study
 from benchmarks.studies.study import Bench, Document, Findings, Study
 from benchmarks.system import UnavailableError
@@ -370,4 +368,4 @@ def test_pgbench_is_looked_for_in_the_wheel_too(tmp_path: Path, monkeypatch: pyt
 
 def test_a_database_that_is_not_known_is_not_measured() -> None:
     with pytest.raises(UnavailableError, match="--database"):
-        bare_insert.measure_bare_insert("")
+        pgbench.measure_bare_insert("")

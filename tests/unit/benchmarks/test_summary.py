@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from benchmarks.catalogue import STUDIES
 from benchmarks.measure import host
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.host import HostLoad
@@ -20,6 +19,7 @@ from benchmarks.neighbours.clients import local_address
 from benchmarks.neighbours.noise import Done
 from benchmarks.neighbours.probe import LATE_SECONDS, Sample
 from benchmarks.neighbours.study import PHASES, QUIET, Phase, order, row_of
+from benchmarks.options import STUDIES
 from benchmarks.report import summary
 from benchmarks.revisions import Cost, append_round, compare, places, plans, report
 from benchmarks.scenarios import SCENARIOS, Scenario

@@ -45,9 +45,7 @@ from tests.support.sql.calls import (
     send,
     value,
 )
-from tests.support.sql.calls import (
-    maintain as call_maintain,
-)
+from tests.support.sql.calls import maintain as call_maintain
 
 # --- maintain worker -------------------------------------------------------------------------------------------------
 # Tests the worker `maintain`: concurrent, bounded runs that each continue at the end of the last run.

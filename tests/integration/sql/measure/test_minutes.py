@@ -23,8 +23,7 @@ from tests.support.sql.calls import (
     send,
     value,
 )
-from tests.support.sql.metric_rows import add_window
-from tests.support.sql.minute_rows import add_minutes, current_minute
+from tests.support.sql.metric_rows import add_minutes, add_window, current_minute
 
 SUFFIXES = pytest.mark.parametrize("suffix", ["", ".fifo"])
 COUNTS = "sum(sent), sum(received), sum(redelivered), sum(deleted), sum(dead_lettered)"

@@ -16,8 +16,17 @@ from penstock.management.verdicts import QUEUES_A_PAGE
 from penstock.verdicts import Minute
 from penstock_web.cli import main
 from tests.support.database import Database, TestServer
-from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, add_window, insert, new_queue
-from tests.support.sql.minute_rows import Connection, add_minutes, current_minute
+from tests.support.sql.metric_rows import (
+    Connection,
+    add_forecast,
+    add_latency,
+    add_minutes,
+    add_run,
+    add_window,
+    current_minute,
+    insert,
+    new_queue,
+)
 from tests.support.web.console import barriers, of_class, pictures, table
 
 START = datetime(2026, 3, 29, tzinfo=UTC)

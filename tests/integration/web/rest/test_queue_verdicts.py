@@ -27,8 +27,7 @@ from tests.support.database import Database, TestServer
 from tests.support.functions.server import FunctionServer
 from tests.support.local_lambda.events import EVENT_FORMS
 from tests.support.programs.penstock_service import running_service
-from tests.support.sql.metric_rows import new_queue
-from tests.support.sql.minute_rows import Connection, add_messages, add_minutes, current_minute
+from tests.support.sql.metric_rows import Connection, add_messages, add_minutes, current_minute, new_queue
 from tests.support.web.prometheus_text import scrape
 
 MINUTE = timedelta(minutes=1)

@@ -16,13 +16,17 @@ from tests.support.cases.case import (
     REST_JSON,
     Answer,
     Case,
+    Member,
     Members,
     Source,
     common_errors,
+    members_of,
+    problem,
+    problems_of,
     reference,
     report,
+    violations,
 )
-from tests.support.cases.members import Member, members_of, problem, problems_of, violations
 
 MODEL = MODELS["scheduler"]
 QUEUE = "arn:aws:sqs:us-east-1:710000000001:jobs"

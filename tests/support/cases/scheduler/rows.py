@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, guide, reference, report
-from tests.support.cases.members import problem
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, guide, problem, reference, report
 from tests.support.cases.scheduler.members import BEGINNINGS, MODEL, NULL, QUEUE, SERIALIZATION, TAG, invalid
 
 NAME_TAKEN = Answer("ConflictException", "Schedule <schedule> already exists.")

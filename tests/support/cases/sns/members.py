@@ -17,13 +17,17 @@ from tests.support.cases.case import (
     RECORDED,
     Answer,
     Case,
+    Member,
     Members,
     Source,
     common_errors,
+    members_of,
+    problem,
+    problems_of,
     reference,
     report,
+    violations,
 )
-from tests.support.cases.members import Member, members_of, problem, problems_of, violations
 
 MODEL = MODELS["sns"]
 COMMON = common_errors("sns")
@@ -277,3 +281,31 @@ def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any
             yield str(number), {member.path: number}, invalid(*problems_of(member, number)), COMMON
         for number in (member.trait("min"), most):
             yield str(number), {member.path: number}, OK, MODEL
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+# Holds what the tables of SNS's cases share: a row, names of resources, and answers.
+
+ARN = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
+ID = "00000000-0000-4000-8000-000000000000"
+NO_TOPIC = Answer("NotFound", "Topic does not exist")
+NO_RESOURCE = Answer("ResourceNotFound", "Resource does not exist")
+NO_SUBSCRIPTION = Answer("NotFound", "Subscription does not exist")
+
+Row = tuple[str, str, str, dict[str, Any], Answer, Source]
+
+
+def refused(text: str) -> Answer:
+    """Returns InvalidParameter with AWS's text."""
+    return Answer(INVALID.code, f"Invalid parameter: {text}")
+
+
+def of(action: str) -> Source:
+    """Returns the action's page."""
+    return reference("sns", action)
+
+
+def spellings(name: str) -> list[str]:
+    """Returns the name in other letter cases."""
+    forms = (name.lower(), name.upper(), name[:1].lower() + name[1:])
+    return [form for form in dict.fromkeys(forms) if form != name]

@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
-from tests.support.cases.members import problem, violations
-from tests.support.cases.sns.members import ENTRY, INVALID, NO_ARN, NUMBER
-from tests.support.cases.sns.rows import ARN, ID, Row, of, refused
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, problem, report, violations
+from tests.support.cases.sns.members import ARN, ENTRY, ID, INVALID, NO_ARN, NUMBER, Row, of, refused
 
 
 def rows() -> Iterator[Row]:

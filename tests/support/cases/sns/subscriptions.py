@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
-from tests.support.cases.sns.members import ACCOUNT, INVALID, NUMBER
-from tests.support.cases.sns.rows import ARN, ID, Row, of, refused, spellings
+from tests.support.cases.sns.members import ACCOUNT, ARN, ID, INVALID, NUMBER, Row, of, refused, spellings
 
 
 def rows() -> Iterator[Row]:

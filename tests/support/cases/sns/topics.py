@@ -4,8 +4,21 @@ import json
 from collections.abc import Iterator
 
 from tests.support.cases.case import OK, OURS, RECORDED, Answer, Source, guide, report
-from tests.support.cases.sns.members import ACCOUNT, INVALID, NO_ARN, TOPIC_NAME
-from tests.support.cases.sns.rows import ARN, ID, NO_RESOURCE, NO_SUBSCRIPTION, NO_TOPIC, Row, of, refused, spellings
+from tests.support.cases.sns.members import (
+    ACCOUNT,
+    ARN,
+    ID,
+    INVALID,
+    NO_ARN,
+    NO_RESOURCE,
+    NO_SUBSCRIPTION,
+    NO_TOPIC,
+    TOPIC_NAME,
+    Row,
+    of,
+    refused,
+    spellings,
+)
 
 
 def rows() -> Iterator[Row]:

@@ -15,13 +15,14 @@ from tests.support.cases.case import (
     OURS,
     Answer,
     Case,
+    Member,
     Members,
     Source,
     common_errors,
+    members_of,
     reference,
     report,
 )
-from tests.support.cases.members import Member, members_of
 
 COMMON = common_errors("sqs")
 LEGACY = "AWS.SimpleQueueService."
@@ -209,3 +210,22 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
             yield case(str(number), {member.path: number}, OK, reference("sqs", action))
     for text in ("x", "1.5"):
         yield case(f"no number: {text}", {member.path: text}, INVALID, OURS, "query")
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+# Holds what the tables of SQS's cases share: a row and answers.
+
+ACCOUNT = "710000000001"
+UNKNOWN = report("CoorpAcademy/serverless-plugins", 225)
+
+Row = tuple[str, str, str, dict[str, Any], Answer, Source]
+
+
+def of(action: str) -> Source:
+    """Returns the action's page."""
+    return reference("sqs", action)
+
+
+def unknown(name: str) -> Answer:
+    """Returns InvalidAttributeName with AWS's text."""
+    return Answer("InvalidAttributeName", f"Unknown Attribute {name}.")

@@ -1,16 +1,30 @@
-"""Lists cases of SQS: messages, their attributes, FIFO, receives and batches."""
+"""Lists cases of SQS: messages, their attributes, FIFO, receives, batches, and the states of resources."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
-from tests.support.cases.sns.rows import spellings
-from tests.support.cases.sqs.members import EMPTY_BATCH, ENTRY, HANDLED, INVALID, LEGACY
-from tests.support.cases.sqs.rows import Row, of, unknown
+from tests.support.cases.sns.members import spellings
+from tests.support.cases.sqs.members import (
+    EMPTY_BATCH,
+    ENTRY,
+    HANDLED,
+    INVALID,
+    LEGACY,
+    NO_QUEUE,
+    USUAL,
+    Row,
+    of,
+    unknown,
+)
+
+# --- messages --------------------------------------------------------------------------------------------------------
+# Lists cases of SQS: messages, their attributes, FIFO, receives and batches.
 
 
 def rows() -> Iterator[Row]:
-    for table in (_messages, _message_attributes, _fifo, _receives, _batches):
+    for table in (_messages, _message_attributes, _fifo, _receives, _batches, _deleted, _there, _texts, _orders):
         yield from table()
 
 
@@ -308,3 +322,120 @@ def _batches() -> Iterator[Row]:
         Answer("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
         report("Jimdo/sqs-dead-letter-handling", 10),
     )
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+# Lists cases of SQS: deleted and existing resources, AWS's texts of numbers and policies, and the order of checks.
+
+
+def _deleted() -> Iterator[Row]:
+    for action, usual in USUAL.items():
+        if "QueueUrl" in usual:
+            yield (action, "QueueUrl", "of a deleted queue", {"QueueUrl": "<deleted-queue>"}, NO_QUEUE, of(action))
+    yield (
+        "GetQueueUrl",
+        "QueueName",
+        "of a deleted queue",
+        {"QueueName": "<deleted-queue-name>"},
+        NO_QUEUE,
+        of("GetQueueUrl"),
+    )
+    recently = Answer(
+        f"{LEGACY}QueueDeletedRecently",
+        "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
+    )
+    yield (
+        "CreateQueue",
+        "QueueName",
+        "deleted just now",
+        {"QueueName": "<deleted-queue-name>"},
+        recently,
+        of("CreateQueue"),
+    )
+
+
+def _there() -> Iterator[Row]:
+    purged = Answer(f"{LEGACY}PurgeQueueInProgress")
+    yield ("PurgeQueue", "QueueUrl", "purged just now", {"QueueUrl": "<purged-queue>"}, purged, of("PurgeQueue"))
+    yield "AddPermission", "Label", "taken", {"Label": "<label>"}, INVALID, of("AddPermission")
+    yield "RemovePermission", "Label", "of a permission", {"Label": "<new-label>"}, OK, of("RemovePermission")
+
+
+def _texts() -> Iterator[Row]:
+    text = "Value {} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
+    for number in (0, 11, 1000, -1):
+        answer = Answer("InvalidParameterValue", text.format(number))
+        yield (
+            "ReceiveMessage",
+            "MaxNumberOfMessages",
+            f"{number}: the text",
+            {"MaxNumberOfMessages": number},
+            answer,
+            report("aws/aws-sdk-java", 197),
+        )
+    text = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
+    answer = Answer("InvalidParameterValue", text)
+    given = {"MessageBody": "x" * 1_048_577}
+    yield ("SendMessage", "MessageBody", "1048577 bytes: the text", given, answer, report("inferablehq/inferable", 306))
+    policy = json.dumps({"MaxReceiveCount": "4", "DeadLetterTargetArn": "<queue-arn>"}, separators=(",", ":"))
+    text = f"Value {policy} for parameter RedrivePolicy is invalid. Reason: Redrive policy does not contain mandatory "
+    answer = Answer("InvalidParameterValue", f"{text}attribute: maxReceiveCount.")
+    given_policy = {"Attributes": {"RedrivePolicy": policy}}
+    for action in ("CreateQueue", "SetQueueAttributes"):
+        yield (
+            action,
+            "Attributes.RedrivePolicy",
+            "names in capitals",
+            given_policy,
+            answer,
+            report("rubyonjets/jets", 101),
+        )
+
+
+def _orders() -> Iterator[Row]:
+    gone = {"QueueUrl": "<deleted-queue>"}
+    yield (
+        "SendMessage",
+        "MessageBody",
+        "empty, of a deleted queue",
+        {**gone, "MessageBody": ""},
+        Answer("MissingParameter"),
+        OURS,
+    )
+    yield ("SendMessage", "DelaySeconds", "901, of a deleted queue", {**gone, "DelaySeconds": 901}, INVALID, OURS)
+    yield (
+        "SendMessageBatch",
+        "Entries",
+        "empty, of a deleted queue",
+        {**gone, "Entries": []},
+        Answer(f"{LEGACY}EmptyBatchRequest"),
+        OURS,
+    )
+    yield (
+        "ReceiveMessage",
+        "MaxNumberOfMessages",
+        "0, of a deleted queue",
+        {**gone, "MaxNumberOfMessages": 0},
+        INVALID,
+        OURS,
+    )
+    yield (
+        "SetQueueAttributes",
+        "Attributes",
+        "unknown, of a deleted queue",
+        {**gone, "Attributes": {"x": "1"}},
+        Answer("InvalidAttributeName"),
+        OURS,
+    )
+    yield (
+        "GetQueueAttributes",
+        "AttributeNames",
+        "unknown, of a deleted queue",
+        {**gone, "AttributeNames": ["x"]},
+        Answer("InvalidAttributeName"),
+        OURS,
+    )
+    yield "TagQueue", "Tags", "an empty key, of a deleted queue", {**gone, "Tags": {"": "x"}}, INVALID, OURS
+    yield "AddPermission", "Actions", "unknown, of a deleted queue", {**gone, "Actions": ["x"]}, INVALID, OURS
+    bad = {"QueueName": "a b", "Attributes": {"x": "1"}}
+    yield "CreateQueue", "QueueName", "bad, with a bad attribute", bad, INVALID, OURS

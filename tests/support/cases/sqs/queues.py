@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator
 
 from tests.support.cases.case import OK, OURS, RECORDED, Answer, guide, report
-from tests.support.cases.sns.rows import spellings
-from tests.support.cases.sqs.members import INVALID, NO_QUEUE, USUAL
-from tests.support.cases.sqs.rows import ACCOUNT, UNKNOWN, Row, of, unknown
+from tests.support.cases.sns.members import spellings
+from tests.support.cases.sqs.members import ACCOUNT, INVALID, NO_QUEUE, UNKNOWN, USUAL, Row, of, unknown
 
 
 def rows() -> Iterator[Row]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.clients.sdk_scenario import build_go_program, java_command
 from tests.support.clients.service_client import Deployment, client
 from tests.support.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform, applied
-from tests.support.clients.toolchains import build_go_program, java_command
 from tests.support.database import TestServer
 from tests.support.mappings.harness import Harness, running_harness
 from tests.support.programs.penstock_up import running

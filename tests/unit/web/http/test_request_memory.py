@@ -295,7 +295,7 @@ async def test_a_body_that_has_arrived_is_never_too_slow() -> None:
 
 
 # --- the application -------------------------------------------------------------------------------------------------
-class Client:
+class ClientInProcess:
     """A client that calls an application without sockets."""
 
     def __init__(self, database: FakeDatabase) -> None:
@@ -340,7 +340,7 @@ async def test_without_room_long_requests_wait_and_then_are_503() -> None:
     """A request waits 10 s to be read and 10 s to be processed. Short requests pass."""
     database = FakeDatabase(stored)
     database.hold()
-    client = Client(database)
+    client = ClientInProcess(database)
     addresses = [f"192.0.2.{n % 4}" for n in range(READING_BYTES // MIB)]
     tasks = [asyncio.create_task(client.send_message(MIB - 1000, address)) for address in addresses]
     inside, read = tasks[: PROCESSING_BYTES // MIB], tasks[PROCESSING_BYTES // MIB :]
@@ -367,7 +367,7 @@ async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
     """The requests of one address wait for each other, and other addresses do not wait for them."""
     database = FakeDatabase(stored)
     database.hold()
-    client = Client(database)
+    client = ClientInProcess(database)
     tasks = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB)]
     await settle()
     other = asyncio.create_task(client.send_message(100_000, "192.0.2.2"))
@@ -379,7 +379,7 @@ async def test_one_address_leaves_half_of_the_memory_to_others() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues/orders/messages", "/v1/events/x"])
 async def test_a_slow_body_is_408_in_the_form_of_its_api(path: str) -> None:
-    client = Client(FakeDatabase(stored))
+    client = ClientInProcess(FakeDatabase(stored))
     headers = {"x_amz_target": "AmazonSQS.SendMessage", "content_length": str(6 * MIB)}
     slow = [asyncio.create_task(client.ask(path, b"", f"192.0.2.{n}", sent_slowly="yes", **headers)) for n in range(3)]
     await asyncio.sleep(2)
@@ -406,7 +406,7 @@ WAIT = {"QueueUrl": "http://h/000000000000/orders", "WaitTimeSeconds": 20}
 @pytest.mark.parametrize("padding", [70_000, 1_500_000])
 async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(padding: int) -> None:
     """Five such requests would otherwise have taken all memory for 20 s."""
-    client = Client(FakeDatabase(empty))
+    client = ClientInProcess(FakeDatabase(empty))
     body = json.dumps(WAIT).encode().ljust(padding)
     asking = (client.ask("/", body, f"192.0.2.{n}", x_amz_target=RECEIVE) for n in range(5))
     assert [status for status, _, _ in await asyncio.gather(*asking)] == [200] * 5
@@ -414,7 +414,7 @@ async def test_a_request_with_memory_for_its_length_does_not_wait_for_messages(p
 
 
 async def test_a_short_body_whose_length_nobody_knew_waits_and_leaves_the_memory_to_others() -> None:
-    client = Client(FakeDatabase(empty))
+    client = ClientInProcess(FakeDatabase(empty))
     body, loop = json.dumps(WAIT).encode(), asyncio.get_running_loop()
     chunked = client.ask("/", body, x_amz_target=RECEIVE, transfer_encoding="chunked")
     waiting = asyncio.create_task(chunked)
