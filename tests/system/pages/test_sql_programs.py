@@ -56,7 +56,7 @@ def tables(database: Database) -> Database:
     statements = re.sub("^(create role|grant) ", r"-- \1 ", statements, flags=re.MULTILINE)
     with psycopg.connect(database.api_dsn) as connection:
         connection.execute(statements.encode())
-        connection.execute("select queue.create('orders')")
+        connection.execute("select queue.create('shop-orders')")
     return database
 
 
