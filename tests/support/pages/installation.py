@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -27,10 +28,12 @@ from tests.support.programs.penstock_up import running
 
 # No block takes this long, even on an overloaded machine.
 SECONDS = 300
-# These pages have a new PostgreSQL, and ADMIN_URL leads a superuser to it. The first page begins without a database,
-# the others after the steps of the first.
+# These pages have a new PostgreSQL, with the address of its superuser in ADMIN_URL. The first page begins without a
+# database, the other one after the steps of the first.
 FIRST = "docs/guides/your_database.md"
-OWN_CLUSTER = (FIRST, "docs/guides/transactions.md", "docs/guides/share_database.md")
+OWN_CLUSTER = (FIRST, "docs/guides/share_database.md")
+# This page uses the data folder of `penstock up`.
+TRIAL = "docs/guides/transactions.md"
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,30 @@ def installation(found: list[Block], server: TestServer) -> Iterator[PageInstall
             if found[0].page != FIRST:
                 variables |= _owner(cluster)
             yield PageInstallation(variables, ports)
+        elif found[0].page == TRIAL:
+            yield stack.enter_context(trial())
         elif any(map(starts_a_service, found)):
             yield PageInstallation(service, ports)
         else:
             stack.enter_context(_roles_removed(server))
             database = stack.enter_context(server.database())
-            stack.enter_context(running(port=ports["9324"], DATABASE_URL=database.api_dsn))
+            settings = {"DATABASE_URL": database.api_dsn, "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}
+            stack.enter_context(running(port=ports["9324"], **settings))
             variables = {"DATABASE_URL": database.api_dsn, "ADMIN_URL": database.dsn}
             yield PageInstallation(variables | service, ports)
+
+
+@contextmanager
+def trial() -> Iterator[PageInstallation]:
+    """Runs `penstock up` as a reader does: with its own PostgreSQL, and its data in the home folder."""
+    ports: defaultdict[str, int] = defaultdict(free_port)
+    # The name is short, because the path of a socket has at most 107 bytes.
+    with TemporaryDirectory(prefix="reader-") as home:
+        Path(home).chmod(0o755)  # PostgreSQL of root runs as another user.
+        data = f"{home}/.local/state/penstock"
+        with running("--data-dir", data, port=ports["9324"]) as up:
+            service = {"PENSTOCK_ENDPOINT": up.address, "DATABASE_URL": up.dsn, "HOME": home}
+            yield PageInstallation(service, ports)
 
 
 def _emptied(cluster: Postgres) -> None:
