@@ -167,7 +167,7 @@ test-image: .venv/test.stamp image ## build the images and start them
 	@$(BIN)/python -m pytest -q -m image tests/system/image $(ARGS)
 
 dist: site ## build the package (wheel and source) in dist/, always the same bytes
-	@rm -f dist/penstock-*
+	@rm -f dist/penstock_queue-*
 	@env -u SOURCE_DATE_EPOCH $(BIN)/python -m hatchling build -d dist
 
 test-wheel: dist ## install the package by pip, uvx and pipx, with each installed Python, and use it
@@ -179,7 +179,7 @@ sbom: $(SAM) ## write dist/penstock.cdx.json, the packages that the service is t
 
 publish: $(UV) ## upload what is in dist/ to the package index (UV_PUBLISH_TOKEN=…)
 	@infra/local/check_release.sh
-	@$(UV) publish $(ARGS) dist/penstock-*.whl dist/penstock-*.tar.gz
+	@$(UV) publish $(ARGS) dist/penstock_queue-*
 
 lock: $(UV) ## write requirements/*.lock again from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)

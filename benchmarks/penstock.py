@@ -126,7 +126,7 @@ class Penstock:
 
     def facts(self) -> dict[str, object]:
         try:
-            number = version("penstock")
+            number = version("penstock-queue")
         except PackageNotFoundError:
             number = "unknown"
         return {

@@ -112,7 +112,7 @@ def _load_catalog(name: str) -> Any:
     try:
         from pyiceberg.catalog import load_catalog  # noqa: PLC0415
     except ImportError:
-        raise NoCatalogError("--iceberg needs the package pyiceberg: install penstock[iceberg]") from None
+        raise NoCatalogError("--iceberg needs the package pyiceberg: install penstock-queue[iceberg]") from None
     try:
         return load_catalog(name)
     except (ValueError, OSError) as error:  # The catalog is not configured, or it does not answer.

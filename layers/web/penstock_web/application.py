@@ -116,7 +116,7 @@ class Application(RestApplication):
             try:
                 from .mcp import endpoint as mcp  # noqa: PLC0415 - its package is optional, and takes 0.5 s
             except ModuleNotFoundError as error:
-                raise SettingError(f"QUEUE_MCP needs `pip install 'penstock[mcp]'`: {error}") from error
+                raise SettingError(f"QUEUE_MCP needs `pip install 'penstock-queue[mcp]'`: {error}") from error
             self.include_router(mcp.routes.router)
         if self._has_console:
             from .console.console import add_console  # noqa: PLC0415 - Jinja2 takes 40 ms

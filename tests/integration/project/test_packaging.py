@@ -167,7 +167,7 @@ def test_make_ends_where_none_is_found(tmp_path: Path) -> None:
 
 
 # --- wheel -----------------------------------------------------------------------------------------------------------
-# The wheel of `pip install penstock` contains all files that Penstock needs at run time. The locations of the
+# The wheel of `pip install penstock-queue` contains all files that Penstock needs at run time. The locations of the
 # checkout's files in the wheel.
 PLACES = {
     "layers/core/penstock": "penstock",

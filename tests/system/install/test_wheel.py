@@ -118,11 +118,11 @@ def running(command: list[str | Path], folder: Path, env: dict[str, str]) -> Ite
 
 
 def install(folder: Path, python: str, user: list[str]) -> Path:
-    """Runs `pip install penstock` in a new environment. Returns the environment's folder of programs."""
+    """Runs `pip install penstock-queue` in a new environment. Returns the environment's folder of programs."""
     env = environment(folder)
     run(*user, python, "-m", "venv", folder / "an environment", cwd=folder, env=env)
     programs = folder / "an environment/bin"
-    run(*user, programs / "python", "-m", "pip", "install", "--quiet", "penstock", cwd=folder, env=env)
+    run(*user, programs / "python", "-m", "pip", "install", "--quiet", "penstock-queue", cwd=folder, env=env)
     return programs
 
 
@@ -165,15 +165,16 @@ def test_the_fixtures_in_a_project_of_a_user(folder: Path) -> None:
 @pytest.mark.wheel
 def test_uvx(folder: Path) -> None:
     env = environment(folder)
-    with running([uv(), "tool", "run", "--python", interpreter("3.11"), "penstock"], folder, env):
+    command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11")]
+    with running([*command, "--from", "penstock-queue", "penstock"], folder, env):
         pass
 
 
 @pytest.mark.wheel
 def test_pipx(folder: Path) -> None:
     env = environment(folder)
-    command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11"), "pipx", "run", "penstock"]
-    with running(command, folder, env):
+    command: list[str | Path] = [uv(), "tool", "run", "--python", interpreter("3.11"), "pipx", "run"]
+    with running([*command, "--spec", "penstock-queue", "penstock"], folder, env):
         pass
 
 

@@ -94,7 +94,7 @@ class Settings:
         "up` on an address of this machine alone; otherwise `off`. With `QUEUE_ACCESS=presence` it is always off.")
     queue_mcp = Setting(False, help="Serves the Model Context Protocol at `/mcp`, for programs that assist an "
         "operator. The protocol only reads; see [MCP, for assistants](../guides/mcp.md). It needs `pip install "
-        "'penstock[mcp]'`.")
+        "'penstock-queue[mcp]'`.")
     queue_peek_endpoint = Setting(False, help="Serves `GET /_aws/sqs/messages`, where test suites read messages "
         "without receiving them, as LocalStack does.")
     queue_localstack_health = Setting(False, help="Serves `GET /_localstack/health` for scripts that wait for it. It "

@@ -49,7 +49,8 @@ def run_job(context: typer.Context) -> None:
         package = (error.name or "").partition(".")[0]
         if not package or package in OURS:
             raise
-        raise LocalError(f"the metrics job needs the package {package}. Run: pip install 'penstock[metrics]'") from None
+        remedy = "Run: pip install 'penstock-queue[metrics]'"
+        raise LocalError(f"the metrics job needs the package {package}. {remedy}") from None
     raise typer.Exit(main(context.args))
 
 

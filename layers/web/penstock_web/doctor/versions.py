@@ -37,7 +37,7 @@ def check_migrations(examined: Examination) -> Iterator[Finding]:
             VERSIONS,
             missing.warning,
             "this release was tested with the functions of a newer release only for the time of an upgrade",
-            "upgrade this program: `pip install --upgrade penstock`",
+            "upgrade this program: `pip install --upgrade penstock-queue`",
         )
     elif missing.migrations or missing.functions:
         names = ", ".join(missing.migrations) or f"functions of {missing.release or 'no release'}"

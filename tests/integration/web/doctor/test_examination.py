@@ -238,7 +238,7 @@ DAMAGE: dict[str, tuple[Callable[[Examination], Iterable[Finding]], str, str, st
         check_migrations,
         "update queue.migration set checksum = '', name = 'functions 99.0' where number = 0",
         "the database keeps the functions of release 99.0",
-        "pip install --upgrade penstock",
+        "pip install --upgrade penstock-queue",
     ),
     "a read-only database": (
         check_database,

@@ -292,7 +292,7 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "penstock: the metrics job needs the package py4j. Run: pip install 'penstock[metrics]'"
+        "penstock: the metrics job needs the package py4j. Run: pip install 'penstock-queue[metrics]'"
     ]
 
 

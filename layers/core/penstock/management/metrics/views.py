@@ -26,7 +26,7 @@ from .types import (
 
 HINT: Final = (
     "The metrics job has stored nothing here: `penstock metrics run` computes windows, percentiles and forecasts "
-    "(pip install 'penstock[metrics]'). /v1/queues/{name}/minutes needs no job."
+    "(pip install 'penstock-queue[metrics]'). /v1/queues/{name}/minutes needs no job."
 )
 _latencies = msgspec.json.Decoder(Latencies)
 _stored_outlook = msgspec.json.Decoder(StoredOutlook)

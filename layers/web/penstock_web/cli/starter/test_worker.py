@@ -1,4 +1,4 @@
-"""Tests the worker against a real Penstock, which the package's fixtures start: pip install penstock pytest."""
+"""Tests the worker against a real Penstock, which the package's fixtures start: pip install penstock-queue pytest."""
 
 from typing import Any
 
