@@ -1,9 +1,14 @@
--- queue.count_expired(queue, messages): counts expired messages in the queue's minutes and in its measurement.
-create or replace function queue.count_expired(p_queue_id int, p_messages bigint) returns void
+-- queue.count_expired(queue, messages, deleted at): counts messages that ended because their retention was over, in the
+-- queue's minutes and in its measurement.
+-- p_deleted_at: when a consumer deleted the messages; the caller has counted them as deleted. Null: no consumer did.
+create or replace function queue.count_expired(
+    p_queue_id int, p_messages bigint, p_deleted_at timestamptz default null) returns void
 language plpgsql as $$
 begin
     if p_messages > 0 then
-        insert into queue.activity (queue_id, expired) values (p_queue_id, p_messages);
+        insert into queue.activity (queue_id, happened_at, deleted, expired)
+        values (p_queue_id, coalesce(p_deleted_at, clock_timestamp()),
+            case when p_deleted_at is null then 0 else -p_messages end, p_messages);
         insert into queue.outcome_count (queue_id, expired) values (p_queue_id, p_messages);
     end if;
 end $$;

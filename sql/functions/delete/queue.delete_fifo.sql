@@ -17,6 +17,7 @@ declare
     v_groups bigint[];
     v_deleted bigint[];
     v_expired bigint[];
+    v_late bigint;
 begin
     -- Each id has a separate look-up: with an array the planner may read all messages. The caller has locked the
     -- groups, so these ctids stay valid.
@@ -62,9 +63,14 @@ begin
                 p_queue_id, 'deleted', m.sent_at, null, m.first_received_at, v_now) e
             where p_keeps_history order by 1, 2, 3, 4, 5, m.id) d
         group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by, d.outcome)
-    select array_agg(d.id) into v_deleted from deleted d;
+    select array_agg(d.id), count(*) filter (where d.sent_at < v_now - (
+        select q.retention_seconds from queue.queues q where q.queue_id = p_queue_id) * interval '1 second')
+    into v_deleted, v_late from deleted d;
     if v_deleted is not null then
         insert into queue.activity (queue_id, deleted) values (p_queue_id, cardinality(v_deleted));
+        if v_late > 0 then
+            perform queue.count_expired(p_queue_id, v_late, v_now);
+        end if;
     end if;
     perform queue.update_groups(v_groups);
     return query

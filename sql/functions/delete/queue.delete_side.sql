@@ -9,6 +9,7 @@ declare
     v_rows tid[];
     v_deleted bigint[];
     v_now timestamptz;
+    v_late bigint;
 begin
     -- Each id has a separate look-up: with an array the planner may read all messages of the queue. This statement
     -- locks the rows, and the next statement sees their newest versions.
@@ -40,6 +41,9 @@ begin
             p_first_received_at => d.first_received_at, p_redelivered_at => d.redelivered_at, p_sent_at => d.sent_at,
             p_entered_at => d.entered_at, p_finished_at => v_now) h
         where p_keeps_history)
-    select array_agg(d.id) into v_deleted from deleted d;
+    select array_agg(d.id), count(*) filter (where d.sent_at < v_now - (
+        select q.retention_seconds from queue.queues q where q.queue_id = p_queue_id) * interval '1 second')
+    into v_deleted, v_late from deleted d;
+    perform queue.count_expired(p_queue_id, v_late, v_now);
     return coalesce(v_deleted, '{}');
 end $$;

@@ -29,6 +29,8 @@ begin
         return true;
     end if;
     insert into queue.activity (queue_id, deleted) values (p_queue_id, 1);
+    perform queue.count_expired(p_queue_id, 1, v_now) from queue.queues q
+    where q.queue_id = p_queue_id and v_message.sent_at < v_now - q.retention_seconds * interval '1 second';
     if p_archives then
         insert into queue.archive overriding user value
         select r.* from jsonb_populate_record(null::queue.archive, to_jsonb(v_message) || jsonb_build_object(

@@ -82,6 +82,10 @@ begin
             group by e.outcome, f.entered_by) m
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;
+    if queue.has_late_message(p_queue_id, p_shard, p_after + 1) then
+        perform queue.count_late_deletions(x) from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
+    end if;
     delete from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done) and x.pos < p_cursor;
     if v_kept is null then

@@ -44,7 +44,8 @@ begin
     stored as (
         insert into queue.minute as m (queue_id, starts_at, sent, received, redelivered, deleted, dead_lettered,
             expired, last_received_at)
-        select s.queue_id, s.starts_at, s.sent, s.received, s.redelivered, s.deleted, s.dead_lettered, s.expired,
+        select s.queue_id, s.starts_at, s.sent, s.received, s.redelivered, greatest(s.deleted, 0), s.dead_lettered,
+            s.expired,
             coalesce(s.last_received_at, (
                 select p.last_received_at from queue.minute p
                 where p.queue_id = s.queue_id and p.starts_at <= s.starts_at order by p.starts_at desc limit 1))
@@ -52,7 +53,7 @@ begin
         order by s.queue_id, s.starts_at
         on conflict (queue_id, starts_at) do update
         set sent = m.sent + excluded.sent, received = m.received + excluded.received,
-            redelivered = m.redelivered + excluded.redelivered, deleted = m.deleted + excluded.deleted,
+            redelivered = m.redelivered + excluded.redelivered, deleted = greatest(m.deleted + excluded.deleted, 0),
             dead_lettered = m.dead_lettered + excluded.dead_lettered, expired = m.expired + excluded.expired,
             last_received_at = greatest(m.last_received_at, excluded.last_received_at))
     select array(select b.queue_id from busiest b), (select count(*) from taken) into v_ids, calls;

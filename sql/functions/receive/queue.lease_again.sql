@@ -79,5 +79,6 @@ begin
         p_queue_id, 'deleted', f.sent_at, null, p_lease.first_received_at, f.finished_at) e
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
     group by e.outcome, f.entered_by;
+    perform queue.count_late_deletions(p_lease);
     return array_fill(null::timestamptz, array[cardinality(p_lease.gone)]);
 end $$;

@@ -3,6 +3,7 @@ once.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,23 @@ from penstock.settings import Settings
 from penstock.workers import measure
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
-from tests.support.sql.calls import Connection, arn_of, call, create, maintain, queue_id, receive, redrive, send, value
+from tests.support.sql.calls import (
+    Connection,
+    Delivery,
+    arn_of,
+    call,
+    change,
+    create,
+    delete,
+    delete_by_id,
+    maintain,
+    queue_id,
+    receive,
+    redrive,
+    send,
+    value,
+)
+from tests.support.sql.calls import history as history_of
 from tests.support.wait import wait_until
 
 SETTINGS = Settings.read({"QUEUE_METRICS_INTERVAL_MS": "3600000"})
@@ -82,6 +99,12 @@ def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: st
     assert value(db, "select count(*) from queue.outcome_count") == 0
 
 
+def age(db: Connection) -> None:
+    """Ends the retention of 60 seconds of all messages."""
+    for table in ("log", "side", "fifo_message"):
+        db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
+
+
 @pytest.mark.parametrize("cleaner", [maintain, receive], ids=lambda cleaner: cleaner.__name__)
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
 def test_each_message_past_its_retention_counts_once(
@@ -95,14 +118,79 @@ def test_each_message_past_its_retention_counts_once(
         send(db, arn, state, delay=900 if state == "delayed" and not suffix else 0, group=state)
         if state == "in flight":
             receive(db, arn, 1)
-    for table in ("log", "side", "fifo_message"):
-        db.execute(f"update queue.{table} set sent_at = sent_at - interval '61 seconds'".encode())
+    age(db)
     for _ in range(2):
         cleaner(db, arn)
         maintain(db, arn)
         measured(db)
         assert [row.expired for row in call(db, READ_MEASUREMENTS, 10)] == [3]
         assert value(db, "select sum(expired) from queue.minute") == 3
+
+
+def delete_all(db: Connection, arn: str, received: list[Delivery]) -> None:
+    age(db)
+    delete(db, received)
+
+
+def delete_by_ids(db: Connection, arn: str, received: list[Delivery]) -> None:
+    age(db)
+    delete_by_id(db, arn, *(delivery.public_id for delivery in received))
+
+
+def hide_and_delete(db: Connection, arn: str, received: list[Delivery]) -> None:
+    change(db, received, 600)
+    age(db)
+    delete(db, received)
+
+
+def delete_unreceived(db: Connection, arn: str, received: list[Delivery]) -> None:
+    delete(db, received)
+    sent = send(db, arn, "c", "d")
+    age(db)
+    delete_by_id(db, arn, *(row.id for row in sent if row.id))
+
+
+def delete_one_and_receive_again(db: Connection, arn: str, received: list[Delivery]) -> None:
+    """The second receive records the deleted message of the lease."""
+    age(db)
+    delete(db, received[:1])
+    db.execute("update queue.log set sent_at = clock_timestamp() where id = %s", (received[1].id,))
+    change(db, received[1:], 0)
+    delete(db, receive(db, arn, 2))
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize(
+    ("suffix", "end", "late", "deleted"),
+    [
+        ("", delete_all, 2, 0),
+        ("", delete_by_ids, 2, 0),
+        ("", hide_and_delete, 2, 0),
+        ("", delete_unreceived, 4, 0),
+        ("", delete_one_and_receive_again, 1, 1),
+        (".fifo", delete_all, 2, 0),
+        (".fifo", delete_by_ids, 2, 0),
+    ],
+)
+def test_a_deletion_after_the_retention_counts_as_expired(
+    db: Connection,
+    suffix: str,
+    end: Callable[[Connection, str, list[Delivery]], None],
+    late: int,
+    deleted: int,
+    history: bool,
+) -> None:
+    """The minutes and the measurement agree with the history (queue.ending)."""
+    arn = create(db, "q" + suffix, MessageRetentionPeriod="60", history=str(history).lower())
+    send(db, arn, "a", "b", group="g")
+    end(db, arn, receive(db, arn, 2))
+    for _ in range(2):
+        maintain(db, arn)
+        measured(db)
+        assert [row.expired for row in call(db, READ_MEASUREMENTS, 10)] == [late]
+        counted = db.execute("select sum(deleted), sum(expired) from queue.minute").fetchone()
+        assert counted == (deleted, late)
+        assert not history or history_of(db, arn) == +Counter(expired=late, deleted=deleted)
 
 
 def test_moves_out_of_the_slow_path_count_too(db: Connection) -> None:

@@ -1,0 +1,23 @@
+-- queue.count_late_deletions(lease): counts the messages of a lease as expired that a consumer deleted after their
+-- retention.
+-- A delete counts such messages as deleted, because it does not read the log. This function runs when the messages are
+-- recorded, and changes the minutes of the deletes.
+-- The caller is the shard's reader.
+create or replace function queue.count_late_deletions(p_lease queue.lease) returns void
+language plpgsql as $$
+begin
+    if not queue.has_late_message(p_lease.queue_id, p_lease.shard, p_lease.first_id) then
+        return;
+    end if;
+    perform queue.count_expired(p_lease.queue_id, count(*), d.deleted_at)
+    from (
+        select l.sent_at, case when l.id = any (p_lease.gone)
+            then p_lease.gone_at[array_position(p_lease.gone, l.id)]
+            when p_lease.outcome is null then p_lease.done_at end as deleted_at
+        from queue.log l
+        where l.queue_id = p_lease.queue_id and l.shard = p_lease.shard
+            and l.id >= p_lease.first_id and l.id <= p_lease.pos) d
+    join queue.queues q on q.queue_id = p_lease.queue_id
+    where d.deleted_at > d.sent_at + q.retention_seconds * interval '1 second'
+    group by d.deleted_at;
+end $$;
