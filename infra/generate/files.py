@@ -11,7 +11,7 @@ from .entry_points import render_entry_points
 from .load_balancer import render_rules
 from .pages import render_compatibility
 from .sam_template import name_resource, render_functions
-from .settings.files import render_setting_texts
+from .settings import render_setting_texts
 
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY = "docs/reference/compatibility.md"

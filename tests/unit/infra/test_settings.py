@@ -17,9 +17,7 @@ import yaml
 
 from infra.generate.blocks import MarkerError
 from infra.generate.gradual import add_gradual_deployment
-from infra.generate.settings.compose import render_compose
-from infra.generate.settings.helm import render_defaults, render_schema
-from infra.generate.settings.terraform import render_terraform
+from infra.generate.settings import render_compose, render_defaults, render_schema, render_terraform
 from penstock.lambda_runtime import environment as environment_module
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.secret import Secret, check_members

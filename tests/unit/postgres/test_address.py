@@ -135,7 +135,7 @@ def test_the_page_names_the_regions() -> None:
 def test_images_have_them_where_terraform_looks(image: str) -> None:
     copied = f"COPY {FILE.relative_to(ROOT)} {IN_IMAGES}\n"
     assert copied in (ROOT / "infra/container" / image).read_text()
-    variables = (ROOT / "infra/terraform/variables_database.tf").read_text()
+    variables = (ROOT / "infra/terraform/variables.tf").read_text()
     assert f'default     = "{IN_IMAGES}"' in variables
     assert "sslmode=verify-full&sslrootcert=${var.database_ca_file}" in (ROOT / "infra/terraform/main.tf").read_text()
 
