@@ -182,12 +182,8 @@ def _texts(member: Member) -> Iterator[Found]:
         text = invalid(*problems_of(member, value)) if most < 500 else Answer("ValidationException")
         yield f"{most + 1} characters", {member.path: value}, text, MODEL
     if member.trait("pattern") is not None:
-        yield (
-            "a character too many",
-            {member.path: f"{beginning}a b"},
-            invalid(*problems_of(member, beginning + "a b")),
-            MODEL,
-        )
+        yield ("a character too many", {member.path: f"{beginning}a b"},
+               invalid(*problems_of(member, beginning + "a b")), MODEL)  # fmt: skip
     if member.enum:
         for case, value in (("in lower case", member.enum[0].lower()), ("unknown", "NO")):
             yield f"value {case}", {member.path: value}, invalid(*problems_of(member, value)), MODEL

@@ -24,168 +24,69 @@ TOO_LONG = report("wellcomecollection/platform", 1460)
 
 def _publish() -> Iterator[Row]:
     anywhere = {"TopicArn": ABSENT}
-    yield (
-        "Publish",
-        "",
-        "without a recipient",
-        anywhere,
-        refused("TopicArn or TargetArn Reason: no value for required parameter"),
-        report("sul-dlss/dlme", 432),
-    )
+    yield ("Publish", "", "without a recipient", anywhere,
+           refused("TopicArn or TargetArn Reason: no value for required parameter"),
+           report("sul-dlss/dlme", 432))  # fmt: skip
     yield ("Publish", "PhoneNumber", "with TopicArn", {"PhoneNumber": NUMBER}, INVALID, report("aws/aws-sdk-js", 1217))
     yield "Publish", "TargetArn", "with TopicArn", {"TargetArn": "<endpoint>"}, INVALID, OURS
-    yield (
-        "Publish",
-        "TargetArn",
-        "with PhoneNumber",
-        {**anywhere, "TargetArn": "<endpoint>", "PhoneNumber": NUMBER},
-        INVALID,
-        OURS,
-    )
+    yield ("Publish", "TargetArn", "with PhoneNumber", {**anywhere, "TargetArn": "<endpoint>", "PhoneNumber": NUMBER},
+           INVALID, OURS)  # fmt: skip
     yield "Publish", "TargetArn", "of a topic", {**anywhere, "TargetArn": "<topic>"}, OK, of("Publish")
     for number in ("15550100001", "+1555", "555-0100", "x", "+1 555 010 0001"):
-        yield (
-            "Publish",
-            "PhoneNumber",
-            number,
-            {**anywhere, "PhoneNumber": number},
-            refused(f"PhoneNumber Reason: {number} is not valid to publish to"),
-            NO_NUMBER,
-        )
+        yield ("Publish", "PhoneNumber", number, {**anywhere, "PhoneNumber": number},
+               refused(f"PhoneNumber Reason: {number} is not valid to publish to"), NO_NUMBER)  # fmt: skip
     yield "Publish", "PhoneNumber", "valid", {**anywhere, "PhoneNumber": NUMBER}, OK, of("Publish")
-    yield (
-        "Publish",
-        "TargetArn",
-        "of no endpoint",
-        {**anywhere, "TargetArn": f"{ARN}endpoint/GCM/none/{ID}"},
-        refused("TargetArn Reason: No endpoint found for the target arn specified"),
-        of("Publish"),
-    )
+    yield ("Publish", "TargetArn", "of no endpoint", {**anywhere, "TargetArn": f"{ARN}endpoint/GCM/none/{ID}"},
+           refused("TargetArn Reason: No endpoint found for the target arn specified"), of("Publish"))  # fmt: skip
     yield "Publish", "Message", "empty", {"Message": ""}, refused("Empty message"), of("Publish")
     yield "Publish", "Message", "262144 bytes", {"Message": "x" * 262_144}, OK, of("Publish")
     yield ("Publish", "Message", "262145 bytes", {"Message": "x" * 262_145}, refused("Message too long"), TOO_LONG)
-    yield (
-        "Publish",
-        "Message",
-        "131073 letters of two bytes",
-        {"Message": "ä" * 131_073},
-        refused("Message too long"),
-        TOO_LONG,
-    )
+    yield ("Publish", "Message", "131073 letters of two bytes", {"Message": "ä" * 131_073}, refused("Message too long"),
+           TOO_LONG)  # fmt: skip
     disabled = {**anywhere, "TargetArn": "<disabled-endpoint>"}
-    yield (
-        "Publish",
-        "Message",
-        "no JSON, to a disabled endpoint",
-        {**disabled, "Message": "x", "MessageStructure": "json"},
-        Answer("EndpointDisabled", "Endpoint is disabled"),
-        RECORDED,
-    )
-    yield (
-        "Publish",
-        "TargetArn",
-        "no ARN, without TopicArn",
-        {**anywhere, "TargetArn": "x"},
-        Answer(INVALID.code, NO_ARN.format("TargetArn")),
-        OURS,
-    )
+    yield ("Publish", "Message", "no JSON, to a disabled endpoint",
+           {**disabled, "Message": "x", "MessageStructure": "json"}, Answer("EndpointDisabled", "Endpoint is disabled"),
+           RECORDED)  # fmt: skip
+    yield ("Publish", "TargetArn", "no ARN, without TopicArn", {**anywhere, "TargetArn": "x"},
+           Answer(INVALID.code, NO_ARN.format("TargetArn")), OURS)  # fmt: skip
     for subject in ("x" * 100, "a\nb", "a\tb", "\x01"):
-        yield (
-            "Publish",
-            "Subject",
-            subject[:5].encode("unicode_escape").decode(),
-            {"Subject": subject},
-            refused("Subject"),
-            of("Publish"),
-        )
+        yield ("Publish", "Subject", subject[:5].encode("unicode_escape").decode(), {"Subject": subject},
+               refused("Subject"), of("Publish"))  # fmt: skip
     for subject in ("x" * 99, "?!", "a b"):
         yield "Publish", "Subject", subject[:5], {"Subject": subject}, OK, of("Publish")
     structured = {"MessageStructure": "json"}
     for message in ('{"sqs":"x"}', "{}", '{"Default":"x"}', '{"default":1}', '{"default":null}'):
-        yield (
-            "Publish",
-            "Message",
-            f"{message} as JSON",
-            {**structured, "Message": message},
-            NO_DEFAULT,
-            MISSING_DEFAULT,
-        )
+        yield ("Publish", "Message", f"{message} as JSON", {**structured, "Message": message}, NO_DEFAULT,
+               MISSING_DEFAULT)  # fmt: skip
     for message in ("x", "[]", "{", '"default"', "null"):
-        yield (
-            "Publish",
-            "Message",
-            f"{message} as JSON",
-            {**structured, "Message": message},
-            NOT_PARSED,
-            of("Publish"),
-        )
+        yield ("Publish", "Message", f"{message} as JSON", {**structured, "Message": message}, NOT_PARSED,
+               of("Publish"))  # fmt: skip
     for message in ('{"default":"x","this":"that"}', '{"default":"x","sqs":1}', '{"default":"x","x":{}}'):
-        yield (
-            "Publish",
-            "Message",
-            f"{message} as JSON",
-            {**structured, "Message": message},
-            OK,
-            report("boto/boto3", 464),
-        )
-    yield (
-        "Publish",
-        "Message",
-        "for the platform alone",
-        {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"GCM":"x"}'},
-        OK,
-        ENDPOINT,
-    )
-    yield (
-        "Publish",
-        "Message",
-        "for another platform",
-        {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"ADM":"x"}'},
-        refused("JSON must contain an entry for 'default' or 'GCM'."),
-        ENDPOINT,
-    )
+        yield ("Publish", "Message", f"{message} as JSON", {**structured, "Message": message}, OK,
+               report("boto/boto3", 464))  # fmt: skip
+    yield ("Publish", "Message", "for the platform alone",
+           {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"GCM":"x"}'}, OK, ENDPOINT)  # fmt: skip
+    yield ("Publish", "Message", "for another platform",
+           {**anywhere, "TargetArn": "<endpoint>", **structured, "Message": '{"ADM":"x"}'},
+           refused("JSON must contain an entry for 'default' or 'GCM'."), ENDPOINT)  # fmt: skip
     for value in ("string", "String"):
         yield ("Publish", "MessageStructure", value, {"MessageStructure": value}, OK, report("aws/aws-sdk-js", 1368))
     for value in ("JSON", "x"):
         yield "Publish", "MessageStructure", value, {"MessageStructure": value, "Message": "x"}, INVALID, OURS
     fifo = {"TopicArn": "<fifo-topic>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
     yield "Publish", "", "to a FIFO topic", fifo, OK, of("Publish")
-    yield (
-        "Publish",
-        "MessageGroupId",
-        "absent, FIFO",
-        {**fifo, "MessageGroupId": ABSENT},
-        refused("The MessageGroupId parameter is required for FIFO topics"),
-        NO_GROUP,
-    )
-    yield (
-        "Publish",
-        "MessageDeduplicationId",
-        "absent, FIFO",
-        {**fifo, "MessageDeduplicationId": ABSENT},
-        INVALID,
-        of("Publish"),
-    )
-    yield (
-        "Publish",
-        "MessageDeduplicationId",
-        "absent, by content",
-        {**fifo, "TopicArn": "<content-topic>", "MessageDeduplicationId": ABSENT},
-        OK,
-        of("Publish"),
-    )
+    yield ("Publish", "MessageGroupId", "absent, FIFO", {**fifo, "MessageGroupId": ABSENT},
+           refused("The MessageGroupId parameter is required for FIFO topics"), NO_GROUP)  # fmt: skip
+    yield ("Publish", "MessageDeduplicationId", "absent, FIFO", {**fifo, "MessageDeduplicationId": ABSENT}, INVALID,
+           of("Publish"))  # fmt: skip
+    yield ("Publish", "MessageDeduplicationId", "absent, by content",
+           {**fifo, "TopicArn": "<content-topic>", "MessageDeduplicationId": ABSENT}, OK, of("Publish"))  # fmt: skip
     for member in ("MessageGroupId", "MessageDeduplicationId"):
         for case, value in (("129 characters", "x" * 129), ("with a space", "a b"), ("not ASCII", "ä")):
             yield "Publish", member, f"{case}, FIFO", {**fifo, member: value}, INVALID, of("Publish")
         yield "Publish", member, "128 characters, FIFO", {**fifo, member: "x" * 128}, OK, of("Publish")
-    yield (
-        "Publish",
-        "MessageDeduplicationId",
-        "on a standard topic",
-        {"MessageDeduplicationId": "x"},
-        INVALID,
-        of("Publish"),
-    )
+    yield ("Publish", "MessageDeduplicationId", "on a standard topic", {"MessageDeduplicationId": "x"}, INVALID,
+           of("Publish"))  # fmt: skip
     yield "Publish", "MessageGroupId", "on a standard topic", {"MessageGroupId": "x"}, OK, of("Publish")
 
 
@@ -212,14 +113,8 @@ def _message_attributes() -> Iterator[Row]:
         given = {"MessageAttributes": {name: value}}
         yield "Publish", "MessageAttributes", f"{case}: the text", given, refusal, RECORDED
         batch = {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]}
-        yield (
-            "PublishBatch",
-            "PublishBatchRequestEntries.N.MessageAttributes",
-            f"{case}: the text",
-            batch,
-            refusal,
-            RECORDED,
-        )
+        yield ("PublishBatch", "PublishBatchRequestEntries.N.MessageAttributes", f"{case}: the text", batch, refusal,
+               RECORDED)  # fmt: skip
     letter = (
         "Invalid non-alphanumeric character '#xE9' was found in the message attribute name. Can only include "
         "alphanumeric characters, hyphens, underscores, or dots."
@@ -238,23 +133,12 @@ def _message_attributes() -> Iterator[Row]:
     absent = Answer("ValidationError", violations(problem("null", member, "not be null")))
     yield "Publish", "MessageAttributes", "without a DataType", given, absent, RECORDED
     second = f"publishBatchRequestEntries.2.member.{member}"
-    yield (
-        "PublishBatch",
-        "PublishBatchRequestEntries.N.MessageAttributes",
-        "without a DataType",
-        {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]},
-        Answer("ValidationError", violations(problem("null", second, "not be null"))),
-        RECORDED,
-    )
+    yield ("PublishBatch", "PublishBatchRequestEntries.N.MessageAttributes", "without a DataType",
+           {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]},
+           Answer("ValidationError", violations(problem("null", second, "not be null"))), RECORDED)  # fmt: skip
     many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
-    yield (
-        "Publish",
-        "MessageAttributes",
-        "eleven",
-        {"MessageAttributes": many},
-        OK,
-        guide("sns", "sns-message-attributes", "Message attributes"),
-    )
+    yield ("Publish", "MessageAttributes", "eleven", {"MessageAttributes": many}, OK,
+           guide("sns", "sns-message-attributes", "Message attributes"))  # fmt: skip
 
 
 def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
@@ -270,12 +154,8 @@ def _refused_attributes() -> Iterator[tuple[str, str, dict[str, str], str]]:
         ("Number", "BinaryValue", "String"),
         ("Binary", "StringValue", "Binary"),
     ):
-        yield (
-            f"{data_type} in {member}",
-            "a",
-            {"DataType": data_type, member: "eA=="},
-            f"The message attribute 'a' with type '{data_type}' must use field '{field}'.",
-        )
+        yield (f"{data_type} in {member}", "a", {"DataType": data_type, member: "eA=="},
+               f"The message attribute 'a' with type '{data_type}' must use field '{field}'.")  # fmt: skip
     unknown = (
         "The message attribute 'a' has an invalid message attribute type, "
         "the set of supported type prefixes is Binary, Number, and String."
@@ -298,69 +178,29 @@ def _batches() -> Iterator[Row]:
         return {"PublishBatchRequestEntries": list(given)}
 
     name, batch = "PublishBatchRequestEntries", of("PublishBatch")
-    yield (
-        "PublishBatch",
-        name,
-        "eleven",
-        entries(*({**ENTRY, "Id": str(n)} for n in range(11))),
-        Answer("TooManyEntriesInBatchRequest"),
-        batch,
-    )
+    yield ("PublishBatch", name, "eleven", entries(*({**ENTRY, "Id": str(n)} for n in range(11))),
+           Answer("TooManyEntriesInBatchRequest"), batch)  # fmt: skip
     yield ("PublishBatch", name, "two of one id", entries(ENTRY, ENTRY), Answer("BatchEntryIdsNotDistinct"), batch)
     yield ("PublishBatch", name, "ids that differ in letter case", entries(ENTRY, {**ENTRY, "Id": "A"}), OK, batch)
     start = "The Id of a batch entry in the batch request"
     for bad in ("a b", "message.id", "ä", "x" * 81):
         problem_of_id = "is too long" if len(bad) > 80 else "contains an impermissible character"
-        yield (
-            "PublishBatch",
-            f"{name}.N.Id",
-            bad[:5],
-            entries({**ENTRY, "Id": bad}),
-            Answer("InvalidBatchEntryId", f"{start} {problem_of_id}: {bad}"),
-            RECORDED,
-        )
-    yield (
-        "PublishBatch",
-        f"{name}.N.Id",
-        "80 characters",
-        entries({**ENTRY, "Id": "x" * 80}),
-        OK,
-        of("PublishBatchRequestEntry"),
-    )
+        yield ("PublishBatch", f"{name}.N.Id", bad[:5], entries({**ENTRY, "Id": bad}),
+               Answer("InvalidBatchEntryId", f"{start} {problem_of_id}: {bad}"), RECORDED)  # fmt: skip
+    yield ("PublishBatch", f"{name}.N.Id", "80 characters", entries({**ENTRY, "Id": "x" * 80}), OK,
+           of("PublishBatchRequestEntry"))  # fmt: skip
     long = ({**ENTRY, "Id": letter, "Message": "x" * 131_073} for letter in "ab")
     too_long = Answer("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
     yield "PublishBatch", name, "262146 bytes", entries(*long), too_long, RECORDED
     attribute = {"a": {"DataType": "Number", "StringValue": "x"}}
-    yield (
-        "PublishBatch",
-        f"{name}.N.MessageAttributes",
-        "no number",
-        entries({**ENTRY, "MessageAttributes": attribute}),
-        Answer("ParameterValueInvalid"),
-        RECORDED,
-    )
+    yield ("PublishBatch", f"{name}.N.MessageAttributes", "no number",
+           entries({**ENTRY, "MessageAttributes": attribute}), Answer("ParameterValueInvalid"), RECORDED)  # fmt: skip
     fifo = {"TopicArn": "<fifo-topic>"}
-    yield (
-        "PublishBatch",
-        f"{name}.N.MessageGroupId",
-        "absent, FIFO",
-        {**fifo, **entries({**ENTRY, "MessageDeduplicationId": "x"})},
-        refused("The MessageGroupId parameter is required for FIFO topics"),
-        RECORDED,
-    )
-    yield (
-        "PublishBatch",
-        f"{name}.N.Message",
-        "JSON without a default and without a group, FIFO",
-        {**fifo, **entries({**ENTRY, "Message": '{"x":"y"}', "MessageStructure": "json"})},
-        NO_DEFAULT,
-        RECORDED,
-    )
-    yield (
-        "PublishBatch",
-        f"{name}.N.MessageDeduplicationId",
-        "absent, FIFO",
-        {**fifo, **entries({**ENTRY, "MessageGroupId": "x"})},
-        INVALID,
-        batch,
-    )
+    yield ("PublishBatch", f"{name}.N.MessageGroupId", "absent, FIFO",
+           {**fifo, **entries({**ENTRY, "MessageDeduplicationId": "x"})},
+           refused("The MessageGroupId parameter is required for FIFO topics"), RECORDED)  # fmt: skip
+    yield ("PublishBatch", f"{name}.N.Message", "JSON without a default and without a group, FIFO",
+           {**fifo, **entries({**ENTRY, "Message": '{"x":"y"}', "MessageStructure": "json"})}, NO_DEFAULT,
+           RECORDED)  # fmt: skip
+    yield ("PublishBatch", f"{name}.N.MessageDeduplicationId", "absent, FIFO",
+           {**fifo, **entries({**ENTRY, "MessageGroupId": "x"})}, INVALID, batch)  # fmt: skip

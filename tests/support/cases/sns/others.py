@@ -31,71 +31,31 @@ def rows() -> Iterator[Row]:
 def _permissions() -> Iterator[Row]:
     scope = refused("Policy statement action out of service scope!")
     for action in ("SetSubscriptionAttributes", "x", "sns:Publish", ""):
-        yield (
-            "AddPermission",
-            "ActionName.N",
-            action or "empty",
-            {"ActionName": [action]},
-            scope,
-            report("aws/aws-cli", 3143),
-        )
+        yield ("AddPermission", "ActionName.N", action or "empty", {"ActionName": [action]}, scope,
+               report("aws/aws-cli", 3143))  # fmt: skip
     for action in ("publish", "PUBLISH"):
         yield "AddPermission", "ActionName.N", action, {"ActionName": [action]}, scope, OURS
     for account in ("x", "11112222333", "1111-2222-3333", ""):
-        yield (
-            "AddPermission",
-            "AWSAccountId.N",
-            account or "empty",
-            {"AWSAccountId": [account]},
-            INVALID,
-            of("AddPermission"),
-        )
-    yield (
-        "AddPermission",
-        "",
-        "several accounts and actions",
-        {"AWSAccountId": ["111122223333", "444455556666"], "ActionName": ["Publish", "Subscribe"]},
-        OK,
-        of("AddPermission"),
-    )
-    yield (
-        "AddPermission",
-        "Label",
-        "__default_statement_ID",
-        {"Label": "__default_statement_ID"},
-        INVALID,
-        of("AddPermission"),
-    )
+        yield ("AddPermission", "AWSAccountId.N", account or "empty", {"AWSAccountId": [account]}, INVALID,
+               of("AddPermission"))  # fmt: skip
+    yield ("AddPermission", "", "several accounts and actions",
+           {"AWSAccountId": ["111122223333", "444455556666"], "ActionName": ["Publish", "Subscribe"]}, OK,
+           of("AddPermission"))  # fmt: skip
+    yield ("AddPermission", "Label", "__default_statement_ID", {"Label": "__default_statement_ID"}, INVALID,
+           of("AddPermission"))  # fmt: skip
 
 
 def _tags() -> Iterator[Row]:
     for action in ("TagResource", "CreateTopic"):
-        yield (
-            action,
-            "Tags",
-            "a key twice",
-            {"Tags": [TAG, TAG]},
-            refused("Duplicated keys are not allowed."),
-            of(action),
-        )
+        yield (action, "Tags", "a key twice", {"Tags": [TAG, TAG]}, refused("Duplicated keys are not allowed."),
+               of(action))  # fmt: skip
         yield action, "Tags", "a key of AWS", {"Tags": [{"Key": "aws:a", "Value": "b"}]}, INVALID, of(action)
-        yield (
-            action,
-            "Tags",
-            "51",
-            {"Tags": [{"Key": str(n), "Value": "v"} for n in range(51)]},
-            Answer("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
-            of(action),
-        )
+        yield (action, "Tags", "51", {"Tags": [{"Key": str(n), "Value": "v"} for n in range(51)]},
+               Answer("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
+               of(action))  # fmt: skip
         topic = {"ResourceArn": "<new-topic>"} if action == "TagResource" else {}
-        yield (
-            action,
-            "Tags",
-            "keys that differ in letter case",
-            {**topic, "Tags": [TAG, {"Key": "A", "Value": "b"}]},
-            OK,
-            of(action),
-        )
+        yield (action, "Tags", "keys that differ in letter case", {**topic, "Tags": [TAG, {"Key": "A", "Value": "b"}]},
+               OK, of(action))  # fmt: skip
         yield action, "Tags", "an empty value", {**topic, "Tags": [{"Key": "a", "Value": ""}]}, OK, of("Tag")
     yield "UntagResource", "TagKeys", "no such tag", {"TagKeys": ["none"]}, OK, of("UntagResource")
 
@@ -111,134 +71,52 @@ def _mobile() -> Iterator[Row]:
         yield "CreatePlatformApplication", "Name", name[:5] or "empty", {"Name": name}, answer, RECORDED
     alone = "Attributes Reason: Platform{} attribute provided without Platform{}"
     for only, missing in (("Principal", "Credential"), ("Credential", "Principal")):
-        yield (
-            "CreatePlatformApplication",
-            "Attributes",
-            f"Platform{only} alone, ADM",
-            {"Platform": "ADM", "Attributes": {f"Platform{only}": "x"}},
-            refused(alone.format(only, missing)),
-            RECORDED,
-        )
+        yield ("CreatePlatformApplication", "Attributes", f"Platform{only} alone, ADM",
+               {"Platform": "ADM", "Attributes": {f"Platform{only}": "x"}}, refused(alone.format(only, missing)),
+               RECORDED)  # fmt: skip
     for action, member in (
         ("SetPlatformApplicationAttributes", "PlatformApplicationArn"),
         ("SetEndpointAttributes", "EndpointArn"),
     ):
-        yield (
-            action,
-            member,
-            "no ARN, without Attributes",
-            {member: "invalid-arn", "Attributes": ABSENT},
-            refused(f"{member} Reason: An ARN must have at least 6 elements, not 1"),
-            RECORDED,
-        )
+        yield (action, member, "no ARN, without Attributes", {member: "invalid-arn", "Attributes": ABSENT},
+               refused(f"{member} Reason: An ARN must have at least 6 elements, not 1"), RECORDED)  # fmt: skip
     deleted = "<deleted-endpoint>"
-    yield (
-        "Subscribe",
-        "Endpoint",
-        "a deleted endpoint: the text",
-        {"Protocol": "application", "Endpoint": deleted},
-        refused(f"Endpoint Reason: Endpoint does not exist for endpoint arn{deleted}"),
-        RECORDED,
-    )
+    yield ("Subscribe", "Endpoint", "a deleted endpoint: the text", {"Protocol": "application", "Endpoint": deleted},
+           refused(f"Endpoint Reason: Endpoint does not exist for endpoint arn{deleted}"), RECORDED)  # fmt: skip
     too_long = (
         "Attributes Reason: Invalid value for attribute: CustomUserData: "
         "must be at most 2048 bytes long in UTF-8 encoding"
     )
-    yield (
-        "SetEndpointAttributes",
-        "Attributes.CustomUserData",
-        "2050 bytes of letters of two",
-        {"Attributes": {"CustomUserData": "ä" * 1_025}},
-        refused(too_long),
-        RECORDED,
-    )
+    yield ("SetEndpointAttributes", "Attributes.CustomUserData", "2050 bytes of letters of two",
+           {"Attributes": {"CustomUserData": "ä" * 1_025}}, refused(too_long), RECORDED)  # fmt: skip
     for name in ("a.b_c-9", "a" * 256):
         yield "CreatePlatformApplication", "Name", name[:8], {"Name": name}, OK, create
-    yield (
-        "CreatePlatformApplication",
-        "Attributes",
-        "no credential",
-        {"Attributes": {"Enabled": "true"}},
-        INVALID,
-        create,
-    )
+    yield ("CreatePlatformApplication", "Attributes", "no credential", {"Attributes": {"Enabled": "true"}}, INVALID,
+           create)  # fmt: skip
     for written in spellings("PlatformCredential"):
-        yield (
-            "CreatePlatformApplication",
-            "Attributes.PlatformCredential",
-            f"written {written}",
-            {"Attributes": {written: "key"}},
-            INVALID,
-            create,
-        )
-    yield (
-        "CreatePlatformApplication",
-        "Attributes.PlatformPrincipal",
-        "absent for ADM",
-        {"Platform": "ADM"},
-        INVALID,
-        create,
-    )
+        yield ("CreatePlatformApplication", "Attributes.PlatformCredential", f"written {written}",
+               {"Attributes": {written: "key"}}, INVALID, create)  # fmt: skip
+    yield ("CreatePlatformApplication", "Attributes.PlatformPrincipal", "absent for ADM", {"Platform": "ADM"}, INVALID,
+           create)  # fmt: skip
     for name in ("x", "enabled", "Token"):
-        yield (
-            "SetPlatformApplicationAttributes",
-            "Attributes",
-            name,
-            {"Attributes": {name: "x"}},
-            INVALID,
-            of("SetPlatformApplicationAttributes"),
-        )
+        yield ("SetPlatformApplicationAttributes", "Attributes", name, {"Attributes": {name: "x"}}, INVALID,
+               of("SetPlatformApplicationAttributes"))  # fmt: skip
         if name != "Token":
-            yield (
-                "SetEndpointAttributes",
-                "Attributes",
-                name,
-                {"Attributes": {name: "x"}},
-                INVALID,
-                of("SetEndpointAttributes"),
-            )
+            yield ("SetEndpointAttributes", "Attributes", name, {"Attributes": {name: "x"}}, INVALID,
+                   of("SetEndpointAttributes"))  # fmt: skip
     for value in ("101", "-1", "x"):
-        yield (
-            "SetPlatformApplicationAttributes",
-            "Attributes.SuccessFeedbackSampleRate",
-            value,
-            {"Attributes": {"SuccessFeedbackSampleRate": value}},
-            INVALID,
-            of("SetPlatformApplicationAttributes"),
-        )
+        yield ("SetPlatformApplicationAttributes", "Attributes.SuccessFeedbackSampleRate", value,
+               {"Attributes": {"SuccessFeedbackSampleRate": value}}, INVALID,
+               of("SetPlatformApplicationAttributes"))  # fmt: skip
     for value in ("True", "FALSE"):
-        yield (
-            "SetEndpointAttributes",
-            "Attributes.Enabled",
-            value,
-            {"EndpointArn": "<new-endpoint>", "Attributes": {"Enabled": value}},
-            OK,
-            OURS,
-        )
-    yield (
-        "SetEndpointAttributes",
-        "Attributes.Enabled",
-        "yes",
-        {"Attributes": {"Enabled": "yes"}},
-        INVALID,
-        of("SetEndpointAttributes"),
-    )
-    yield (
-        "SetEndpointAttributes",
-        "Attributes.Token",
-        "empty",
-        {"Attributes": {"Token": ""}},
-        INVALID,
-        of("SetEndpointAttributes"),
-    )
-    yield (
-        "CreatePlatformEndpoint",
-        "CustomUserData",
-        "2049 bytes",
-        {"CustomUserData": "x" * 2_049},
-        refused(too_long),
-        RECORDED,
-    )
+        yield ("SetEndpointAttributes", "Attributes.Enabled", value,
+               {"EndpointArn": "<new-endpoint>", "Attributes": {"Enabled": value}}, OK, OURS)  # fmt: skip
+    yield ("SetEndpointAttributes", "Attributes.Enabled", "yes", {"Attributes": {"Enabled": "yes"}}, INVALID,
+           of("SetEndpointAttributes"))  # fmt: skip
+    yield ("SetEndpointAttributes", "Attributes.Token", "empty", {"Attributes": {"Token": ""}}, INVALID,
+           of("SetEndpointAttributes"))  # fmt: skip
+    yield ("CreatePlatformEndpoint", "CustomUserData", "2049 bytes", {"CustomUserData": "x" * 2_049}, refused(too_long),
+           RECORDED)  # fmt: skip
     yield ("CreatePlatformEndpoint", "CustomUserData", "2048 bytes", {"CustomUserData": "x" * 2_048}, OK, endpoint)
     application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
     no_application = Answer("NotFound", "PlatformApplication does not exist")
@@ -248,38 +126,14 @@ def _mobile() -> Iterator[Row]:
         "SetPlatformApplicationAttributes",
         "ListEndpointsByPlatformApplication",
     ):
-        yield (
-            action,
-            "PlatformApplicationArn",
-            "of no application",
-            {"PlatformApplicationArn": application},
-            no_application,
-            of(action),
-        )
-        yield (
-            action,
-            "PlatformApplicationArn",
-            "of a topic",
-            {"PlatformApplicationArn": "<topic>"},
-            INVALID,
-            of(action),
-        )
-        yield (
-            action,
-            "PlatformApplicationArn",
-            "of an endpoint",
-            {"PlatformApplicationArn": "<endpoint>"},
-            INVALID,
-            of(action),
-        )
-    yield (
-        "DeletePlatformApplication",
-        "PlatformApplicationArn",
-        "of no application",
-        {"PlatformApplicationArn": application},
-        OK,
-        OURS,
-    )
+        yield (action, "PlatformApplicationArn", "of no application", {"PlatformApplicationArn": application},
+               no_application, of(action))  # fmt: skip
+        yield (action, "PlatformApplicationArn", "of a topic", {"PlatformApplicationArn": "<topic>"}, INVALID,
+               of(action))  # fmt: skip
+        yield (action, "PlatformApplicationArn", "of an endpoint", {"PlatformApplicationArn": "<endpoint>"}, INVALID,
+               of(action))  # fmt: skip
+    yield ("DeletePlatformApplication", "PlatformApplicationArn", "of no application",
+           {"PlatformApplicationArn": application}, OK, OURS)  # fmt: skip
     gone = {"EndpointArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}"}
     for action in ("GetEndpointAttributes", "SetEndpointAttributes"):
         yield (action, "EndpointArn", "of no endpoint", gone, Answer("NotFound", "Endpoint does not exist"), of(action))
@@ -289,14 +143,8 @@ def _mobile() -> Iterator[Row]:
 
 def _sms() -> Iterator[Row]:
     for name in (*spellings("DefaultSMSType"), "InvalidAttribute", "DefaultSendID", ""):
-        yield (
-            "SetSMSAttributes",
-            "attributes",
-            name or "an empty name",
-            {"attributes": {name: "Promotional"}},
-            Answer(INVALID.code, f"{name} is not a valid attribute") if name else INVALID,
-            RECORDED,
-        )
+        yield ("SetSMSAttributes", "attributes", name or "an empty name", {"attributes": {name: "Promotional"}},
+               Answer(INVALID.code, f"{name} is not a valid attribute") if name else INVALID, RECORDED)  # fmt: skip
     for name, values in {
         "DefaultSMSType": ("promotional", "TRANSACTIONAL", "x", ""),
         "MonthlySpendLimit": ("x", "-1", ""),
@@ -305,27 +153,15 @@ def _sms() -> Iterator[Row]:
         "DeliveryStatusIAMRole": ("x",),
     }.items():
         for value in values:
-            yield (
-                "SetSMSAttributes",
-                f"attributes.{name}",
-                value or "empty",
-                {"attributes": {name: value}},
-                Answer(INVALID.code, f"{name} is invalid"),
-                RECORDED,
-            )
+            yield ("SetSMSAttributes", f"attributes.{name}", value or "empty", {"attributes": {name: value}},
+                   Answer(INVALID.code, f"{name} is invalid"), RECORDED)  # fmt: skip
     for name, value in (
         ("DefaultSenderID", "a" * 11),
         ("DeliveryStatusSuccessSamplingRate", "0"),
         ("MonthlySpendLimit", "1"),
     ):
-        yield (
-            "SetSMSAttributes",
-            f"attributes.{name}",
-            value,
-            {"attributes": {name: value}},
-            OK,
-            of("SetSMSAttributes"),
-        )
+        yield ("SetSMSAttributes", f"attributes.{name}", value, {"attributes": {name: value}}, OK,
+               of("SetSMSAttributes"))  # fmt: skip
     yield "GetSMSAttributes", "attributes.N", "unknown", {"attributes": ["x"]}, OK, OURS
     for action in ("CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"):
         for number in ("invalid", "15550100001", "+1555"):
@@ -342,39 +178,15 @@ def _orders() -> Iterator[Row]:
     yield "Publish", "Message", "empty, to no topic", {**none, "Message": ""}, INVALID, OURS
     yield "Publish", "Subject", "empty, to no topic", {**none, "Subject": ""}, INVALID, OURS
     yield "Publish", "Message", "empty, of a bad ARN", {"TopicArn": "x", "Message": ""}, INVALID, OURS
-    yield (
-        "Publish",
-        "MessageAttributes",
-        "bad, to no topic",
-        {**none, "MessageAttributes": {"a": {"DataType": "x"}}},
-        Answer("ParameterValueInvalid"),
-        OURS,
-    )
-    yield (
-        "PublishBatch",
-        "PublishBatchRequestEntries",
-        "empty, to no topic",
-        {**none, "PublishBatchRequestEntries": []},
-        Answer("EmptyBatchRequest"),
-        OURS,
-    )
+    yield ("Publish", "MessageAttributes", "bad, to no topic", {**none, "MessageAttributes": {"a": {"DataType": "x"}}},
+           Answer("ParameterValueInvalid"), OURS)  # fmt: skip
+    yield ("PublishBatch", "PublishBatchRequestEntries", "empty, to no topic",
+           {**none, "PublishBatchRequestEntries": []}, Answer("EmptyBatchRequest"), OURS)  # fmt: skip
     yield "AddPermission", "ActionName", "bad, of no topic", {**none, "ActionName": ["x"]}, INVALID, OURS
-    yield (
-        "TagResource",
-        "Tags",
-        "a key twice, of no topic",
-        {"ResourceArn": f"{ARN}none", "Tags": [TAG, TAG]},
-        INVALID,
-        OURS,
-    )
-    yield (
-        "SetSubscriptionAttributes",
-        "AttributeName",
-        "bad, of no subscription",
-        {"SubscriptionArn": f"{ARN}none:{ID}", "AttributeName": "x"},
-        NO_SUBSCRIPTION,
-        OURS,
-    )
+    yield ("TagResource", "Tags", "a key twice, of no topic", {"ResourceArn": f"{ARN}none", "Tags": [TAG, TAG]},
+           INVALID, OURS)  # fmt: skip
+    yield ("SetSubscriptionAttributes", "AttributeName", "bad, of no subscription",
+           {"SubscriptionArn": f"{ARN}none:{ID}", "AttributeName": "x"}, NO_SUBSCRIPTION, OURS)  # fmt: skip
     yield ("CreateTopic", "Name", "bad, with a bad attribute", {"Name": "a b", "Attributes": {"x": "y"}}, INVALID, OURS)
 
 

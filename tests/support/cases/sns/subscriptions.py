@@ -45,14 +45,8 @@ def _subscriptions() -> Iterator[Row]:
         ("firehose", "x", INVALID, of("Subscribe")),
         ("application", f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}", INVALID, OURS),
     ):
-        yield (
-            "Subscribe",
-            "Endpoint",
-            f"{protocol}: {endpoint or 'empty'}",
-            {"Protocol": protocol, "Endpoint": endpoint},
-            answer,
-            source,
-        )
+        yield ("Subscribe", "Endpoint", f"{protocol}: {endpoint or 'empty'}",
+               {"Protocol": protocol, "Endpoint": endpoint}, answer, source)  # fmt: skip
     for protocol, endpoint in (
         ("sqs", "<queue-arn>"),
         ("sqs", f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"),
@@ -64,56 +58,25 @@ def _subscriptions() -> Iterator[Row]:
         ("application", "<endpoint>"),
         ("lambda", f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"),
     ):
-        yield (
-            "Subscribe",
-            "Endpoint",
-            f"{protocol}: {endpoint}",
-            {"Protocol": protocol, "Endpoint": endpoint},
-            OK,
-            of("Subscribe"),
-        )
-    yield (
-        "Subscribe",
-        "Endpoint",
-        "firehose, without a role",
-        {"Protocol": "firehose", "Endpoint": f"arn:aws:firehose:us-east-1:{ACCOUNT}:deliverystream/s"},
-        INVALID,
-        of("Subscribe"),
-    )
-    yield (
-        "Subscribe",
-        "Endpoint",
-        "a FIFO queue",
-        {"Endpoint": "<fifo-queue-arn>"},
-        refused("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
-        RECORDED,
-    )
+        yield ("Subscribe", "Endpoint", f"{protocol}: {endpoint}", {"Protocol": protocol, "Endpoint": endpoint}, OK,
+               of("Subscribe"))  # fmt: skip
+    yield ("Subscribe", "Endpoint", "firehose, without a role",
+           {"Protocol": "firehose", "Endpoint": f"arn:aws:firehose:us-east-1:{ACCOUNT}:deliverystream/s"}, INVALID,
+           of("Subscribe"))  # fmt: skip
+    yield ("Subscribe", "Endpoint", "a FIFO queue", {"Endpoint": "<fifo-queue-arn>"},
+           refused("Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be subscribed to standard SNS topics"),
+           RECORDED)  # fmt: skip
     for protocol, endpoint in (("sms", NUMBER), ("email", "a@example.com"), ("https", "https://example.com/")):
-        yield (
-            "Subscribe",
-            "Protocol",
-            f"{protocol} to a FIFO topic",
-            {"TopicArn": "<fifo-topic>", "Protocol": protocol, "Endpoint": endpoint},
-            refused(f"Invalid protocol type: {protocol}"),
-            report("hashicorp/terraform-provider-aws", 38441),
-        )
+        yield ("Subscribe", "Protocol", f"{protocol} to a FIFO topic",
+               {"TopicArn": "<fifo-topic>", "Protocol": protocol, "Endpoint": endpoint},
+               refused(f"Invalid protocol type: {protocol}"),
+               report("hashicorp/terraform-provider-aws", 38441))  # fmt: skip
     for queue in ("<queue-arn>", "<fifo-queue-arn>"):
-        yield (
-            "Subscribe",
-            "Endpoint",
-            f"{queue} to a FIFO topic",
-            {"TopicArn": "<fifo-topic>", "Endpoint": queue},
-            OK,
-            FIFO,
-        )
-    yield (
-        "Subscribe",
-        "Attributes",
-        "of a subscription that has others",
-        {"TopicArn": "<new-topic>", "Endpoint": "<queue-arn>", "Attributes": {"RawMessageDelivery": "true"}},
-        OK,
-        of("Subscribe"),
-    )
+        yield ("Subscribe", "Endpoint", f"{queue} to a FIFO topic", {"TopicArn": "<fifo-topic>", "Endpoint": queue}, OK,
+               FIFO)  # fmt: skip
+    yield ("Subscribe", "Attributes", "of a subscription that has others",
+           {"TopicArn": "<new-topic>", "Endpoint": "<queue-arn>", "Attributes": {"RawMessageDelivery": "true"}}, OK,
+           of("Subscribe"))  # fmt: skip
     malformed = Answer(INVALID.code, "Invalid token")
     yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, malformed, RECORDED
     unknown = refused("Token")
@@ -176,53 +139,25 @@ def _subscription_attributes() -> Iterator[Row]:
     for name, value in SUBSCRIPTION_ATTRIBUTES.items():
         new = {"TopicArn": "<new-topic>", "Attributes": {name: value}}
         yield "Subscribe", f"Attributes.{name}", "as usual", new, OK, of("Subscribe")
-        yield (
-            "SetSubscriptionAttributes",
-            name,
-            "as usual",
-            {"SubscriptionArn": "<new-subscription>", "AttributeName": name, "AttributeValue": value},
-            OK,
-            of("SetSubscriptionAttributes"),
-        )
+        yield ("SetSubscriptionAttributes", name, "as usual",
+               {"SubscriptionArn": "<new-subscription>", "AttributeName": name, "AttributeValue": value}, OK,
+               of("SetSubscriptionAttributes"))  # fmt: skip
         for written in spellings(name):
-            yield (
-                "Subscribe",
-                f"Attributes.{name}",
-                f"written {written}",
-                {"Attributes": {written: value}},
-                INVALID,
-                of("Subscribe"),
-            )
-            yield (
-                "SetSubscriptionAttributes",
-                "AttributeName",
-                written,
-                {"AttributeName": written, "AttributeValue": value},
-                refused("AttributeName"),
-                of("SetSubscriptionAttributes"),
-            )
+            yield ("Subscribe", f"Attributes.{name}", f"written {written}", {"Attributes": {written: value}}, INVALID,
+                   of("Subscribe"))  # fmt: skip
+            yield ("SetSubscriptionAttributes", "AttributeName", written,
+                   {"AttributeName": written, "AttributeValue": value}, refused("AttributeName"),
+                   of("SetSubscriptionAttributes"))  # fmt: skip
     for name in ("PendingConfirmation", "Owner", "Endpoint", "Protocol", "EffectiveDeliveryPolicy", "TopicArn", "x"):
         yield "Subscribe", "Attributes", name, {"Attributes": {name: "x"}}, INVALID, of("Subscribe")
-        yield (
-            "SetSubscriptionAttributes",
-            "AttributeName",
-            name,
-            {"AttributeName": name, "AttributeValue": "x"},
-            refused("AttributeName"),
-            of("SetSubscriptionAttributes"),
-        )
+        yield ("SetSubscriptionAttributes", "AttributeName", name, {"AttributeName": name, "AttributeValue": "x"},
+               refused("AttributeName"), of("SetSubscriptionAttributes"))  # fmt: skip
     for name, values in BAD_SUBSCRIPTION_VALUES.items():
         source = {"FilterPolicy": FILTERS, "FilterPolicyScope": SCOPE}.get(name, of("SetSubscriptionAttributes"))
         for value in values:
             yield "Subscribe", f"Attributes.{name}", value, {"Attributes": {name: value}}, INVALID, source
-            yield (
-                "SetSubscriptionAttributes",
-                name,
-                value,
-                {"AttributeName": name, "AttributeValue": value},
-                INVALID,
-                source,
-            )
+            yield ("SetSubscriptionAttributes", name, value, {"AttributeName": name, "AttributeValue": value}, INVALID,
+                   source)  # fmt: skip
     scope = "FilterPolicyScope: Invalid value [{}]. Please use either MessageBody or MessageAttributes"
     scopes: tuple[tuple[Any, str], ...] = (("x", "x"), (ABSENT, "null"))
     for value, shown in scopes:
@@ -239,44 +174,22 @@ def _subscription_attributes() -> Iterator[Row]:
         yield ("SetSubscriptionAttributes", "RawMessageDelivery", written, {"AttributeValue": written}, OK, RECORDED)
     counted = '{"deadLetterTargetArn":"<queue-arn>","maxReceiveCount":5}'
     text = "RedrivePolicy: invalid JSON. Attribute maxReceiveCount is unknown."
-    yield (
-        "Subscribe",
-        "Attributes.RedrivePolicy",
-        "with maxReceiveCount",
-        {"Attributes": {"RedrivePolicy": counted}},
-        refused(f"Attributes Reason: {text}"),
-        UNKNOWN_MEMBER,
-    )
-    yield (
-        "SetSubscriptionAttributes",
-        "RedrivePolicy",
-        "with maxReceiveCount",
-        {"AttributeName": "RedrivePolicy", "AttributeValue": counted},
-        refused(text),
-        report("ministryofjustice/cloud-platform-environments", 11520),
-    )
+    yield ("Subscribe", "Attributes.RedrivePolicy", "with maxReceiveCount", {"Attributes": {"RedrivePolicy": counted}},
+           refused(f"Attributes Reason: {text}"), UNKNOWN_MEMBER)  # fmt: skip
+    yield ("SetSubscriptionAttributes", "RedrivePolicy", "with maxReceiveCount",
+           {"AttributeName": "RedrivePolicy", "AttributeValue": counted}, refused(text),
+           report("ministryofjustice/cloud-platform-environments", 11520))  # fmt: skip
     function = {"Protocol": "lambda", "Endpoint": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:f"}
     for protocol in (
         function,
         {"Protocol": "sms", "Endpoint": NUMBER},
         {"Protocol": "email", "Endpoint": "a@example.com"},
     ):
-        yield (
-            "Subscribe",
-            "Attributes.RawMessageDelivery",
-            f"true for {protocol['Protocol']}",
-            {**protocol, "Attributes": {"RawMessageDelivery": "true"}},
-            INVALID,
-            of("Subscribe"),
-        )
-    yield (
-        "SetSubscriptionAttributes",
-        "RawMessageDelivery",
-        "true for email",
-        {"SubscriptionArn": "<email-subscription>"},
-        refused("Delivery protocol [email] does not support raw message delivery."),
-        RAW,
-    )
+        yield ("Subscribe", "Attributes.RawMessageDelivery", f"true for {protocol['Protocol']}",
+               {**protocol, "Attributes": {"RawMessageDelivery": "true"}}, INVALID, of("Subscribe"))  # fmt: skip
+    yield ("SetSubscriptionAttributes", "RawMessageDelivery", "true for email",
+           {"SubscriptionArn": "<email-subscription>"},
+           refused("Delivery protocol [email] does not support raw message delivery."), RAW)  # fmt: skip
     web = {"Protocol": "https", "Endpoint": "https://example.com/"}
     delay = '{"healthyRetryPolicy":{"numRetries":0,"minDelayTarget":0,"maxDelayTarget":0}}'
     yield (
@@ -289,36 +202,19 @@ def _subscription_attributes() -> Iterator[Row]:
         ),
         DELAY,
     )
-    yield (
-        "Subscribe",
-        "Attributes.DeliveryPolicy",
-        "of a queue",
-        {"Attributes": {"DeliveryPolicy": '{"healthyRetryPolicy":{"numRetries":3}}'}},
-        INVALID,
-        OURS,
-    )
+    yield ("Subscribe", "Attributes.DeliveryPolicy", "of a queue",
+           {"Attributes": {"DeliveryPolicy": '{"healthyRetryPolicy":{"numRetries":3}}'}}, INVALID, OURS)  # fmt: skip
     body = {"FilterPolicyScope": "MessageBody"}
     for case, policy, answer in (
         ("nested, of the body", '{"a":{"b":["c"]}}', OK),
         ("six keys, of the body", SIX_KEYS, INVALID),
         ("151 combinations", json.dumps({"a": list(range(151))}), INVALID),
     ):
-        yield (
-            "Subscribe",
-            "Attributes.FilterPolicy",
-            case,
-            {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicy": policy, **body}},
-            answer,
-            FILTERS,
-        )
-    yield (
-        "Subscribe",
-        "Attributes.FilterPolicy",
-        "nested, of the attributes",
-        {"Attributes": {"FilterPolicy": '{"a":{"b":["c"]}}'}},
-        INVALID,
-        FILTERS,
-    )
+        yield ("Subscribe", "Attributes.FilterPolicy", case,
+               {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicy": policy, **body}}, answer,
+               FILTERS)  # fmt: skip
+    yield ("Subscribe", "Attributes.FilterPolicy", "nested, of the attributes",
+           {"Attributes": {"FilterPolicy": '{"a":{"b":["c"]}}'}}, INVALID, FILTERS)  # fmt: skip
 
     yield from _refused_filters()
     yield from _values_as_sent()
@@ -361,14 +257,8 @@ def _refused_filters() -> Iterator[Row]:
         answer = refused(f"Attributes Reason: {text}")
         yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, source
         given = {"AttributeName": "FilterPolicy", "AttributeValue": policy}
-        yield (
-            "SetSubscriptionAttributes",
-            "FilterPolicy",
-            f"{policy}: the text",
-            given,
-            refused(text.removeprefix("FilterPolicy: ") if reason == nested else text),
-            source,
-        )
+        yield ("SetSubscriptionAttributes", "FilterPolicy", f"{policy}: the text", given,
+               refused(text.removeprefix("FilterPolicy: ") if reason == nested else text), source)  # fmt: skip
 
 
 def _values_as_sent() -> Iterator[Row]:

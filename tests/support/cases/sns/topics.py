@@ -63,14 +63,9 @@ def _arns() -> Iterator[Row]:
         yield action, member, "of another region", {member: elsewhere}, INVALID, OTHER_REGION
         for case, text in BAD_TOPICS.items():
             yield action, member, case, {member: text}, INVALID, of(action)
-    yield (
-        "GetTopicAttributes",
-        "TopicArn",
-        "an ARN of three parts: the text",
-        {"TopicArn": "a:b:c"},
-        refused("TopicArn Reason: An ARN must have at least 6 elements, not 3"),
-        report("aws/aws-sam-cli-app-templates", 36),
-    )
+    yield ("GetTopicAttributes", "TopicArn", "an ARN of three parts: the text", {"TopicArn": "a:b:c"},
+           refused("TopicArn Reason: An ARN must have at least 6 elements, not 3"),
+           report("aws/aws-sam-cli-app-templates", 36))  # fmt: skip
     for action, missing in (
         ("GetSubscriptionAttributes", NO_SUBSCRIPTION),
         ("SetSubscriptionAttributes", NO_SUBSCRIPTION),
@@ -79,23 +74,13 @@ def _arns() -> Iterator[Row]:
         source = OURS if action == "Unsubscribe" else of(action)
         yield (action, "SubscriptionArn", "of no subscription", {"SubscriptionArn": f"{ARN}none:{ID}"}, missing, source)
         for word in ("PendingConfirmation", "pending confirmation", "Deleted"):
-            yield (
-                action,
-                "SubscriptionArn",
-                word,
-                {"SubscriptionArn": word},
-                Answer("InvalidParameter", NO_ARN.format("SubscriptionArn")),
-                report("crossplane-contrib/provider-upjet-aws", 935),
-            )
+            yield (action, "SubscriptionArn", word, {"SubscriptionArn": word},
+                   Answer("InvalidParameter", NO_ARN.format("SubscriptionArn")),
+                   report("crossplane-contrib/provider-upjet-aws", 935))  # fmt: skip
         yield action, "SubscriptionArn", "of a topic", {"SubscriptionArn": "<topic>"}, INVALID, of(action)
-    yield (
-        "Unsubscribe",
-        "SubscriptionArn",
-        "of one that is pending",
-        {"SubscriptionArn": "<https-subscription>"},
-        refused("SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"),
-        PENDING,
-    )
+    yield ("Unsubscribe", "SubscriptionArn", "of one that is pending", {"SubscriptionArn": "<https-subscription>"},
+           refused("SubscriptionArn Reason: Cannot unsubscribe a subscription that is pending confirmation"),
+           PENDING)  # fmt: skip
     for action in (
         "ListTopics",
         "ListSubscriptions",
@@ -104,14 +89,8 @@ def _arns() -> Iterator[Row]:
         "ListOriginationNumbers",
     ):
         yield action, "NextToken", "not ours", {"NextToken": "x"}, INVALID, of(action)
-    yield (
-        "ListPhoneNumbersOptedOut",
-        "nextToken",
-        "not ours",
-        {"nextToken": "x"},
-        INVALID,
-        of("ListPhoneNumbersOptedOut"),
-    )
+    yield ("ListPhoneNumbersOptedOut", "nextToken", "not ours", {"nextToken": "x"}, INVALID,
+           of("ListPhoneNumbersOptedOut"))  # fmt: skip
 
 
 PENDING = Source(
@@ -130,40 +109,18 @@ def _topics() -> Iterator[Row]:
     for name in ("a" * 256, "A_b-9"):
         yield "CreateTopic", "Name", name[:10], {"Name": name}, OK, of("CreateTopic")
     yield "CreateTopic", "Name", "taken", {"Name": "<topic-name>"}, OK, of("CreateTopic")
-    yield (
-        "CreateTopic",
-        "Attributes",
-        "of a topic that has others",
-        {"Name": "<topic-name>", "Attributes": {"TracingConfig": "Active"}},
-        refused("Attributes Reason: Topic already exists with different attributes"),
-        DIFFERENT,
-    )
-    yield (
-        "CreateTopic",
-        "Tags",
-        "of a topic that has others",
-        {"Name": "<topic-name>", "Tags": [{"Key": "z", "Value": "y"}]},
-        refused("Tags Reason: Topic already exists with different tags"),
-        of("CreateTopic"),
-    )
+    yield ("CreateTopic", "Attributes", "of a topic that has others",
+           {"Name": "<topic-name>", "Attributes": {"TracingConfig": "Active"}},
+           refused("Attributes Reason: Topic already exists with different attributes"), DIFFERENT)  # fmt: skip
+    yield ("CreateTopic", "Tags", "of a topic that has others",
+           {"Name": "<topic-name>", "Tags": [{"Key": "z", "Value": "y"}]},
+           refused("Tags Reason: Topic already exists with different tags"), of("CreateTopic"))  # fmt: skip
     for value in ("True", "TRUE", "TrUe"):
-        yield (
-            "CreateTopic",
-            "Attributes.FifoTopic",
-            value,
-            {"Name": "<name>.fifo", "Attributes": {"FifoTopic": value}},
-            OK,
-            RECORDED,
-        )
+        yield ("CreateTopic", "Attributes.FifoTopic", value,
+               {"Name": "<name>.fifo", "Attributes": {"FifoTopic": value}}, OK, RECORDED)  # fmt: skip
     for value in ("yes", "1", " true"):
-        yield (
-            "CreateTopic",
-            "Attributes.FifoTopic",
-            value,
-            {"Name": "<name>.fifo", "Attributes": {"FifoTopic": value}},
-            INVALID,
-            of("CreateTopic"),
-        )
+        yield ("CreateTopic", "Attributes.FifoTopic", value,
+               {"Name": "<name>.fifo", "Attributes": {"FifoTopic": value}}, INVALID, of("CreateTopic"))  # fmt: skip
     yield "CreateTopic", "Attributes.FifoTopic", "false", {"Attributes": {"FifoTopic": "false"}}, OK, RECORDED
 
 
@@ -222,162 +179,66 @@ def _topic_attributes() -> Iterator[Row]:
     name_refused = refused("AttributeName")
     for name, value in TOPIC_ATTRIBUTES.items():
         yield ("CreateTopic", f"Attributes.{name}", "as usual", {"Attributes": {name: value}}, OK, of("CreateTopic"))
-        yield (
-            "SetTopicAttributes",
-            name,
-            "as usual",
-            {"TopicArn": "<new-topic>", "AttributeName": name, "AttributeValue": value},
-            OK,
-            of("SetTopicAttributes"),
-        )
+        yield ("SetTopicAttributes", name, "as usual",
+               {"TopicArn": "<new-topic>", "AttributeName": name, "AttributeValue": value}, OK,
+               of("SetTopicAttributes"))  # fmt: skip
     fifo = {"Name": "<name>.fifo"}
     for name, value in FIFO_ATTRIBUTES.items():
-        yield (
-            "CreateTopic",
-            f"Attributes.{name}",
-            "of a FIFO topic",
-            {**fifo, "Attributes": {"FifoTopic": "true", name: value}},
-            OK,
-            of("CreateTopic"),
-        )
-        yield (
-            "CreateTopic",
-            f"Attributes.{name}",
-            "of a standard topic",
-            {"Attributes": {name: value}},
-            INVALID,
-            of("CreateTopic"),
-        )
-        yield (
-            "SetTopicAttributes",
-            name,
-            "of a standard topic",
-            {"AttributeName": name, "AttributeValue": value},
-            INVALID,
-            of("SetTopicAttributes"),
-        )
+        yield ("CreateTopic", f"Attributes.{name}", "of a FIFO topic",
+               {**fifo, "Attributes": {"FifoTopic": "true", name: value}}, OK, of("CreateTopic"))  # fmt: skip
+        yield ("CreateTopic", f"Attributes.{name}", "of a standard topic", {"Attributes": {name: value}}, INVALID,
+               of("CreateTopic"))  # fmt: skip
+        yield ("SetTopicAttributes", name, "of a standard topic", {"AttributeName": name, "AttributeValue": value},
+               INVALID, of("SetTopicAttributes"))  # fmt: skip
     archive = '{"MessageRetentionPeriod":"30"}'
     not_yet = "ArchivePolicy: message archiving is not supported yet"
-    yield (
-        "CreateTopic",
-        "Attributes.ArchivePolicy",
-        "30 days",
-        {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": archive}},
-        refused(f"Attributes Reason: {not_yet}"),
-        OURS,
-    )
-    yield (
-        "SetTopicAttributes",
-        "ArchivePolicy",
-        "30 days",
-        {"TopicArn": "<fifo-topic>", "AttributeName": "ArchivePolicy", "AttributeValue": archive},
-        refused(not_yet),
-        OURS,
-    )
+    yield ("CreateTopic", "Attributes.ArchivePolicy", "30 days",
+           {**fifo, "Attributes": {"FifoTopic": "true", "ArchivePolicy": archive}},
+           refused(f"Attributes Reason: {not_yet}"), OURS)  # fmt: skip
+    yield ("SetTopicAttributes", "ArchivePolicy", "30 days",
+           {"TopicArn": "<fifo-topic>", "AttributeName": "ArchivePolicy", "AttributeValue": archive}, refused(not_yet),
+           OURS)  # fmt: skip
     for name in (*TOPIC_ATTRIBUTES, *FIFO_ATTRIBUTES, "FifoTopic"):
         for written in spellings(name):
-            yield (
-                "CreateTopic",
-                f"Attributes.{name}",
-                f"written {written}",
-                {"Attributes": {written: "x"}},
-                refused(f"Attributes Reason: Unknown attribute {written}"),
-                UNKNOWN,
-            )
-            yield (
-                "SetTopicAttributes",
-                "AttributeName",
-                written,
-                {"AttributeName": written},
-                name_refused,
-                of("SetTopicAttributes"),
-            )
+            yield ("CreateTopic", f"Attributes.{name}", f"written {written}", {"Attributes": {written: "x"}},
+                   refused(f"Attributes Reason: Unknown attribute {written}"), UNKNOWN)  # fmt: skip
+            yield ("SetTopicAttributes", "AttributeName", written, {"AttributeName": written}, name_refused,
+                   of("SetTopicAttributes"))  # fmt: skip
     for name in (*READ_ONLY, "x", ""):
         answer = refused(f"Attributes Reason: Unknown attribute {name}") if name else INVALID
-        yield (
-            "CreateTopic",
-            "Attributes",
-            name or "an empty name",
-            {"Attributes": {name: "x"}},
-            answer,
-            UNKNOWN if name else OURS,
-        )
-        yield (
-            "SetTopicAttributes",
-            "AttributeName",
-            name or "empty",
-            {"AttributeName": name},
-            name_refused,
-            of("SetTopicAttributes"),
-        )
-    yield (
-        "SetTopicAttributes",
-        "AttributeName",
-        "FifoTopic",
-        {"AttributeName": "FifoTopic", "AttributeValue": "true"},
-        INVALID,
-        OURS,
-    )
+        yield ("CreateTopic", "Attributes", name or "an empty name", {"Attributes": {name: "x"}}, answer,
+               UNKNOWN if name else OURS)  # fmt: skip
+        yield ("SetTopicAttributes", "AttributeName", name or "empty", {"AttributeName": name}, name_refused,
+               of("SetTopicAttributes"))  # fmt: skip
+    yield ("SetTopicAttributes", "AttributeName", "FifoTopic", {"AttributeName": "FifoTopic", "AttributeValue": "true"},
+           INVALID, OURS)  # fmt: skip
     for name, values in BAD_VALUES.items():
         for value in values:
             case = value if len(value) < 20 else f"{len(value)} characters"
             yield ("CreateTopic", f"Attributes.{name}", case, {"Attributes": {name: value}}, INVALID, of("CreateTopic"))
-            yield (
-                "SetTopicAttributes",
-                name,
-                case,
-                {"AttributeName": name, "AttributeValue": value},
-                INVALID,
-                of("SetTopicAttributes"),
-            )
+            yield ("SetTopicAttributes", name, case, {"AttributeName": name, "AttributeValue": value}, INVALID,
+                   of("SetTopicAttributes"))  # fmt: skip
     for name, good in GOOD_VALUES.items():
         for value in good:
             case = value if len(value) < 20 else f"{len(value)} characters"
             yield ("CreateTopic", f"Attributes.{name}", case, {"Attributes": {name: value}}, OK, of("CreateTopic"))
     for value in ("topic", "messagegroup", "x"):
-        yield (
-            "CreateTopic",
-            "Attributes.FifoThroughputScope",
-            value,
-            {**fifo, "Attributes": {"FifoTopic": "true", "FifoThroughputScope": value}},
-            INVALID,
-            of("CreateTopic"),
-        )
+        yield ("CreateTopic", "Attributes.FifoThroughputScope", value,
+               {**fifo, "Attributes": {"FifoTopic": "true", "FifoThroughputScope": value}}, INVALID,
+               of("CreateTopic"))  # fmt: skip
     for value in ("True", "FALSE"):
-        yield (
-            "CreateTopic",
-            "Attributes.ContentBasedDeduplication",
-            value,
-            {**fifo, "Attributes": {"FifoTopic": "true", "ContentBasedDeduplication": value}},
-            OK,
-            RECORDED,
-        )
-    yield (
-        "CreateTopic",
-        "Attributes.ContentBasedDeduplication",
-        "x",
-        {**fifo, "Attributes": {"FifoTopic": "true", "ContentBasedDeduplication": "x"}},
-        INVALID,
-        of("CreateTopic"),
-    )
+        yield ("CreateTopic", "Attributes.ContentBasedDeduplication", value,
+               {**fifo, "Attributes": {"FifoTopic": "true", "ContentBasedDeduplication": value}}, OK,
+               RECORDED)  # fmt: skip
+    yield ("CreateTopic", "Attributes.ContentBasedDeduplication", "x",
+           {**fifo, "Attributes": {"FifoTopic": "true", "ContentBasedDeduplication": "x"}}, INVALID,
+           of("CreateTopic"))  # fmt: skip
     for case, text in (("no JSON", "x"), ("no object", "[]"), ("Principle for Principal", json.dumps(MISSPELT))):
-        yield (
-            "SetTopicAttributes",
-            "Policy",
-            case,
-            {"AttributeName": "Policy", "AttributeValue": text},
-            refused("Policy Error: null"),
-            report("serverless/serverless", 5519),
-        )
+        yield ("SetTopicAttributes", "Policy", case, {"AttributeName": "Policy", "AttributeValue": text},
+               refused("Policy Error: null"), report("serverless/serverless", 5519))  # fmt: skip
     for case, text in POLICIES.items():
-        yield (
-            "SetTopicAttributes",
-            "DeliveryPolicy",
-            case,
-            {"AttributeName": "DeliveryPolicy", "AttributeValue": text},
-            INVALID,
-            DELIVERY,
-        )
+        yield ("SetTopicAttributes", "DeliveryPolicy", case,
+               {"AttributeName": "DeliveryPolicy", "AttributeValue": text}, INVALID, DELIVERY)  # fmt: skip
 
 
 MISSPELT = {"Statement": [{"Effect": "Allow", "Action": ["sns:Publish"], "Resource": "*", "Principle": {"AWS": "*"}}]}

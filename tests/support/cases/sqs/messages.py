@@ -41,23 +41,11 @@ def _messages() -> Iterator[Row]:
         yield "SendMessage", "MessageBody", case, {"MessageBody": body}, OK, of("SendMessage")
     yield ("SendMessage", "MessageBody", "1048577 bytes", {"MessageBody": "x" * 1_048_577}, INVALID, of("SendMessage"))
     text = "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
-    yield (
-        "SendMessage",
-        "DelaySeconds",
-        "901: the text",
-        {"DelaySeconds": 901},
-        Answer("InvalidParameterValue", text),
-        OURS,
-    )
+    yield ("SendMessage", "DelaySeconds", "901: the text", {"DelaySeconds": 901}, Answer("InvalidParameterValue", text),
+           OURS)  # fmt: skip
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
-    yield (
-        "SendMessage",
-        "MessageSystemAttributes",
-        "AWSTraceHeader",
-        {"MessageSystemAttributes": trace},
-        OK,
-        of("SendMessage"),
-    )
+    yield ("SendMessage", "MessageSystemAttributes", "AWSTraceHeader", {"MessageSystemAttributes": trace}, OK,
+           of("SendMessage"))  # fmt: skip
     for name, kind in (
         ("x", "String"),
         ("awstraceheader", "String"),
@@ -65,14 +53,8 @@ def _messages() -> Iterator[Row]:
         ("AWSTraceHeader", "Number"),
     ):
         value = {name: {"DataType": kind, "StringValue": "1"}}
-        yield (
-            "SendMessage",
-            "MessageSystemAttributes",
-            f"{name}, {kind}",
-            {"MessageSystemAttributes": value},
-            INVALID,
-            of("SendMessage"),
-        )
+        yield ("SendMessage", "MessageSystemAttributes", f"{name}, {kind}", {"MessageSystemAttributes": value}, INVALID,
+               of("SendMessage"))  # fmt: skip
 
 
 def _message_attributes() -> Iterator[Row]:
@@ -114,14 +96,9 @@ def _message_attributes() -> Iterator[Row]:
 def _fifo() -> Iterator[Row]:
     fifo = {"QueueUrl": "<fifo-queue>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
     yield "SendMessage", "", "to a FIFO queue", fifo, OK, of("SendMessage")
-    yield (
-        "SendMessage",
-        "MessageGroupId",
-        "absent, FIFO",
-        {**fifo, "MessageGroupId": ABSENT},
-        Answer("MissingParameter", "The request must contain the parameter MessageGroupId."),
-        report("Nextdoor/ndkale", 49),
-    )
+    yield ("SendMessage", "MessageGroupId", "absent, FIFO", {**fifo, "MessageGroupId": ABSENT},
+           Answer("MissingParameter", "The request must contain the parameter MessageGroupId."),
+           report("Nextdoor/ndkale", 49))  # fmt: skip
     yield (
         "SendMessage",
         "MessageDeduplicationId",
@@ -134,44 +111,21 @@ def _fifo() -> Iterator[Row]:
         ),
         report("http4k/http4k", 1336),
     )
-    yield (
-        "SendMessage",
-        "MessageDeduplicationId",
-        "absent, by content",
-        {**fifo, "QueueUrl": "<content-queue>", "MessageDeduplicationId": ABSENT},
-        OK,
-        of("SendMessage"),
-    )
+    yield ("SendMessage", "MessageDeduplicationId", "absent, by content",
+           {**fifo, "QueueUrl": "<content-queue>", "MessageDeduplicationId": ABSENT}, OK,
+           of("SendMessage"))  # fmt: skip
     yield "SendMessage", "DelaySeconds", "1, FIFO", {**fifo, "DelaySeconds": 1}, INVALID, of("SendMessage")
     yield "SendMessage", "DelaySeconds", "0, FIFO", {**fifo, "DelaySeconds": 0}, OK, of("SendMessage")
     for member in ("MessageGroupId", "MessageDeduplicationId"):
         for case, value in (("129 characters", "x" * 129), ("with a space", "a b"), ("not ASCII", "ä"), ("empty", "")):
-            yield (
-                "SendMessage",
-                member,
-                f"{case}, FIFO",
-                {**fifo, member: value},
-                INVALID,
-                of("SendMessage") if value else OURS,
-            )
+            yield ("SendMessage", member, f"{case}, FIFO", {**fifo, member: value}, INVALID,
+                   of("SendMessage") if value else OURS)  # fmt: skip
         yield ("SendMessage", member, "128 characters, FIFO", {**fifo, member: "x" * 128}, OK, of("SendMessage"))
-        yield (
-            "SendMessage",
-            member,
-            "punctuation, FIFO",
-            {**fifo, member: "!~#$%&'()*+,-./:;<=>?@[]^_`{|}"},
-            OK,
-            of("SendMessage"),
-        )
+        yield ("SendMessage", member, "punctuation, FIFO", {**fifo, member: "!~#$%&'()*+,-./:;<=>?@[]^_`{|}"}, OK,
+               of("SendMessage"))  # fmt: skip
     yield ("SendMessage", "MessageGroupId", "on a standard queue", {"MessageGroupId": "g"}, OK, of("SendMessage"))
-    yield (
-        "SendMessage",
-        "MessageDeduplicationId",
-        "on a standard queue",
-        {"MessageDeduplicationId": "d"},
-        INVALID,
-        of("SendMessage"),
-    )
+    yield ("SendMessage", "MessageDeduplicationId", "on a standard queue", {"MessageDeduplicationId": "d"}, INVALID,
+           of("SendMessage"))  # fmt: skip
 
 
 def _receives() -> Iterator[Row]:
@@ -190,51 +144,22 @@ def _receives() -> Iterator[Row]:
         ):
             yield "ReceiveMessage", f"{member}.N", name, {member: [name]}, OK, of("ReceiveMessage")
             for written in spellings(name)[:1]:
-                yield (
-                    "ReceiveMessage",
-                    f"{member}.N",
-                    written,
-                    {member: [written]},
-                    unknown(written),
-                    of("ReceiveMessage"),
-                )
+                yield ("ReceiveMessage", f"{member}.N", written, {member: [written]}, unknown(written),
+                       of("ReceiveMessage"))  # fmt: skip
         yield "ReceiveMessage", f"{member}.N", "x", {member: ["x"]}, unknown("x"), of("ReceiveMessage")
     for name in ("All", ".*", "*", "a", "a.*", "x" * 300):
-        yield (
-            "ReceiveMessage",
-            "MessageAttributeNames.N",
-            name[:8],
-            {"MessageAttributeNames": [name]},
-            OK,
-            of("ReceiveMessage"),
-        )
+        yield ("ReceiveMessage", "MessageAttributeNames.N", name[:8], {"MessageAttributeNames": [name]}, OK,
+               of("ReceiveMessage"))  # fmt: skip
     for case, value in (("129 characters", "x" * 129), ("with a space", "a b")):
-        yield (
-            "ReceiveMessage",
-            "ReceiveRequestAttemptId",
-            f"{case}, FIFO",
-            {"QueueUrl": "<fifo-queue>", "ReceiveRequestAttemptId": value},
-            INVALID,
-            of("ReceiveMessage"),
-        )
-    yield (
-        "ChangeMessageVisibility",
-        "VisibilityTimeout",
-        "43200, beyond twelve hours since the first receive",
-        {"VisibilityTimeout": 43_200},
-        INVALID,
-        of("ChangeMessageVisibility"),
-    )
+        yield ("ReceiveMessage", "ReceiveRequestAttemptId", f"{case}, FIFO",
+               {"QueueUrl": "<fifo-queue>", "ReceiveRequestAttemptId": value}, INVALID,
+               of("ReceiveMessage"))  # fmt: skip
+    yield ("ChangeMessageVisibility", "VisibilityTimeout", "43200, beyond twelve hours since the first receive",
+           {"VisibilityTimeout": 43_200}, INVALID, of("ChangeMessageVisibility"))  # fmt: skip
     for action in ("DeleteMessage", "ChangeMessageVisibility"):
         for handle in ("x", "<queue-arn>", "AQEB" + "x" * 400):
-            yield (
-                action,
-                "ReceiptHandle",
-                handle[:12],
-                {"ReceiptHandle": handle},
-                Answer("ReceiptHandleIsInvalid"),
-                of(action),
-            )
+            yield (action, "ReceiptHandle", handle[:12], {"ReceiptHandle": handle}, Answer("ReceiptHandleIsInvalid"),
+                   of(action))  # fmt: skip
 
 
 def _batches() -> Iterator[Row]:
@@ -248,14 +173,8 @@ def _batches() -> Iterator[Row]:
     }
     for action, (name, entry) in texts.items():
         text = f"There should be at least one {name} in the request."
-        yield (
-            action,
-            "Entries",
-            "empty: the text",
-            {"Entries": []},
-            Answer(EMPTY_BATCH.code, text),
-            report("aws/aws-sdk-php", 630),
-        )
+        yield (action, "Entries", "empty: the text", {"Entries": []}, Answer(EMPTY_BATCH.code, text),
+               report("aws/aws-sdk-php", 630))  # fmt: skip
         for number in (11, 15):
             entries = [
                 {**entry, "Id": str(n), **({"ReceiptHandle": "<handle>"} if "ReceiptHandle" in entry else {})}
@@ -272,56 +191,27 @@ def _batches() -> Iterator[Row]:
                 ),
                 report("vinyldns/vinyldns", 347),
             )
-        yield (
-            action,
-            "Entries",
-            "two of one id",
-            {"Entries": [entry, entry]},
-            Answer(f"{LEGACY}BatchEntryIdsNotDistinct"),
-            of(action),
-        )
+        yield (action, "Entries", "two of one id", {"Entries": [entry, entry]},
+               Answer(f"{LEGACY}BatchEntryIdsNotDistinct"), of(action))  # fmt: skip
         for bad_id in ("", "a b", "a.b", "ä", "x" * 81):
             source = of(action) if bad_id else OURS
-            yield (
-                action,
-                "Entries.N.Id",
-                bad_id[:5] or "empty",
-                {"Entries": [{**entry, "Id": bad_id}]},
-                Answer(f"{LEGACY}InvalidBatchEntryId"),
-                source,
-            )
+            yield (action, "Entries.N.Id", bad_id[:5] or "empty", {"Entries": [{**entry, "Id": bad_id}]},
+                   Answer(f"{LEGACY}InvalidBatchEntryId"), source)  # fmt: skip
         yield (action, "Entries.N.Id", "80 characters", {"Entries": [{**entry, "Id": "x" * 80}]}, OK, of(action))
     long = [{**ENTRY, "Id": letter, "MessageBody": "x" * 600_000} for letter in "ab"]
-    yield (
-        "SendMessageBatch",
-        "Entries",
-        "1200000 bytes",
-        {"Entries": long},
-        Answer(f"{LEGACY}BatchRequestTooLong"),
-        of("SendMessageBatch"),
-    )
+    yield ("SendMessageBatch", "Entries", "1200000 bytes", {"Entries": long}, Answer(f"{LEGACY}BatchRequestTooLong"),
+           of("SendMessageBatch"))  # fmt: skip
     for case, entry in (
         ("an empty body", {"MessageBody": ""}),
         ("a delay of 901", {"DelaySeconds": 901}),
         ("a control character", {"MessageBody": "\x01"}),
     ):
-        yield (
-            "SendMessageBatch",
-            "Entries",
-            f"{case}: the entry fails",
-            {"Entries": [{**ENTRY, **entry}]},
-            OK,
-            of("SendMessageBatch"),
-        )
+        yield ("SendMessageBatch", "Entries", f"{case}: the entry fails", {"Entries": [{**ENTRY, **entry}]}, OK,
+               of("SendMessageBatch"))  # fmt: skip
     fifo = {"QueueUrl": "<fifo-queue>", "Entries": [{**ENTRY, "MessageDeduplicationId": "d"}]}
-    yield (
-        "SendMessageBatch",
-        "Entries.N.MessageGroupId",
-        "absent, FIFO",
-        fifo,
-        Answer("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
-        report("Jimdo/sqs-dead-letter-handling", 10),
-    )
+    yield ("SendMessageBatch", "Entries.N.MessageGroupId", "absent, FIFO", fifo,
+           Answer("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
+           report("Jimdo/sqs-dead-letter-handling", 10))  # fmt: skip
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
@@ -332,26 +222,14 @@ def _deleted() -> Iterator[Row]:
     for action, usual in USUAL.items():
         if "QueueUrl" in usual:
             yield (action, "QueueUrl", "of a deleted queue", {"QueueUrl": "<deleted-queue>"}, NO_QUEUE, of(action))
-    yield (
-        "GetQueueUrl",
-        "QueueName",
-        "of a deleted queue",
-        {"QueueName": "<deleted-queue-name>"},
-        NO_QUEUE,
-        of("GetQueueUrl"),
-    )
+    yield ("GetQueueUrl", "QueueName", "of a deleted queue", {"QueueName": "<deleted-queue-name>"}, NO_QUEUE,
+           of("GetQueueUrl"))  # fmt: skip
     recently = Answer(
         f"{LEGACY}QueueDeletedRecently",
         "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
     )
-    yield (
-        "CreateQueue",
-        "QueueName",
-        "deleted just now",
-        {"QueueName": "<deleted-queue-name>"},
-        recently,
-        of("CreateQueue"),
-    )
+    yield ("CreateQueue", "QueueName", "deleted just now", {"QueueName": "<deleted-queue-name>"}, recently,
+           of("CreateQueue"))  # fmt: skip
 
 
 def _there() -> Iterator[Row]:
@@ -365,14 +243,8 @@ def _texts() -> Iterator[Row]:
     text = "Value {} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
     for number in (0, 11, 1000, -1):
         answer = Answer("InvalidParameterValue", text.format(number))
-        yield (
-            "ReceiveMessage",
-            "MaxNumberOfMessages",
-            f"{number}: the text",
-            {"MaxNumberOfMessages": number},
-            answer,
-            report("aws/aws-sdk-java", 197),
-        )
+        yield ("ReceiveMessage", "MaxNumberOfMessages", f"{number}: the text", {"MaxNumberOfMessages": number}, answer,
+               report("aws/aws-sdk-java", 197))  # fmt: skip
     text = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
     answer = Answer("InvalidParameterValue", text)
     given = {"MessageBody": "x" * 1_048_577}
@@ -382,59 +254,23 @@ def _texts() -> Iterator[Row]:
     answer = Answer("InvalidParameterValue", f"{text}attribute: maxReceiveCount.")
     given_policy = {"Attributes": {"RedrivePolicy": policy}}
     for action in ("CreateQueue", "SetQueueAttributes"):
-        yield (
-            action,
-            "Attributes.RedrivePolicy",
-            "names in capitals",
-            given_policy,
-            answer,
-            report("rubyonjets/jets", 101),
-        )
+        yield (action, "Attributes.RedrivePolicy", "names in capitals", given_policy, answer,
+               report("rubyonjets/jets", 101))  # fmt: skip
 
 
 def _orders() -> Iterator[Row]:
     gone = {"QueueUrl": "<deleted-queue>"}
-    yield (
-        "SendMessage",
-        "MessageBody",
-        "empty, of a deleted queue",
-        {**gone, "MessageBody": ""},
-        Answer("MissingParameter"),
-        OURS,
-    )
+    yield ("SendMessage", "MessageBody", "empty, of a deleted queue", {**gone, "MessageBody": ""},
+           Answer("MissingParameter"), OURS)  # fmt: skip
     yield ("SendMessage", "DelaySeconds", "901, of a deleted queue", {**gone, "DelaySeconds": 901}, INVALID, OURS)
-    yield (
-        "SendMessageBatch",
-        "Entries",
-        "empty, of a deleted queue",
-        {**gone, "Entries": []},
-        Answer(f"{LEGACY}EmptyBatchRequest"),
-        OURS,
-    )
-    yield (
-        "ReceiveMessage",
-        "MaxNumberOfMessages",
-        "0, of a deleted queue",
-        {**gone, "MaxNumberOfMessages": 0},
-        INVALID,
-        OURS,
-    )
-    yield (
-        "SetQueueAttributes",
-        "Attributes",
-        "unknown, of a deleted queue",
-        {**gone, "Attributes": {"x": "1"}},
-        Answer("InvalidAttributeName"),
-        OURS,
-    )
-    yield (
-        "GetQueueAttributes",
-        "AttributeNames",
-        "unknown, of a deleted queue",
-        {**gone, "AttributeNames": ["x"]},
-        Answer("InvalidAttributeName"),
-        OURS,
-    )
+    yield ("SendMessageBatch", "Entries", "empty, of a deleted queue", {**gone, "Entries": []},
+           Answer(f"{LEGACY}EmptyBatchRequest"), OURS)  # fmt: skip
+    yield ("ReceiveMessage", "MaxNumberOfMessages", "0, of a deleted queue", {**gone, "MaxNumberOfMessages": 0},
+           INVALID, OURS)  # fmt: skip
+    yield ("SetQueueAttributes", "Attributes", "unknown, of a deleted queue", {**gone, "Attributes": {"x": "1"}},
+           Answer("InvalidAttributeName"), OURS)  # fmt: skip
+    yield ("GetQueueAttributes", "AttributeNames", "unknown, of a deleted queue", {**gone, "AttributeNames": ["x"]},
+           Answer("InvalidAttributeName"), OURS)  # fmt: skip
     yield "TagQueue", "Tags", "an empty key, of a deleted queue", {**gone, "Tags": {"": "x"}}, INVALID, OURS
     yield "AddPermission", "Actions", "unknown, of a deleted queue", {**gone, "Actions": ["x"]}, INVALID, OURS
     bad = {"QueueName": "a b", "Attributes": {"x": "1"}}

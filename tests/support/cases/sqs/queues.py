@@ -30,31 +30,13 @@ def _queues() -> Iterator[Row]:
     name = {"QueueName": "<queue-name>"}
     exists = Answer("QueueAlreadyExists")
     yield "CreateQueue", "QueueName", "taken", name, OK, of("CreateQueue")
-    yield (
-        "CreateQueue",
-        "Attributes",
-        "of a queue that has others",
-        {**name, "Attributes": {"DelaySeconds": "9"}},
-        exists,
-        of("CreateQueue"),
-    )
-    yield (
-        "CreateQueue",
-        "Attributes",
-        "of a queue that has the same",
-        {**name, "Attributes": {"DelaySeconds": "0"}},
-        OK,
-        of("CreateQueue"),
-    )
+    yield ("CreateQueue", "Attributes", "of a queue that has others", {**name, "Attributes": {"DelaySeconds": "9"}},
+           exists, of("CreateQueue"))  # fmt: skip
+    yield ("CreateQueue", "Attributes", "of a queue that has the same", {**name, "Attributes": {"DelaySeconds": "0"}},
+           OK, of("CreateQueue"))  # fmt: skip
     yield "GetQueueUrl", "QueueName", "of no queue", {"QueueName": "none"}, NO_QUEUE, of("GetQueueUrl")
-    yield (
-        "GetQueueUrl",
-        "QueueName",
-        "of a FIFO queue that does not exist",
-        {"QueueName": "none.fifo"},
-        NO_QUEUE,
-        of("GetQueueUrl"),
-    )
+    yield ("GetQueueUrl", "QueueName", "of a FIFO queue that does not exist", {"QueueName": "none.fifo"}, NO_QUEUE,
+           of("GetQueueUrl"))  # fmt: skip
     for case, owner in (("of another account", "111122223333"), ("no account", "x")):
         yield "GetQueueUrl", "QueueOwnerAWSAccountId", case, {"QueueOwnerAWSAccountId": owner}, NO_QUEUE, OURS
     yield "ListQueues", "NextToken", "not ours", {"NextToken": "x", "MaxResults": 1}, INVALID, OURS
@@ -74,23 +56,11 @@ FIFO_NAME = Answer(
 def _names() -> Iterator[Row]:
     fifo = {"Attributes": {"FifoQueue": "true"}}
     for name in ("a b", "a.b", "ä", "a/b", "a" * 81, "a.fifo", "a.FIFO"):
-        yield (
-            "CreateQueue",
-            "QueueName",
-            name[:8],
-            {"QueueName": name},
-            STANDARD_NAME,
-            report("MassTransit/MassTransit", 1993),
-        )
+        yield ("CreateQueue", "QueueName", name[:8], {"QueueName": name}, STANDARD_NAME,
+               report("MassTransit/MassTransit", 1993))  # fmt: skip
     for name in ("a", "a b.fifo", "a.FIFO", "a" * 76 + ".fifo", ".fifo"):
-        yield (
-            "CreateQueue",
-            "QueueName",
-            f"{name[:8]} with FifoQueue",
-            {"QueueName": name, **fifo},
-            FIFO_NAME,
-            report("aws-samples/aws-marketplace-serverless-saas-integration", 29),
-        )
+        yield ("CreateQueue", "QueueName", f"{name[:8]} with FifoQueue", {"QueueName": name, **fifo}, FIFO_NAME,
+               report("aws-samples/aws-marketplace-serverless-saas-integration", 29))  # fmt: skip
     for name in ("a" * 80, "A_b-9"):
         yield "CreateQueue", "QueueName", name[:8], {"QueueName": name}, OK, of("CreateQueue")
 
@@ -135,14 +105,8 @@ def _attributes() -> Iterator[Row]:
         for value in good:
             given = {"Attributes": {name: value}}
             yield "CreateQueue", f"Attributes.{name}", value or "empty", given, OK, of("CreateQueue")
-            yield (
-                "SetQueueAttributes",
-                f"Attributes.{name}",
-                value or "empty",
-                {"QueueUrl": "<new-queue>", **given},
-                OK,
-                of("SetQueueAttributes"),
-            )
+            yield ("SetQueueAttributes", f"Attributes.{name}", value or "empty", {"QueueUrl": "<new-queue>", **given},
+                   OK, of("SetQueueAttributes"))  # fmt: skip
         for value in wrong:
             source = OURS if value == "" else BAD_VALUE
             for action in ("CreateQueue", "SetQueueAttributes"):
@@ -150,82 +114,35 @@ def _attributes() -> Iterator[Row]:
     for name, (good, wrong) in FIFO.items():
         queue = {"QueueName": "<name>.fifo"}
         for value in good:
-            yield (
-                "CreateQueue",
-                f"Attributes.{name}",
-                value,
-                {**queue, "Attributes": {"FifoQueue": "true", name: value}},
-                OK,
-                of("CreateQueue"),
-            )
+            yield ("CreateQueue", f"Attributes.{name}", value,
+                   {**queue, "Attributes": {"FifoQueue": "true", name: value}}, OK, of("CreateQueue"))  # fmt: skip
         for value in wrong:
-            yield (
-                "CreateQueue",
-                f"Attributes.{name}",
-                value or "empty",
-                {**queue, "Attributes": {"FifoQueue": "true", name: value}},
-                bad(name),
-                OURS if value == "" else BAD_VALUE,
-            )
+            yield ("CreateQueue", f"Attributes.{name}", value or "empty",
+                   {**queue, "Attributes": {"FifoQueue": "true", name: value}}, bad(name),
+                   OURS if value == "" else BAD_VALUE)  # fmt: skip
         only = Answer("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
-        yield (
-            "SetQueueAttributes",
-            f"Attributes.{name}",
-            "of a standard queue",
-            {"Attributes": {name: good[0]}},
-            only,
-            RECORDED,
-        )
+        yield ("SetQueueAttributes", f"Attributes.{name}", "of a standard queue", {"Attributes": {name: good[0]}}, only,
+               RECORDED)  # fmt: skip
     for name in (*STANDARD, *FIFO, "FifoQueue"):
         for written in spellings(name):
             for action in ("CreateQueue", "SetQueueAttributes"):
-                yield (
-                    action,
-                    f"Attributes.{name}",
-                    f"written {written}",
-                    {"Attributes": {written: "1"}},
-                    unknown(written),
-                    UNKNOWN,
-                )
-            yield (
-                "GetQueueAttributes",
-                "AttributeNames.N",
-                written,
-                {"AttributeNames": [written]},
-                unknown(written),
-                of("GetQueueAttributes"),
-            )
+                yield (action, f"Attributes.{name}", f"written {written}", {"Attributes": {written: "1"}},
+                       unknown(written), UNKNOWN)  # fmt: skip
+            yield ("GetQueueAttributes", "AttributeNames.N", written, {"AttributeNames": [written]}, unknown(written),
+                   of("GetQueueAttributes"))  # fmt: skip
     for name in (*READ_ONLY, "QueueName", "x"):
         for action in ("CreateQueue", "SetQueueAttributes"):
             yield action, f"Attributes.{name}", "written", {"Attributes": {name: "1"}}, unknown(name), UNKNOWN
     for name in (*STANDARD, *FIFO, *READ_ONLY, "All", "FifoQueue"):
         yield ("GetQueueAttributes", "AttributeNames.N", name, {"AttributeNames": [name]}, OK, of("GetQueueAttributes"))
     for name in ("x", "all", "ALL", "SenderId", ""):
-        yield (
-            "GetQueueAttributes",
-            "AttributeNames.N",
-            name or "empty",
-            {"AttributeNames": [name]},
-            unknown(name),
-            of("GetQueueAttributes"),
-        )
+        yield ("GetQueueAttributes", "AttributeNames.N", name or "empty", {"AttributeNames": [name]}, unknown(name),
+               of("GetQueueAttributes"))  # fmt: skip
     crossplane = report("crossplane-contrib/provider-aws", 457)
-    yield (
-        "CreateQueue",
-        "Attributes.FifoQueue",
-        "false",
-        {"Attributes": {"FifoQueue": "false"}},
-        unknown("FifoQueue"),
-        crossplane,
-    )
-    yield (
-        "SetQueueAttributes",
-        "Attributes.FifoQueue",
-        "true",
-        {"Attributes": {"FifoQueue": "true"}},
-        unknown("FifoQueue"),
-        RECORDED,
-    )
+    yield ("CreateQueue", "Attributes.FifoQueue", "false", {"Attributes": {"FifoQueue": "false"}}, unknown("FifoQueue"),
+           crossplane)  # fmt: skip
+    yield ("SetQueueAttributes", "Attributes.FifoQueue", "true", {"Attributes": {"FifoQueue": "true"}},
+           unknown("FifoQueue"), RECORDED)  # fmt: skip
     modified = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
     for attributes, answer in (
         ({"FifoQueue": "true"}, OK),
@@ -234,49 +151,21 @@ def _attributes() -> Iterator[Row]:
         ({"FifoQueue": "False", "VisibilityTimeout": "30"}, Answer("InvalidAttributeValue", modified)),
         ({"FifoQueue": "x"}, bad("FifoQueue")),
     ):
-        yield (
-            "SetQueueAttributes",
-            "Attributes.FifoQueue",
-            f"of a FIFO queue: {json.dumps(attributes)}",
-            {"QueueUrl": "<fifo-queue>", "Attributes": attributes},
-            answer,
-            RECORDED,
-        )
+        yield ("SetQueueAttributes", "Attributes.FifoQueue", f"of a FIFO queue: {json.dumps(attributes)}",
+               {"QueueUrl": "<fifo-queue>", "Attributes": attributes}, answer, RECORDED)  # fmt: skip
     for value in ("True", "TRUE"):
-        yield (
-            "CreateQueue",
-            "Attributes.FifoQueue",
-            value,
-            {"QueueName": "<name>.fifo", "Attributes": {"FifoQueue": value}},
-            OK,
-            RECORDED,
-        )
+        yield ("CreateQueue", "Attributes.FifoQueue", value,
+               {"QueueName": "<name>.fifo", "Attributes": {"FifoQueue": value}}, OK, RECORDED)  # fmt: skip
     both = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
-    yield (
-        "CreateQueue",
-        "Attributes",
-        "a KMS key and SSE-SQS",
-        {"Attributes": both},
-        Answer("InvalidAttributeName"),
-        RECORDED,
-    )
+    yield ("CreateQueue", "Attributes", "a KMS key and SSE-SQS", {"Attributes": both}, Answer("InvalidAttributeName"),
+           RECORDED)  # fmt: skip
     limit = {"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"}
-    yield (
-        "CreateQueue",
-        "Attributes.FifoThroughputLimit",
-        "perMessageGroupId without its scope",
-        {"QueueName": "<name>.fifo", "Attributes": limit},
-        Answer("InvalidAttributeValue"),
-        of("CreateQueue"),
-    )
-    yield (
-        "CreateQueue",
-        "Attributes.FifoThroughputLimit",
-        "perMessageGroupId with its scope",
-        {"QueueName": "<name>.fifo", "Attributes": {**limit, "DeduplicationScope": "messageGroup"}},
-        OK,
-        of("CreateQueue"),
-    )
+    yield ("CreateQueue", "Attributes.FifoThroughputLimit", "perMessageGroupId without its scope",
+           {"QueueName": "<name>.fifo", "Attributes": limit}, Answer("InvalidAttributeValue"),
+           of("CreateQueue"))  # fmt: skip
+    yield ("CreateQueue", "Attributes.FifoThroughputLimit", "perMessageGroupId with its scope",
+           {"QueueName": "<name>.fifo", "Attributes": {**limit, "DeduplicationScope": "messageGroup"}}, OK,
+           of("CreateQueue"))  # fmt: skip
 
 
 def _policies() -> Iterator[Row]:
@@ -296,24 +185,12 @@ def _policies() -> Iterator[Row]:
         "names in lower case": json.dumps({"deadlettertargetarn": "<queue-arn>", "maxreceivecount": 3}),
     }.items():
         for action in ("CreateQueue", "SetQueueAttributes"):
-            yield (
-                action,
-                "Attributes.RedrivePolicy",
-                case,
-                {"Attributes": {"RedrivePolicy": policy}},
-                INVALID,
-                of(action),
-            )
+            yield (action, "Attributes.RedrivePolicy", case, {"Attributes": {"RedrivePolicy": policy}}, INVALID,
+                   of(action))  # fmt: skip
     for count in ("3", 3, "1000"):
         policy = json.dumps({"deadLetterTargetArn": "<queue-arn>", "maxReceiveCount": count})
-        yield (
-            "CreateQueue",
-            "Attributes.RedrivePolicy",
-            f"a count of {count!r}",
-            {"Attributes": {"RedrivePolicy": policy}},
-            OK,
-            of("CreateQueue"),
-        )
+        yield ("CreateQueue", "Attributes.RedrivePolicy", f"a count of {count!r}",
+               {"Attributes": {"RedrivePolicy": policy}}, OK, of("CreateQueue"))  # fmt: skip
     for case, policy in {
         "no JSON": "x",
         "empty": "{}",
@@ -325,28 +202,16 @@ def _policies() -> Iterator[Row]:
             {"redrivePermission": "byQueue", "sourceQueueArns": [f"{target}{n}" for n in range(11)]}
         ),
     }.items():
-        yield (
-            "SetQueueAttributes",
-            "Attributes.RedriveAllowPolicy",
-            case,
-            {"Attributes": {"RedriveAllowPolicy": policy}},
-            INVALID,
-            of("SetQueueAttributes"),
-        )
+        yield ("SetQueueAttributes", "Attributes.RedriveAllowPolicy", case,
+               {"Attributes": {"RedriveAllowPolicy": policy}}, INVALID, of("SetQueueAttributes"))  # fmt: skip
     for case, policy in {
         "allowAll with null": '{"redrivePermission":"allowAll","sourceQueueArns":null}',
         "denyAll with null": '{"redrivePermission":"denyAll","sourceQueueArns":null}',
         "allowAll with an empty list": '{"redrivePermission":"allowAll","sourceQueueArns":[]}',
     }.items():
         for action, given in (("CreateQueue", {}), ("SetQueueAttributes", {"QueueUrl": "<new-queue>"})):
-            yield (
-                action,
-                "Attributes.RedriveAllowPolicy",
-                case,
-                {**given, "Attributes": {"RedriveAllowPolicy": policy}},
-                OK,
-                NULL_ARNS,
-            )
+            yield (action, "Attributes.RedriveAllowPolicy", case,
+                   {**given, "Attributes": {"RedriveAllowPolicy": policy}}, OK, NULL_ARNS)  # fmt: skip
 
 
 def _permissions() -> Iterator[Row]:
@@ -357,14 +222,8 @@ def _permissions() -> Iterator[Row]:
     for action in ("*", "ReceiveMessage", "ChangeMessageVisibility", "GetQueueUrl"):
         yield "AddPermission", "Actions.N", action, {"Actions": [action]}, OK, of("AddPermission")
     for account in ("x", "11112222333", ""):
-        yield (
-            "AddPermission",
-            "AWSAccountIds.N",
-            account or "empty",
-            {"AWSAccountIds": [account]},
-            INVALID,
-            of("AddPermission"),
-        )
+        yield ("AddPermission", "AWSAccountIds.N", account or "empty", {"AWSAccountIds": [account]}, INVALID,
+               of("AddPermission"))  # fmt: skip
 
 
 def _tags() -> Iterator[Row]:
@@ -376,24 +235,12 @@ def _tags() -> Iterator[Row]:
             ("a key of 129 characters", {"k" * 129: "v"}),
             ("a value of 257 characters", {"k": "v" * 257}),
         ):
-            yield (
-                action,
-                member,
-                case,
-                {member: tags},
-                INVALID,
-                guide("sqs", "sqs-queue-tags", "Amazon SQS cost allocation tags"),
-            )
+            yield (action, member, case, {member: tags}, INVALID,
+                   guide("sqs", "sqs-queue-tags", "Amazon SQS cost allocation tags"))  # fmt: skip
         new = {"QueueUrl": "<new-queue>"} if action == "TagQueue" else {}
         for case, tags in (("keys that differ in letter case", {"a": "1", "A": "2"}), ("an empty value", {"a": ""})):
-            yield (
-                action,
-                member,
-                case,
-                {**new, member: tags},
-                OK,
-                guide("sqs", "sqs-queue-tags", "Amazon SQS cost allocation tags"),
-            )
+            yield (action, member, case, {**new, member: tags}, OK,
+                   guide("sqs", "sqs-queue-tags", "Amazon SQS cost allocation tags"))  # fmt: skip
     yield "UntagQueue", "TagKeys", "no such tag", {"TagKeys": ["none"]}, OK, of("UntagQueue")
 
 
@@ -406,20 +253,9 @@ def _moves() -> Iterator[Row]:
             ("of another region", f"arn:aws:sqs:eu-west-1:{ACCOUNT}:none"),
         ):
             yield action, "SourceArn", case, {"SourceArn": arn}, missing, of(action)
-    yield (
-        "StartMessageMoveTask",
-        "SourceArn",
-        "of no dead-letter queue",
-        {"SourceArn": "<new-queue-arn>"},
-        INVALID,
-        OURS,
-    )
-    yield (
-        "StartMessageMoveTask",
-        "DestinationArn",
-        "of no queue",
-        {"DestinationArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"},
-        missing,
-        of("StartMessageMoveTask"),
-    )
+    yield ("StartMessageMoveTask", "SourceArn", "of no dead-letter queue", {"SourceArn": "<new-queue-arn>"}, INVALID,
+           OURS)  # fmt: skip
+    yield ("StartMessageMoveTask", "DestinationArn", "of no queue",
+           {"DestinationArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"}, missing,
+           of("StartMessageMoveTask"))  # fmt: skip
     yield ("ListMessageMoveTasks", "SourceArn", "of no dead-letter queue", {"SourceArn": "<new-queue-arn>"}, OK, OURS)
