@@ -8,7 +8,7 @@ from tests.support.cases.sns.members import ARN, ENTRY, ID, INVALID, NO_ARN, NUM
 
 
 def rows() -> Iterator[Row]:
-    for table in (_publish, _message_attributes, _batches):
+    for table in (_publish, _structured, _publish_to_fifo, _message_attributes, _attribute_texts, _batches):
         yield from table()
 
 
@@ -54,7 +54,10 @@ def _publish() -> Iterator[Row]:
                refused("Subject"), of("Publish"))  # fmt: skip
     for subject in ("x" * 99, "?!", "a b"):
         yield "Publish", "Subject", subject[:5], {"Subject": subject}, OK, of("Publish")
-    structured = {"MessageStructure": "json"}
+
+
+def _structured() -> Iterator[Row]:
+    anywhere, structured = {"TopicArn": ABSENT}, {"MessageStructure": "json"}
     for message in ('{"sqs":"x"}', "{}", '{"Default":"x"}', '{"default":1}', '{"default":null}'):
         yield ("Publish", "Message", f"{message} as JSON", {**structured, "Message": message}, NO_DEFAULT,
                MISSING_DEFAULT)  # fmt: skip
@@ -73,6 +76,9 @@ def _publish() -> Iterator[Row]:
         yield ("Publish", "MessageStructure", value, {"MessageStructure": value}, OK, report("aws/aws-sdk-js", 1368))
     for value in ("JSON", "x"):
         yield "Publish", "MessageStructure", value, {"MessageStructure": value, "Message": "x"}, INVALID, OURS
+
+
+def _publish_to_fifo() -> Iterator[Row]:
     fifo = {"TopicArn": "<fifo-topic>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
     yield "Publish", "", "to a FIFO topic", fifo, OK, of("Publish")
     yield ("Publish", "MessageGroupId", "absent, FIFO", {**fifo, "MessageGroupId": ABSENT},
@@ -115,6 +121,9 @@ def _message_attributes() -> Iterator[Row]:
         batch = {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]}
         yield ("PublishBatch", "PublishBatchRequestEntries.N.MessageAttributes", f"{case}: the text", batch, refusal,
                RECORDED)  # fmt: skip
+
+
+def _attribute_texts() -> Iterator[Row]:
     letter = (
         "Invalid non-alphanumeric character '#xE9' was found in the message attribute name. Can only include "
         "alphanumeric characters, hyphens, underscores, or dots."

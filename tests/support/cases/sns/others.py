@@ -24,7 +24,18 @@ from tests.support.cases.sns.members import (
 
 
 def rows() -> Iterator[Row]:
-    for table in (_deleted, _disabled, _there, _permissions, _tags, _mobile, _sms, _orders):
+    for table in (
+        _deleted,
+        _disabled,
+        _there,
+        _permissions,
+        _tags,
+        _applications,
+        _endpoints,
+        _missing_applications,
+        _sms,
+        _orders,
+    ):
         yield from table()
 
 
@@ -60,8 +71,13 @@ def _tags() -> Iterator[Row]:
     yield "UntagResource", "TagKeys", "no such tag", {"TagKeys": ["none"]}, OK, of("UntagResource")
 
 
-def _mobile() -> Iterator[Row]:
-    create, endpoint = of("CreatePlatformApplication"), of("CreatePlatformEndpoint")
+TOO_LONG = refused(
+    "Attributes Reason: Invalid value for attribute: CustomUserData: must be at most 2048 bytes long in UTF-8 encoding"
+)
+
+
+def _applications() -> Iterator[Row]:
+    create = of("CreatePlatformApplication")
     for platform in ("gcm", "Apns", "FCM", "x"):
         yield "CreatePlatformApplication", "Platform", platform, {"Platform": platform}, INVALID, create
     characters = "must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
@@ -83,12 +99,8 @@ def _mobile() -> Iterator[Row]:
     deleted = "<deleted-endpoint>"
     yield ("Subscribe", "Endpoint", "a deleted endpoint: the text", {"Protocol": "application", "Endpoint": deleted},
            refused(f"Endpoint Reason: Endpoint does not exist for endpoint arn{deleted}"), RECORDED)  # fmt: skip
-    too_long = (
-        "Attributes Reason: Invalid value for attribute: CustomUserData: "
-        "must be at most 2048 bytes long in UTF-8 encoding"
-    )
     yield ("SetEndpointAttributes", "Attributes.CustomUserData", "2050 bytes of letters of two",
-           {"Attributes": {"CustomUserData": "ä" * 1_025}}, refused(too_long), RECORDED)  # fmt: skip
+           {"Attributes": {"CustomUserData": "ä" * 1_025}}, TOO_LONG, RECORDED)  # fmt: skip
     for name in ("a.b_c-9", "a" * 256):
         yield "CreatePlatformApplication", "Name", name[:8], {"Name": name}, OK, create
     yield ("CreatePlatformApplication", "Attributes", "no credential", {"Attributes": {"Enabled": "true"}}, INVALID,
@@ -98,6 +110,9 @@ def _mobile() -> Iterator[Row]:
                {"Attributes": {written: "key"}}, INVALID, create)  # fmt: skip
     yield ("CreatePlatformApplication", "Attributes.PlatformPrincipal", "absent for ADM", {"Platform": "ADM"}, INVALID,
            create)  # fmt: skip
+
+
+def _endpoints() -> Iterator[Row]:
     for name in ("x", "enabled", "Token"):
         yield ("SetPlatformApplicationAttributes", "Attributes", name, {"Attributes": {name: "x"}}, INVALID,
                of("SetPlatformApplicationAttributes"))  # fmt: skip
@@ -115,9 +130,19 @@ def _mobile() -> Iterator[Row]:
            of("SetEndpointAttributes"))  # fmt: skip
     yield ("SetEndpointAttributes", "Attributes.Token", "empty", {"Attributes": {"Token": ""}}, INVALID,
            of("SetEndpointAttributes"))  # fmt: skip
-    yield ("CreatePlatformEndpoint", "CustomUserData", "2049 bytes", {"CustomUserData": "x" * 2_049}, refused(too_long),
-           RECORDED)  # fmt: skip
-    yield ("CreatePlatformEndpoint", "CustomUserData", "2048 bytes", {"CustomUserData": "x" * 2_048}, OK, endpoint)
+    yield (
+        "CreatePlatformEndpoint",
+        "CustomUserData",
+        "2049 bytes",
+        {"CustomUserData": "x" * 2_049},
+        TOO_LONG,
+        RECORDED,
+    )
+    yield ("CreatePlatformEndpoint", "CustomUserData", "2048 bytes", {"CustomUserData": "x" * 2_048}, OK,
+           of("CreatePlatformEndpoint"))  # fmt: skip
+
+
+def _missing_applications() -> Iterator[Row]:
     application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
     no_application = Answer("NotFound", "PlatformApplication does not exist")
     for action in (

@@ -9,7 +9,8 @@ from tests.support.cases.sns.members import ACCOUNT, ARN, ID, INVALID, NUMBER, R
 
 
 def rows() -> Iterator[Row]:
-    for table in (_subscriptions, _subscription_attributes):
+    for table in (_subscriptions, _confirmations, _subscription_attributes, _attribute_texts, _delivery_attributes,
+                  _refused_filters, _values_as_sent, _dead_letters):  # fmt: skip
         yield from table()
 
 
@@ -60,6 +61,9 @@ def _subscriptions() -> Iterator[Row]:
     ):
         yield ("Subscribe", "Endpoint", f"{protocol}: {endpoint}", {"Protocol": protocol, "Endpoint": endpoint}, OK,
                of("Subscribe"))  # fmt: skip
+
+
+def _confirmations() -> Iterator[Row]:
     yield ("Subscribe", "Endpoint", "firehose, without a role",
            {"Protocol": "firehose", "Endpoint": f"arn:aws:firehose:us-east-1:{ACCOUNT}:deliverystream/s"}, INVALID,
            of("Subscribe"))  # fmt: skip
@@ -158,6 +162,9 @@ def _subscription_attributes() -> Iterator[Row]:
             yield "Subscribe", f"Attributes.{name}", value, {"Attributes": {name: value}}, INVALID, source
             yield ("SetSubscriptionAttributes", name, value, {"AttributeName": name, "AttributeValue": value}, INVALID,
                    source)  # fmt: skip
+
+
+def _attribute_texts() -> Iterator[Row]:
     scope = "FilterPolicyScope: Invalid value [{}]. Please use either MessageBody or MessageAttributes"
     scopes: tuple[tuple[Any, str], ...] = (("x", "x"), (ABSENT, "null"))
     for value, shown in scopes:
@@ -172,6 +179,9 @@ def _subscription_attributes() -> Iterator[Row]:
     yield "Subscribe", "Attributes.FilterPolicyScope", "without a policy", alone, OK, RECORDED
     for written in ("True", "FALSE", "TrUe"):
         yield ("SetSubscriptionAttributes", "RawMessageDelivery", written, {"AttributeValue": written}, OK, RECORDED)
+
+
+def _delivery_attributes() -> Iterator[Row]:
     counted = '{"deadLetterTargetArn":"<queue-arn>","maxReceiveCount":5}'
     text = "RedrivePolicy: invalid JSON. Attribute maxReceiveCount is unknown."
     yield ("Subscribe", "Attributes.RedrivePolicy", "with maxReceiveCount", {"Attributes": {"RedrivePolicy": counted}},
@@ -215,10 +225,6 @@ def _subscription_attributes() -> Iterator[Row]:
                FILTERS)  # fmt: skip
     yield ("Subscribe", "Attributes.FilterPolicy", "nested, of the attributes",
            {"Attributes": {"FilterPolicy": '{"a":{"b":["c"]}}'}}, INVALID, FILTERS)  # fmt: skip
-
-    yield from _refused_filters()
-    yield from _values_as_sent()
-    yield from _dead_letters()
 
 
 REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"

@@ -22,7 +22,7 @@ from tests.support.cases.sns.members import (
 
 
 def rows() -> Iterator[Row]:
-    for table in (_arns, _topics, _topic_attributes):
+    for table in (_arns, _topics, _topic_attributes, _topic_values):
         yield from table()
 
 
@@ -212,6 +212,10 @@ def _topic_attributes() -> Iterator[Row]:
                of("SetTopicAttributes"))  # fmt: skip
     yield ("SetTopicAttributes", "AttributeName", "FifoTopic", {"AttributeName": "FifoTopic", "AttributeValue": "true"},
            INVALID, OURS)  # fmt: skip
+
+
+def _topic_values() -> Iterator[Row]:
+    fifo = {"Name": "<name>.fifo"}
     for name, values in BAD_VALUES.items():
         for value in values:
             case = value if len(value) < 20 else f"{len(value)} characters"

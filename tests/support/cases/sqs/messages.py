@@ -24,7 +24,18 @@ from tests.support.cases.sqs.members import (
 
 
 def rows() -> Iterator[Row]:
-    for table in (_messages, _message_attributes, _fifo, _receives, _batches, _deleted, _there, _texts, _orders):
+    for table in (
+        _messages,
+        _message_attributes,
+        _fifo,
+        _receives,
+        _batches,
+        _entries,
+        _deleted,
+        _there,
+        _texts,
+        _orders,
+    ):
         yield from table()
 
 
@@ -180,17 +191,9 @@ def _batches() -> Iterator[Row]:
                 {**entry, "Id": str(n), **({"ReceiptHandle": "<handle>"} if "ReceiptHandle" in entry else {})}
                 for n in range(number)
             ]
-            yield (
-                action,
-                "Entries",
-                str(number),
-                {"Entries": entries},
-                Answer(
-                    f"{LEGACY}TooManyEntriesInBatchRequest",
-                    f"Maximum number of entries per request are 10. You have sent {number}.",
-                ),
-                report("vinyldns/vinyldns", 347),
-            )
+            text = f"Maximum number of entries per request are 10. You have sent {number}."
+            answer = Answer(f"{LEGACY}TooManyEntriesInBatchRequest", text)
+            yield action, "Entries", str(number), {"Entries": entries}, answer, report("vinyldns/vinyldns", 347)
         yield (action, "Entries", "two of one id", {"Entries": [entry, entry]},
                Answer(f"{LEGACY}BatchEntryIdsNotDistinct"), of(action))  # fmt: skip
         for bad_id in ("", "a b", "a.b", "ä", "x" * 81):
@@ -198,6 +201,9 @@ def _batches() -> Iterator[Row]:
             yield (action, "Entries.N.Id", bad_id[:5] or "empty", {"Entries": [{**entry, "Id": bad_id}]},
                    Answer(f"{LEGACY}InvalidBatchEntryId"), source)  # fmt: skip
         yield (action, "Entries.N.Id", "80 characters", {"Entries": [{**entry, "Id": "x" * 80}]}, OK, of(action))
+
+
+def _entries() -> Iterator[Row]:
     long = [{**ENTRY, "Id": letter, "MessageBody": "x" * 600_000} for letter in "ab"]
     yield ("SendMessageBatch", "Entries", "1200000 bytes", {"Entries": long}, Answer(f"{LEGACY}BatchRequestTooLong"),
            of("SendMessageBatch"))  # fmt: skip

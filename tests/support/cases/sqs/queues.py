@@ -9,7 +9,7 @@ from tests.support.cases.sqs.members import ACCOUNT, INVALID, NO_QUEUE, UNKNOWN,
 
 
 def rows() -> Iterator[Row]:
-    for table in (_queues, _names, _attributes, _policies, _permissions, _tags, _moves):
+    for table in (_queues, _names, _attributes, _fifo_attributes, _policies, _permissions, _tags, _moves):
         yield from table()
 
 
@@ -138,6 +138,9 @@ def _attributes() -> Iterator[Row]:
     for name in ("x", "all", "ALL", "SenderId", ""):
         yield ("GetQueueAttributes", "AttributeNames.N", name or "empty", {"AttributeNames": [name]}, unknown(name),
                of("GetQueueAttributes"))  # fmt: skip
+
+
+def _fifo_attributes() -> Iterator[Row]:
     crossplane = report("crossplane-contrib/provider-aws", 457)
     yield ("CreateQueue", "Attributes.FifoQueue", "false", {"Attributes": {"FifoQueue": "false"}}, unknown("FifoQueue"),
            crossplane)  # fmt: skip
