@@ -1,16 +1,15 @@
-"""Serves GET /metrics: counters of a process and measurements of the database, for Prometheus.
+"""Serves GET /metrics for Prometheus: the process's counters and the database's measurements.
 
-    families.py      the table of metrics: the type, labels and buckets of each
-    memory.py        the numbers of a process, which the processes that share its port can read
+    families.py      the table of metrics: types, labels and buckets
+    memory.py        a process's numbers, which all processes on the port can read
     meter.py         counters of requests and workers
-    queue_counts.py  counters of a limited number of queues
-    readings.py      reads what the worker `measure` stored
-    verdicts.py      gives verdicts on the queues, from their minutes
-    exposition.py    Prometheus's text format, and OpenMetrics
-    exemplars.py     traces of requests, for OpenMetrics
-    negotiation.py   which of them a scraper takes
+    queue_counts.py  counters by queue
+    readings.py      reads the measurements of the worker `measure`
+    verdicts.py      computes verdicts on queues from their minutes
+    exposition.py    Prometheus's text format, OpenMetrics and exemplars
+    negotiation.py   reads the formats that a scraper accepts
     page.py          the route
 
-Counting costs a request less than a microsecond, because the numbers are slots of one array and one look-up in a
-dictionary finds the slots. The counters are formatted only when a client requests /metrics.
+Counting a request takes less than a microsecond, because all numbers are in one array and one dictionary look-up finds
+the slots. Only a request of /metrics formats the counters.
 """

@@ -1,5 +1,5 @@
-"""Writes Prometheus's text format, version 0.0.4 ("Exposition formats", prometheus.io), and OpenMetrics 1.0.0
-("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec).
+"""Writes Prometheus's text format 0.0.4 ("Exposition formats", prometheus.io) and OpenMetrics 1.0.0 ("OpenMetrics 1.0",
+prometheus.io/docs/specs/om/open_metrics_spec).
 
 The module does not use prometheus_client. A scrape of 1,000 busy queues has 56,000 lines. In its multiprocess mode,
 prometheus_client takes 1.6 s of CPU for these lines, and this module takes 0.07 s
@@ -20,44 +20,41 @@ DURATIONS: Final = "penstock_http_request_duration_seconds"
 
 
 class Exemplars:
-    """Exemplars of the durations of requests. Only the event loop uses this object."""
+    """Exemplars of request durations. Only the event loop's thread uses this object."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, dict[int, str]] = defaultdict(dict)
 
     def add(self, labels: str, bucket: int, seconds: float) -> None:
-        """Keeps the trace of the current request in place of the bucket's last exemplar, if the trace is recorded.
-
-        `labels` are the formatted labels of the series. `bucket` is its position.
+        """Replaces a bucket's exemplar with the current request's trace, if the trace is sampled. `labels` are the
+        series' formatted labels. `bucket` is the bucket's position.
         """
         trace = CURRENT_TRACE.get()
         if trace is not None and trace.sampled:
             self._texts[labels][bucket] = f' # {{trace_id="{trace.trace_id}"}} {seconds!r} {time():.3f}'
 
     def of(self, name: str, labels: str) -> dict[int, str]:
-        """Returns the texts that follow the samples of a series of a metric, by the position of the bucket."""
+        """Returns a series' exemplars by the bucket's position."""
         return self._texts.get(labels, {}) if name == DURATIONS else {}
 
 
 Series = tuple[str, Sequence[float]]
-"""Holds formatted labels, without braces, and the numbers of the series."""
+"""A series: formatted labels without braces, and numbers."""
 FamilySeries = tuple[Family, Sequence[Series]]
-"""Holds a metric and its series."""
+"""A metric with its series."""
 
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class ExpositionFormat(NamedTuple):
-    """The form of a scrape. `is_openmetrics` selects OpenMetrics. If `exemplars` is None, the scrape has no
-    exemplars.
-    """
+    """A scrape's format. `is_openmetrics` selects OpenMetrics. Without `exemplars`, the scrape has no exemplars."""
 
     is_openmetrics: bool = False
     exemplars: Exemplars | None = None
 
     @property
     def content_type(self) -> str:
-        """Returns the media type of the answer."""
+        """Returns the response's media type."""
         return (
             "application/openmetrics-text; version=1.0.0; charset=utf-8"
             if self.is_openmetrics
@@ -66,7 +63,7 @@ class ExpositionFormat(NamedTuple):
 
     @property
     def end(self) -> str:
-        """Returns the text after all families. In OpenMetrics the text shows that the answer is complete."""
+        """Returns the text after all families. OpenMetrics ends a complete response with `# EOF`."""
         return "# EOF\n" if self.is_openmetrics else ""
 
 
@@ -74,17 +71,17 @@ TEXT: Final = ExpositionFormat()
 
 
 def format_labels(names: Sequence[str], values: Sequence[str]) -> str:
-    """Returns `name="value",…` with backslashes, quotes and line ends of values escaped."""
+    """Returns `name="value",…` with escaped values."""
     return ",".join(f'{name}="{escape_label_value(value)}"' for name, value in zip(names, values, strict=True))
 
 
 def escape_label_value(value: str) -> str:
-    """Returns the value of a label with backslashes, quotes and line ends escaped."""
+    """Escapes backslashes, quotes and line ends in a label's value."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries]:
-    """Yields the series of each family of the blocks."""
+    """Yields each family in the blocks with its series."""
     for kind, block in BLOCKS.items():
         found = sorted((key[1:], numbers) for key, numbers in blocks.items() if key[0] == kind)
         written = [(format_labels(block.labels, values), numbers) for values, numbers in found]
@@ -96,7 +93,7 @@ def block_series(blocks: Mapping[Key, Sequence[float]]) -> Iterator[FamilySeries
 
 
 def format_family(family: Family, series: Iterable[Series], form: ExpositionFormat = TEXT) -> str:
-    """Returns the HELP and TYPE lines of a family, and a line for each number."""
+    """Returns a family's HELP and TYPE lines, and one line for each number."""
     lines = []
     for text, numbers in series:
         if family.kind == "histogram":
@@ -108,8 +105,8 @@ def format_family(family: Family, series: Iterable[Series], form: ExpositionForm
 
 
 def format_head(family: Family, form: ExpositionFormat) -> str:
-    """Returns the lines about a metric. In OpenMetrics the name of a counter has no `_total`, and a unit takes a
-    line.
+    """Returns a metric's HELP and TYPE lines. OpenMetrics removes `_total` from a counter's name, and adds a line for
+    the unit.
     """
     name = family.name
     if not form.is_openmetrics:
@@ -120,12 +117,12 @@ def format_head(family: Family, form: ExpositionFormat) -> str:
 
 
 def format_histogram(family: Family, text: str, numbers: Sequence[float], form: ExpositionFormat = TEXT) -> list[str]:
-    """Returns the lines of a histogram: cumulative buckets, sum and count."""
+    """Returns a histogram's lines: cumulative buckets, sum and count."""
     head = f"{family.name}_bucket{{{text}," if text else f"{family.name}_bucket{{"
     exemplars = form.exemplars.of(family.name, text) if form.exemplars is not None else {}
     lines = []
     count = 0
-    # In OpenMetrics, whole numbers of buckets have a decimal point ("Considerations: Canonical Numbers").
+    # OpenMetrics writes whole bucket bounds with a decimal point ("Considerations: Canonical Numbers").
     bounds = map(repr if form.is_openmetrics else format_number, family.buckets)
     for position, (bound, inside) in enumerate(zip((*bounds, "+Inf"), numbers[1:], strict=True)):
         count += int(inside)
@@ -137,5 +134,5 @@ def format_histogram(family: Family, text: str, numbers: Sequence[float], form: 
 
 
 def format_number(value: float) -> str:
-    """Returns a number as text. A whole number has no decimal point."""
+    """Formats a number. A whole number has no decimal point."""
     return str(int(value)) if value == int(value) else repr(float(value))

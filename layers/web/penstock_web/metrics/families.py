@@ -1,8 +1,6 @@
-"""Lists the metrics. A test compares the list with docs/reference/prometheus.md.
-
-After the prefix `penstock_`, names are those of the specification, or follow its style and Prometheus's conventions
-("Metric and label naming", prometheus.io). A block is a group of families with the same labels. The families of a block
-are allocated and counted together.
+"""Lists the metrics. A test compares the list with docs/reference/prometheus.md. Names follow Prometheus's conventions
+("Metric and label naming", prometheus.io). A block is a group of families with the same labels. A process allocates and
+counts a block's families together.
 """
 
 from collections.abc import Callable
@@ -23,8 +21,8 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets` has the upper bounds of a histogram, without `+Inf`. With `takes_maximum`, the value for
-    several processes on one port is the greatest of their values and not the sum.
+    """A metric. `buckets` contains a histogram's upper bounds, without `+Inf`. `takes_maximum` selects the greatest
+    value of the port's processes instead of the sum.
     """
 
     name: str
@@ -35,20 +33,20 @@ class Family(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Returns how many numbers a series has: one, or for a histogram the sum, then a count for each bucket and for
-        `+Inf`."""
+        """Returns the number of a series' numbers: one. A histogram has a sum, a count for each bucket, and a count
+        for `+Inf`."""
         return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
-    """Families that are counted together and have these labels."""
+    """Families with the same labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]
 
     @property
     def slots(self) -> int:
-        """Returns how many numbers a series has in all families together."""
+        """Returns the number of a series' numbers in all families."""
         return sum(family.slots for family in self.families)
 
     def find_slot(self, name: str) -> int:
@@ -351,7 +349,7 @@ QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]
         lambda row: row.expired,
     ),
 )
-"""Lists gauges with the label `queue`, and how each gauge reads its value from a row of `queue.read_measurements`."""
+"""The gauges with the label `queue`. A function reads each gauge's value from a row of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (
@@ -419,7 +417,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
 }  # fmt: skip
-"""Maps the installation's gauges in `queue.reading` to the names of their labels, or ""."""
+"""The installation's gauges in `queue.reading`, with the names of their labels, or ""."""
 
 DATABASE_UP: Final = Family("penstock_db_up", "gauge", "Whether the measurements could be read from the database.")
 MEASUREMENT_AGE: Final = Family(
@@ -463,4 +461,4 @@ QUEUE_VERDICTS: Final[dict[Family, tuple[str, ...]]] = {
     UNTIL_RETENTION: ("queue",),
     NEVER_CATCHES_UP: ("queue",),
 }
-"""Lists the families of named queues, and the labels of each."""
+"""The families of named queues, with their labels."""

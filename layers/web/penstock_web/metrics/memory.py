@@ -1,12 +1,10 @@
-"""Keeps one process's numbers in memory that other processes on the same port can read.
+"""Stores a process's numbers in memory that other processes on the same port can read. A scraper cannot choose among
+processes that share a port (`up --workers`), because the kernel gives a connection to any process. Each process writes
+numbers to a file in a shared folder. The process that receives a scrape adds up all files. The sum includes an ended
+process's counters, but not the gauges. A running process locks its file, and readers check the lock.
 
-A scraper cannot choose among processes that share a port (`up --workers`), because the kernel gives a connection to any
-process. Each process writes numbers to a file in a shared folder. The process that receives a scrape adds up all files.
-An ended process's counters still count, but the gauges do not. A running process locks the file, and readers check the
-lock.
-
-    NAME.numbers   doubles; only numbers, so a reader needs no lock
-    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
+    NAME.numbers   doubles
+    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]. The last line for a slot is valid.
 """
 
 import fcntl
@@ -24,22 +22,21 @@ from typing import Any, Final, cast
 from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
-"""Identifies a block by its kind (of BLOCKS) and the values of its labels."""
+"""A block's key: the kind in BLOCKS and the labels' values."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""Counts the slots for all blocks except the blocks of queues: 2,000 combinations of method, action and status. Unused
-slots take no RAM."""
+"""The number of slots for all blocks except the blocks of queues. 32,768 slots suffice for 2,000 combinations of
+method, action and status. Unused slots take no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
-    """No free slots are left for another block."""
+    """No slots are free for another block."""
 
 
 class CounterMemory:
-    """Slots for numbers, and the blocks that own them.
-
-    The port's processes share `folder`. None means that this process is the only one. Only one thread writes a slot.
-    The event loop's thread writes the requests' slots, and a worker's thread writes the worker's slots.
+    """Slots for numbers, and the blocks that own the slots. The port's processes share `folder`. `folder` is None for a
+    single process. Only one thread writes a slot. The event loop's thread writes the requests' slots, and a worker's
+    thread writes the worker's slots.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -60,11 +57,11 @@ class CounterMemory:
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _find_keys(Path(name)).open("a")
         self._slots = slots
-        # A memoryview has all methods of an array that this module uses, and is twice as fast.
+        # A memoryview is twice as fast as an array, and has the array methods that this module uses.
         self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
-        """Returns the first slot of a new block, which is all zeros. Thread-safe. Raises CounterMemoryFull."""
+        """Returns the first slot of a new block of zeros. Thread-safe. Raises CounterMemoryFull."""
         with self._lock:
             start = self._free[kind].pop() if self._free[kind] else self._reserve(BLOCKS[kind].slots)
             self.keys[start] = (kind, *labels)
@@ -78,9 +75,7 @@ class CounterMemory:
         return start
 
     def release(self, start: int, into: int) -> None:
-        """Adds the block at `start` to the block at `into` of the same kind. Frees the slots at `start` for a new
-        block.
-        """
+        """Adds the block at `start` to the block at `into`, and frees the slots at `start`."""
         with self._lock:
             kind = self.keys.pop(start)[0]
             for offset in range(BLOCKS[kind].slots):
@@ -95,7 +90,7 @@ class CounterMemory:
             self._key_file.flush()
 
     def close(self) -> None:
-        """Releases the lock. After this call, other processes regard this process as ended."""
+        """Releases the lock. Other processes then regard this process as ended."""
         if self._own_name is not None:
             self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # The mapping keeps the file open.
@@ -104,7 +99,7 @@ class CounterMemory:
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
-        """Returns every block, added up over all processes of the port."""
+        """Returns the sums of every block over all processes on the port."""
         blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
         for path in self._other_files():
             add_process(blocks, path)
@@ -124,8 +119,8 @@ def _find_keys(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds another process's numbers. Leaves out an ended process's gauges."""
-    # A starting process has no file of keys yet.
+    """Adds another process's numbers. Omits an ended process's gauges."""
+    # A process that starts has no key file yet.
     with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}
@@ -141,7 +136,7 @@ def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
 
 
 def is_alive(file: Any) -> bool:
-    """Returns whether the process that created the file holds its lock."""
+    """Returns whether the file's process runs."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -151,7 +146,7 @@ def is_alive(file: Any) -> bool:
 
 
 def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
-    """Adds a block of another process to `blocks`. `alive` says whether that process runs."""
+    """Adds another process's block to `blocks`. `alive` says whether the other process runs."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
@@ -161,8 +156,7 @@ def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], al
 
 
 def combine(family: Family, known: float, number: float, alive: bool) -> float:
-    """Returns the combined value of one number of two processes. `alive` says whether the process with `number`
-    runs."""
+    """Combines one number of two processes. `alive` says whether the process with `number` runs."""
     if family.kind == "gauge" and not alive:
         return known
     return max(known, number) if family.takes_maximum else known + number

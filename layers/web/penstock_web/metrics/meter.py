@@ -1,4 +1,4 @@
-"""Counts the process's requests, merged calls, worker runs and connections. `queue_counts` counts by queue."""
+"""Counts the process's requests, merged calls, worker runs and connections."""
 
 import platform
 from bisect import bisect_left
@@ -24,9 +24,8 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts the process's requests, worker runs and connections, and records whether the database is unavailable.
-
-    `folder` has the numbers of the processes that share a port. None means that this process is the only one.
+    """Counts the process's requests, worker runs and connections, and records outages of the database. The port's
+    processes share `folder`. `folder` is None for a single process.
     """
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
@@ -45,7 +44,7 @@ class Meter:
         self._start("exhausted")
         self._start("failed_redrives")
         self._start("fires")
-        # The counter begins at 0, so that an alert sees the first failure.
+        # The counters begin at 0, so that an alert sees the first failure.
         for outcome in ("failed", "exhausted"):
             self._start("work", "fire", outcome)
         for outcome in ("success", "failure"):
@@ -59,26 +58,26 @@ class Meter:
 
     # --- connections -------------------------------------------------------------------------------------------------
     def count_connection(self, *, admitted: bool) -> None:
-        """Counts a connection as open, and as refused if there are too many."""
+        """Counts an open connection, and also a refused connection unless `admitted`."""
         self._numbers[self._connections] += 1
         if not admitted:
             self._numbers[self._connections + 1] += 1
 
     def connection_closed(self) -> None:
-        """Ends the count of a connection as open."""
+        """Removes a connection from the open connections."""
         self._numbers[self._connections] -= 1
 
     # --- requests ----------------------------------------------------------------------------------------------------
     def request_started(self) -> None:
-        """Counts a request as under way."""
+        """Counts an active request."""
         self._numbers[self._active] += 1
 
     def request_ended(self) -> None:
-        """Ends the count of a request as under way, with or without a response."""
+        """Removes a request from the active requests, with or without a response."""
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Counts a response. `path` is an action or the template of a route, so the number of paths is limited."""
+        """Counts a response. `path` is an action or a route's template, so the number of paths is limited."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -95,32 +94,31 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # This error is unexpected, and must not make a request fail.
+        except CounterMemoryFull:  # A request must not fail because of metrics.
             return None
-        if named is not OTHER_METHOD:  # A client can invent any number of methods.
+        if named is not OTHER_METHOD:  # Clients can invent methods.
             self._requests[method, path, status] = slots
         return slots
 
     def count_refusal(self, error: AwsError) -> None:
-        """Counts the error of a request if the error refuses the caller access."""
+        """Counts an error if the error refuses access."""
         if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
     def count_dropped_lines(self, lines: int) -> None:
-        """Counts lost lines of the access log."""
         self._numbers[self._start("access_log")] += lines
 
     def count_unjudged(self, by: str, messages: int) -> None:
-        """Counts messages that passed filters because the filters could not examine the messages."""
+        """Counts messages that passed filters because filters could not examine the messages."""
         self._numbers[self._start("unjudged", by)] += messages
 
     def count_flush(self, messages: int) -> None:
-        """Counts a database call that stored this many messages."""
+        """Counts a database call that stored messages."""
         self._histogram(self._flushes, FLUSH_MESSAGES, messages)
 
     # --- workers -----------------------------------------------------------------------------------------------------
     def count_run(self, worker: str, failed: bool, seconds: float) -> None:
-        """Counts a worker's run that ended."""
+        """Counts a worker's finished run."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
@@ -130,35 +128,33 @@ class Meter:
             self.count_success(worker)
 
     def count_success(self, worker: str) -> None:
-        """Records the time of a worker's success, after all work is done."""
+        """Records the time of a worker's success."""
         self._set("successes", worker, value=time())
         self._set("last_runs", worker, value=0)
 
     def count_work(self, worker: str, counts: Mapping[str, int]) -> None:
-        """Adds the counts of a worker's work."""
         for what, count in counts.items():
             self._numbers[self._start("work", worker, what)] += count
 
     def count_delivery_attempt(self, delivered: bool, seconds: float) -> None:
-        """Counts an attempt to deliver."""
         start = self._start("attempts", "success" if delivered else "failure")
         self._numbers[start] += 1
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
     def count_failed_redrives(self, deliveries: int) -> None:
-        """Counts failed moves of given-up deliveries to a dead-letter queue."""
+        """Counts given-up deliveries that the dead-letter queue could not store."""
         self._numbers[self._start("failed_redrives")] += deliveries
 
     def count_exhausted(self, deliveries: int) -> None:
-        """Counts deliveries that were given up."""
+        """Counts given-up deliveries."""
         self._numbers[self._start("exhausted")] += deliveries
 
     def count_fire(self, late_seconds: float) -> None:
-        """Counts a schedule that fired."""
+        """Counts a fired schedule."""
         self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """Sets the numbers of the connection pool. `stats` come from psycopg_pool."""
+        """Sets the connection pool's gauges from psycopg_pool's statistics."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))
@@ -183,7 +179,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Counts a worker's work in a meter. The event loop creates the meter, and only the worker's thread calls it."""
+    """Counts a worker's work in a meter. Only the worker's thread calls this object."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

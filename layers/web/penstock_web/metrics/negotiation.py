@@ -1,5 +1,5 @@
-"""Reads which formats a scraper accepts: OpenMetrics or Prometheus's text, compressed or not (RFC 9110, 12.4.2, 12.5.1
-and 12.5.3).
+"""Reads the formats that a scraper accepts: OpenMetrics or Prometheus's text, with or without gzip (RFC 9110, 12.4.2,
+12.5.1 and 12.5.3).
 """
 
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ PLAIN: Final = ("text/plain", "text/*", "*/*")
 
 
 class Choice(NamedTuple):
-    """An entry of a header: its value and parameters in lower case, and its quality, from 0 to 1."""
+    """A header's entry: the value and parameters in lower case, and the quality from 0 to 1."""
 
     value: str
     parameters: dict[str, str]
@@ -18,7 +18,7 @@ class Choice(NamedTuple):
 
 
 def choices(header: str) -> list[Choice]:
-    """Returns the entries of Accept or Accept-Encoding. An entry with an unreadable quality counts as unwanted."""
+    """Returns the entries of Accept or Accept-Encoding. An invalid quality counts as 0."""
     found = []
     for entry in header.lower().split(","):
         value, *rest = (part.strip() for part in entry.split(";"))
@@ -32,7 +32,7 @@ def choices(header: str) -> list[Choice]:
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Returns whether the header names OpenMetrics 1.0.0 and prefers nothing else."""
+    """Returns whether the header contains OpenMetrics 1.0.0 with at least the quality of text/plain."""
     found = choices(accept)
     named = [
         choice.quality
@@ -44,6 +44,6 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Returns whether the header names gzip, or accepts anything."""
+    """Returns whether the header accepts gzip."""
     qualities = {choice.value: choice.quality for choice in choices(accept_encoding)}
     return qualities.get("gzip", qualities.get("*", 0.0)) > 0

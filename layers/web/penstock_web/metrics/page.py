@@ -1,7 +1,5 @@
-"""Serves GET /metrics, in Prometheus's text format or as OpenMetrics. `metrics.scraping` decides who may read /metrics.
-
-The response contains the names of queues, but no data of messages. Each of several processes on one port answers with
-the metrics of all processes.
+"""Serves GET /metrics in Prometheus's text format or as OpenMetrics. `metrics.scraping` checks the caller. The response
+contains queue names, but no message data. The response covers all processes on the port.
 """
 
 import asyncio
@@ -26,17 +24,17 @@ from .verdicts import VerdictReadings
 
 _find_accounts: Final = re.compile(r"arn:aws:[a-z]+:[a-z0-9-]*:([0-9]{12}):").findall
 PUBLISH_SECONDS: Final = 1.0
-"""A process publishes the numbers of its pool at this interval, because another process of the port may answer the
+"""The interval at which a process publishes its pool's numbers, because another process on the port can get the
 scrape.
 """
 GZIP_LEVEL: Final = 1
-"""This level is the quickest: it compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
+"""The fastest level. It compresses the 4.6 MB of 1,000 busy queues to 0.2 MB in 0.01 s."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""The process removes deleted queues from a full table once in this many rounds of PUBLISH_SECONDS."""
+"""The number of rounds of PUBLISH_SECONDS between removals of deleted queues from a full table."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat = TEXT) -> Iterator[str]:
-    """Yields the text of each family, and the end."""
+    """Yields each family's text, and the end."""
     for family, series in block_series(meter.memory.total()):
         yield format_family(family, series, form)
     for family, series in reading_series(reading, meter.queues.label):
@@ -45,7 +43,7 @@ def metric_texts(meter: Meter, reading: Reading | None, form: ExpositionFormat =
 
 
 def keep_account(text: str, account: str) -> str:
-    """Returns a family's comments, and the lines about this account's resources."""
+    """Removes the lines about other accounts' resources."""
     kept = (
         line
         for line in text.splitlines(keepends=True)
@@ -66,10 +64,9 @@ def metrics_router(
     admit: Callable[[Request], Awaitable[str | None]],
     refresh: Callable[[], Awaitable[None]] | None = None,
 ) -> APIRouter:
-    """Returns a router with the route /metrics.
-
-    `admit` raises an error for a caller without the right to read /metrics. Otherwise it returns the account if the
-    caller may read only the account's lines, or None. `refresh` means the same as in `Readings`.
+    """Returns a router with the route /metrics. `admit` raises an error for a caller without the right to read
+    /metrics. `admit` returns an account if the caller may read only the account's lines, or None. `refresh` is the same
+    as in `Readings`.
     """
     router = APIRouter(tags=["health"])
     verdicts = VerdictReadings(pool.call, settings.queue_in_flight_limit)
@@ -77,7 +74,7 @@ def metrics_router(
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics(request: Request) -> Response:
-        """Returns metrics for Prometheus, as OpenMetrics and compressed if the request says so."""
+        """Returns metrics in the format that the request prefers."""
         account = await admit(request)
         is_openmetrics = wants_openmetrics(request.headers.get("accept", ""))
         form = ExpositionFormat(is_openmetrics, meter.exemplars if is_openmetrics else None)
@@ -86,13 +83,12 @@ def metrics_router(
         parts: list[str] = []
         for text in metric_texts(meter, reading, form):
             parts.append(text if account is None else keep_account(text, account))
-            await asyncio.sleep(0)  # Other requests run between two families.
+            await asyncio.sleep(0)  # Lets other requests run.
         headers = {"vary": "Accept, Accept-Encoding"}
         body = "".join(parts).encode()
         if takes_gzip(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
-            # The compression runs in a thread and does not delay requests, because zlib releases the interpreter's
-            # lock.
+            # The compression in a thread does not delay requests, because zlib releases the interpreter's lock.
             body = await asyncio.to_thread(gzip.compress, body, GZIP_LEVEL)
         return Response(body, headers=headers, media_type=form.content_type)
 
@@ -100,7 +96,7 @@ def metrics_router(
 
 
 async def maintain_metrics(meter: Meter, pool: Pool) -> None:
-    """Publishes the pool's numbers and removes deleted queues from a full table, until it is cancelled."""
+    """Publishes the pool's numbers, and removes deleted queues from a full table, until cancellation."""
     round_number = 0
     while True:
         publish_pool(meter, pool)
@@ -111,9 +107,9 @@ async def maintain_metrics(meter: Meter, pool: Pool) -> None:
 
 
 async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
-    """Removes queues that no longer exist from the table of queues."""
+    """Removes deleted queues from the table of queues."""
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # The database does not answer. The loop tries again in a minute.
+        return  # The database is unavailable. The loop tries again in a minute.
     meter.queues.remove_queues(row.arn for row in deleted)

@@ -1,7 +1,6 @@
-"""Counts messages and database calls by queue, from the reports of operations.
-
-A limited number of queues have separate blocks. All other queues share the block `_other`. When the table is full, the
-process removes deleted queues and adds their counts to `_other`, so the sum over all queues never falls.
+"""Counts messages and database calls by queue, from operations' reports. A limited number of queues have separate
+blocks. All other queues share the block `_other`. In a full table, the process adds deleted queues' counts to `_other`,
+so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -39,11 +38,9 @@ OLDEST_SUM: Final = _MAPPINGS.find_slot("penstock_mapping_oldest_message_age_sec
 
 
 class QueueCounts:
-    """The counters by queue.
-
-    `counters` maps an operation's reports to counting functions, which also take the last database call's seconds.
-    `own_account` is an account and region. The label is the name for a queue in `own_account`, and the ARN for any
-    other queue.
+    """The counters by queue. `counters` maps reports to counting functions, which also take the last database call's
+    seconds. `own_account` is an account and region. The label of a queue in `own_account` is the name. The label of any
+    other queue is the ARN.
     """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
@@ -53,7 +50,7 @@ class QueueCounts:
         self._prefix = f"arn:aws:sqs:{own_account[1]}:{own_account[0]}:"
         self.arns: set[str] = set()
         self.overflowed = False
-        """Says whether a queue was counted as `_other` since the last `remove_queues`."""
+        """Whether `_other` has counted a queue since the last `remove_queues`."""
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}, "mappings": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes, _ = self._blocks.values()
@@ -66,7 +63,7 @@ class QueueCounts:
         }
 
     def count_receive_call(self, queue: ResolvedQueue, seconds: float) -> None:
-        """Counts a call that looked for messages. A receive that waits makes several calls."""
+        """Counts a receive's database call. A long poll makes several calls."""
         start = self._receives.get(queue.arn)
         if start is None:
             start = self._allocate("receives", queue.arn)
@@ -76,16 +73,13 @@ class QueueCounts:
 
     # --- event source mappings ---------------------------------------------------------------------------------------
     def count_polled(self, arn: str, messages: int, filtered: int) -> None:
-        """Counts messages that were received for a mapping of the queue, and messages that the mapping's filter left
-        out.
-        """
+        """Counts messages that a mapping received, and messages that the mapping's filter omitted."""
         start = self._start("mappings", arn)
         self._numbers[start + POLLED] += messages
         self._numbers[start + FILTERED] += filtered
 
     def count_invocation(self, arn: str, messages: int, failed: int, seconds: float, oldest_seconds: float) -> None:
-        """Counts an invocation with its numbers of messages and of failed messages. `oldest_seconds` is the age of its
-        oldest message."""
+        """Counts an invocation with its messages and failed messages. `oldest_seconds` is the oldest message's age."""
         start, numbers = self._start("mappings", arn), self._numbers
         numbers[start] += 1.0
         numbers[start + FAILED_INVOCATIONS] += failed == messages
@@ -99,7 +93,7 @@ class QueueCounts:
             numbers[start + at + 1 + bisect_left(bounds, value)] += 1.0
 
     def count_handled(self, arn: str, messages: int) -> None:
-        """Counts messages that were deleted because a function handled them."""
+        """Counts messages that a function handled and the mapping deleted."""
         self._numbers[self._start("mappings", arn) + HANDLED] += messages
 
     # --- the table ---------------------------------------------------------------------------------------------------
@@ -118,11 +112,11 @@ class QueueCounts:
         return start
 
     def label(self, arn: str) -> str:
-        """Returns the label of a queue."""
+        """Returns a queue's label."""
         return arn.removeprefix(self._prefix)
 
     def remove_queues(self, deleted_arns: Iterable[str]) -> None:
-        """Removes deleted queues from the table."""
+        """Adds deleted queues' counts to `_other`."""
         self.overflowed = False
         for arn in deleted_arns:
             self.arns.discard(arn)
@@ -154,7 +148,7 @@ class QueueCounts:
                 numbers[start + REDELIVERED] += 1.0
             else:
                 age = (row.first_received_at_ms - row.sent_at_ms) / 1000
-                if age < 0:  # The clock went back.
+                if age < 0:  # The clock has moved back.
                     age = 0.0
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGES + bisect_left(AGE_SECONDS, age)] += 1.0
@@ -177,6 +171,6 @@ class QueueCounts:
         self._add_sent(transaction.sent)
 
     def _add_sent(self, messages: Iterable[Sent]) -> None:
-        """Counts messages of a database call that concerns several queues."""
+        """Counts sent messages of a call for several queues."""
         for sent in messages:
             self._numbers[self._start("sends", sent.queue_arn)] += sent.count

@@ -1,4 +1,4 @@
-"""Reads the values that the worker `measure` stored for a scrape, at most once a second even for frequent scrapes."""
+"""Reads the measurements of the worker `measure` for a scrape, at most once a second."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,8 +22,7 @@ FRESH_SECONDS: Final = 1.0
 
 
 class Reading(NamedTuple):
-    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues that have a
-    row."""
+    """Rows of `queue.read_measurements` and `queue.read_installation`, and verdicts on the queues with a row."""
 
     queues: list[MeasurementRow]
     installation: list[InstallationRow]
@@ -31,12 +30,8 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues` is the number of queues with separate rows. One row has the sums of all other
-    queues.
-
-    `verdicts` gives the verdicts on queues with these ARNs.
-
-    `refresh` returns when the queues are measured, in a process whose worker `measure` sleeps.
+    """Reads measurements. `most_queues` is the number of queues with separate rows. One row contains the sums of all
+    other queues. `refresh` returns after a new measurement of the queues.
     """
 
     def __init__(
@@ -54,9 +49,8 @@ class Readings:
         self._read_at = float("-inf")
 
     async def __call__(self) -> Reading | None:
-        """Returns a reading that is at most a second old, or None if the database does not answer within 2 s.
-
-        In that case the task that reads continues, and ends by itself.
+        """Returns a reading that is at most a second old, or None if the database does not respond within 2 s. The read
+        then continues in the background.
         """
         loop = asyncio.get_running_loop()
         if self._read_task is None or (self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS):
@@ -78,7 +72,7 @@ class Readings:
 
 
 def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the series of each family. `label` gives the label of a queue with this ARN."""
+    """Yields each family's series. `label` returns the label for a queue's ARN."""
     yield DATABASE_UP, [("", [float(reading is not None)])]
     if reading is not None:
         yield from queue_gauge_series(reading.queues, label)
@@ -87,7 +81,7 @@ def reading_series(reading: Reading | None, label: Callable[[str], str]) -> Iter
 
 
 def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the series of each family of queue gauges."""
+    """Yields the queue gauges' series."""
     named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
     labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
     for family, value in QUEUE_GAUGES:
@@ -97,7 +91,7 @@ def queue_gauge_series(rows: list[MeasurementRow], label: Callable[[str], str]) 
 
 
 def installation_gauge_series(rows: list[InstallationRow]) -> Iterator[FamilySeries]:
-    """Yields the series of each family that belongs to no queue. Omits names that this release does not know."""
+    """Yields the installation gauges' series. Omits names that are unknown to this release."""
     for name, (family, label) in READINGS.items():
         found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:

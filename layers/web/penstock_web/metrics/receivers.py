@@ -1,4 +1,4 @@
-"""Counts the receivers of each queue, and writes them to the database every ten seconds."""
+"""Records each queue's receivers, and writes the records to the database every ten seconds."""
 
 import asyncio
 import logging
@@ -17,13 +17,12 @@ from penstock.postgres.statements.queues import NOTE_RECEIVERS
 
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
-"""Receivers without a message are written only every sixth time."""
+"""While no receiver gets messages, only every sixth interval writes."""
 MOST_RECEIVERS: Final = 10_000
-"""A process notes at most this many receivers between two writes."""
+"""The most receivers that a process records between two writes."""
 LONGEST_AGENT: Final = 200
 
-# botocore lists the features that a client has used as m/ and letters. The order of the features differs between
-# processes.
+# botocore lists used features as m/ and letters. The order of the features differs between processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
 
 _log = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ Write = Callable[..., Awaitable[list[Row]]]
 
 
 class Noted:
-    """A receiver of a queue since the last write."""
+    """A queue's receiver since the last write."""
 
     __slots__ = ("address", "agent", "caller", "last_at", "queue_arn", "received")
 
@@ -48,13 +47,13 @@ class Noted:
 
 
 class Receivers:
-    """The receivers that this process has seen since it last wrote."""
+    """The process's receivers since the last write."""
 
     def __init__(self) -> None:
         self._noted: dict[tuple[object, ...], Noted] = {}
 
     def note(self, report: ReceivedBy, _seconds: float) -> None:
-        """Notes the end of a receive. Clients with equal values count as one receiver."""
+        """Records a receive. Clients with equal user, program and address count as one receiver."""
         http = report.client.http
         headers = http.headers
         key = (
@@ -72,7 +71,7 @@ class Receivers:
         noted.received += report.count
 
     async def keep(self, write: Write) -> None:
-        """Writes the notes every ten seconds, or every minute while no message arrives, until it is cancelled."""
+        """Writes the records every ten seconds, or every minute without messages, until cancellation."""
         left = EMPTY_WRITES
         while True:
             await asyncio.sleep(WRITE_SECONDS)
@@ -82,7 +81,7 @@ class Receivers:
                 await self.flush(write)
 
     async def flush(self, write: Write) -> None:
-        """Writes the counts. Drops the counts after an error, because a small loss is acceptable."""
+        """Writes the records. Drops the records after an error, because a small loss is acceptable."""
         noted, self._noted = [*self._noted.values()], {}
         if not noted:
             return

@@ -1,10 +1,9 @@
-"""Decides which callers may read /metrics, by QUEUE_ACCESS and QUEUE_METRICS_TOKEN. /metrics contains all accounts'
-queue names.
+"""Checks callers of /metrics by QUEUE_ACCESS and QUEUE_METRICS_TOKEN. /metrics contains all accounts' queue names.
 
-off       everyone; with a token set, who sends it
-presence  who sends any credentials; with a token set, who sends it
-sigv4     a caller with the token, or with a bearer key of QUEUE_ACCOUNT_ID that may `penstock:GetMetrics`;
-          such a key of another account reads only the lines of its queues
+off       admits every caller, or with QUEUE_METRICS_TOKEN only callers with the token
+presence  admits callers with any credentials, or with QUEUE_METRICS_TOKEN only callers with the token
+sigv4     admits callers with the token, or with a bearer key that has `penstock:GetMetrics`. A key of another
+          account than QUEUE_ACCOUNT_ID reads only the lines of the account's queues.
 """
 
 import hmac
@@ -28,9 +27,8 @@ def read_scope(context: Context) -> Operation[str | None]:
 
 
 async def admit_scraper(request: Request) -> str | None:
-    """Returns the account whose lines the caller may read, or None if the caller may read all lines.
-
-    Raises the error for a refused request of /metrics.
+    """Returns the account whose lines the caller may read, or None for all lines. Raises an error for a refused
+    caller.
     """
     runner = OperationRunner(request)
     settings = runner.context.environment.settings
@@ -52,6 +50,7 @@ def sends_token(request: Request, token: str) -> bool:
 
 
 def refuse(request: Request) -> Operation[None]:
-    """Raises the error for a wrong or missing token. The check is an operation, because its errors are counted."""
+    """Raises the error for a wrong or missing token. The function is an operation, because the runner counts an
+    operation's errors."""
     yield from ()
     raise InvalidClientTokenId if "authorization" in request.headers else MissingAuthenticationToken

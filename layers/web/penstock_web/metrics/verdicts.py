@@ -1,4 +1,4 @@
-"""Computes verdicts on the queues in /metrics from their last minutes, at most every ten seconds."""
+"""Computes verdicts on the queues in /metrics, at most every ten seconds."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ FRESH_SECONDS: Final = 10.0
 
 
 class Judged(NamedTuple):
-    """A queue, its verdict, and the facts behind the verdict."""
+    """A queue with its verdict, and the facts behind the verdict."""
 
     arn: str
     verdict: Verdict
@@ -44,8 +44,8 @@ class VerdictReadings:
         self._last: list[Judged] = []
 
     async def __call__(self, arns: Sequence[str]) -> list[Judged]:
-        """Returns verdicts that are at most ten seconds old. Returns older verdicts if new ones take longer than a
-        second.
+        """Returns verdicts that are at most ten seconds old. Returns older verdicts if the computation takes longer
+        than a second.
         """
         loop = asyncio.get_running_loop()
         if self._task is None or (self._task.done() and loop.time() - self._started_at > FRESH_SECONDS):
@@ -59,7 +59,7 @@ class VerdictReadings:
     async def _read(self, arns: Sequence[str]) -> list[Judged]:
         try:
             return await self._judge_all(arns)
-        except Exception:  # noqa: BLE001 - after any error there are no verdicts, and an alert says so
+        except Exception:  # noqa: BLE001 - an alert reports missing verdicts
             return []
 
     async def _judge_all(self, arns: Sequence[str]) -> list[Judged]:
@@ -82,14 +82,12 @@ class VerdictReadings:
             facts, group_by_queue(rows), self._in_flight_limit, TARGET_LAG_SECONDS
         ):
             found[arn] = Judged(arn, verdict, known[arn])
-            await asyncio.sleep(0)  # Other requests run between two queues.
+            await asyncio.sleep(0)  # Lets other requests run.
         return found
 
 
 def verdict_series(verdicts: Sequence[Judged], label: Callable[[str], str]) -> Iterator[FamilySeries]:
-    """Yields the series of each family. `label` gives the label of a queue with this ARN. Omits the lines of unknown
-    values.
-    """
+    """Yields each family's series. `label` returns the label for a queue's ARN. Omits unknown values."""
     named = sorted((label(judged.arn), judged) for judged in verdicts)
     lines = [(format_labels(["queue"], [name]), judged.verdict, judged) for name, judged in named]
     yield (

@@ -1,7 +1,5 @@
-"""Defines the codes and statuses of typed errors in the REST API and the console.
-
-ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
-ancestor. The row of AwsError is `bad_request`.
+"""Maps core's typed errors to codes and statuses, for the REST API and the console. A class that is missing in
+ERROR_TABLE has the row of the nearest ancestor. The row of AwsError is `bad_request`.
 """
 
 from penstock import errors
@@ -30,26 +28,24 @@ from penstock.sns.errors import NotFound, Throttled
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
-    """The body does not say that it is JSON. Browsers let pages of other sites send only bodies that do not declare
-    JSON.
-    """
+    """The header content-type does not declare JSON. Pages of other sites can send only such requests."""
 
     json_type = query_code = "UnsupportedMediaType"
     status = 415
-    default_message = "The body must be JSON, and the header content-type must say so."
+    default_message = "The body must be JSON, and the header content-type must be application/json."
 
 
 ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
-    MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
+    MessageNotFound: (404, "message_not_found", "The message was deleted, or has expired."),
     SubscriptionNotFound: (404, "subscription_not_found", None),
-    StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
+    StaleReceipt: (409, "stale_receipt", "The transaction had no effect."),
     NotFound: (404, "topic_not_found", "Create it with POST /v1/topics."),
     Throttled: (429, "too_many_requests", None),
-    DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    DeliveryNotFound: (404, "delivery_not_found", "The delivery may have succeeded."),
     UserNotFound: (404, "user_not_found", None),
     KeyNotFound: (404, "key_not_found", None),
-    AccessIsOff: (409, "access_is_off", "penstock users and penstock keys do it in the database."),
+    AccessIsOff: (409, "access_is_off", "penstock users and penstock keys change users and keys in the database."),
     EndpointNotFound: (404, "endpoint_not_found", "GET /v1/deliveries/endpoints lists them."),
     MoveTaskNotFound: (404, "move_not_found", "A queue keeps its last ten moves."),
     MoveTaskConflict: (409, "move_conflict", None),
@@ -79,15 +75,15 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.AccessDenied: (403, "unauthorized", None),
     AwsError: (400, "bad_request", None),
 }
-"""Maps a class to its status, code and hint."""
+"""Status, code and hint by class."""
 
 
 def status_and_code(kind: type[AwsError]) -> tuple[int, str]:
-    """Returns the status and the code of a typed error."""
+    """Returns a typed error's status and code."""
     status, code, _ = find_row(kind)
     return status, code
 
 
 def find_row(kind: type[AwsError]) -> tuple[int, str, str | None]:
-    """Returns the status, code and hint of a typed error."""
+    """Returns a typed error's status, code and hint."""
     return next(ERROR_TABLE[base] for base in kind.__mro__ if base in ERROR_TABLE)

@@ -1,7 +1,5 @@
-"""Adds the parts of routes that FastAPI cannot see to the OpenAPI document: errors, and bodies that msgspec reads and
-writes.
-
-Every status of a response of a route below /v1 is listed here. `make fuzz-api` searches for missing ones.
+"""Adds errors, and the bodies that msgspec reads and writes, to FastAPI's OpenAPI document. `make fuzz-api` searches
+for statuses that are missing in the document.
 """
 
 from collections.abc import Mapping
@@ -19,28 +17,26 @@ from .errors import UnsupportedMediaType, status_and_code
 Responses = dict[int | str, dict[str, Any]]
 
 ERROR: Final = "ErrorAnswer"
-"""Names the schema of errors in the document."""
+"""The name of the error schema in the document."""
 UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
-"""Applies to every route that asks the database."""
+"""Errors of every route that calls the database."""
 ACCESS: Final = (
     errors.MissingAuthenticationToken, errors.InvalidClientTokenId, errors.AccessDenied, errors.MisdirectedRequest,
     errors.RequestThrottled,
 )  # fmt: skip
-"""Applies to every route for which `OperationRunner.admit` checks the caller."""
+"""Errors of every route for which `OperationRunner.admit` checks the caller."""
 EVERY_ROUTE: Final = (
     *ACCESS, *UNAVAILABLE, AwsError, errors.RequestEntityTooLarge, errors.ResponseTooLarge, UnsupportedMediaType
 )  # fmt: skip
-"""Applies to every route below /v1: a body may be too long or not JSON, even if the route needs none."""
+"""Errors of every route below /v1. A route without a body can also get a long body or a body that is not JSON."""
 
 
 UNREADABLE: Final = "Done. The caller may not read the resource."
 
 
 class Problem(msgspec.Struct):
-    """An error. `detail` explains a message in AWS's words, and `hint` gives a remedy if one is known.
-
-    For a schedule's expression the document also has the `position` of the error, counted from 0, a `suggestion` of
-    the probable meaning, and `examples`.
+    """An error. `detail` explains an AWS message. `hint` suggests a remedy. Errors in a schedule's expression also have
+    the error's `position`, from 0, a `suggestion` for the probable meaning, and `examples`.
     """
 
     code: str
@@ -59,7 +55,7 @@ class ErrorAnswer(msgspec.Struct):
 
 
 def error_responses(*kinds: type[AwsError]) -> Responses:
-    """Returns the errors for the document: a response for each status, whose description names the codes."""
+    """Returns one response for each status. The description lists the codes."""
     codes: dict[int, list[str]] = {}
     for status, code in sorted({status_and_code(kind) for kind in kinds}):
         codes.setdefault(status, []).append(f"`{code}`")
@@ -73,7 +69,7 @@ def error_responses(*kinds: type[AwsError]) -> Responses:
 
 
 def complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns FastAPI's document with the schema of errors and without FastAPI's 422, because such requests get 400."""
+    """Adds the error schema to FastAPI's document. Removes FastAPI's 422, because invalid requests get 400."""
     for operations in document["paths"].values():
         for operation in operations.values():
             operation["responses"].pop("422", None)
@@ -85,14 +81,14 @@ def complete_document(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_schema(kind: object) -> dict[str, object]:
-    """Returns the JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve
-    there."""
+    """Returns a msgspec type's JSON schema without references, because references would not resolve in the OpenAPI
+    document."""
     (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
     return _inline_members(schema, named)
 
 
 def _inline_members(schema: Mapping[str, object], named: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Returns the schema with the schemas that it refers to, and removes the code's indentation from descriptions."""
+    """Replaces references in a schema with the referenced schemas. Removes the code's indentation from descriptions."""
     inlined = {name: _inline(value, named) for name, value in schema.items() if name != "$ref"}
     if isinstance(text := inlined.get("description"), str):
         inlined["description"] = cleandoc(text)
@@ -107,13 +103,13 @@ def _inline(part: object, named: Mapping[str, Mapping[str, object]]) -> object:
 
 
 def request_body_schema(kind: object) -> dict[str, object]:
-    """Returns the schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
+    """Returns a request body's schema for a route's `openapi_extra`."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}}
 
 
 def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
-    """Returns the `responses` of a route that encodes its body itself: one of these msgspec types, whatever the status
-    is. With 204 the answer has no body."""
+    """Returns a route's `responses`. The response is one of these msgspec types for every status. With 204, the
+    response has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     answers: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}

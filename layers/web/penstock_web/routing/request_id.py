@@ -1,5 +1,5 @@
-"""Names a request of the REST API by an id. The answer (`x-amzn-RequestId`), log lines and the access log have the
-id."""
+"""Gives each request of the REST API an id. The response (`x-amzn-RequestId`), log lines and the access log contain
+the id."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ HEADER: Final = b"x-amzn-requestid"
 
 
 def get_request_id(scope: Scope, environment: Environment) -> str:
-    """Returns the id of the request with this scope. The first call creates the id."""
+    """Returns a request's id. The first call creates the id."""
     request_id: str | None = scope.get(KEY)
     if request_id is None:
         request_id = scope[KEY] = environment.request_ids()
@@ -20,7 +20,7 @@ def get_request_id(scope: Scope, environment: Environment) -> str:
 
 
 def name_request(scope: Scope, send: Send, environment: Environment) -> Send:
-    """Returns a `send` that adds the header with the request's id to the answer."""
+    """Returns a `send` that adds the request's id to the response's headers."""
     header = HEADER, get_request_id(scope, environment).encode()
 
     async def send_with_id(message: Message) -> None:

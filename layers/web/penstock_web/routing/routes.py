@@ -1,11 +1,11 @@
-"""Declares routes with the required rights. A route admits the caller first.
+"""Declares routes with their required rights. A route checks the caller first.
 
     routes = Routes("queues", prefix="/queues")
 
     @routes.get("/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=QUEUE)
     async def describe_queue(name: str, runner: Runner) -> QueueDescription: ...
 
-The function returns a document, which msgspec encodes, or None, or a response.
+The function returns None, a response, or a document for msgspec.
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -29,16 +29,15 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 
 CHANGED: Final = (200, 204)
-"""The statuses of a route that changes a resource: with the resource, and for a caller who may not read it."""
+"""The statuses of a route that changes a resource: 200 with the resource, and 204 for a caller who may not read the
+resource."""
 
 
 class RouteOptions(TypedDict, total=False):
-    """Holds the declaration of a route. `raises` lists errors besides the errors of every route.
-
-    `status` is the status of the answer, and `statuses` lists all statuses of a route that has several. `body` and
-    `answer` are the types of the documents that the route reads and returns. An answer may have several types. `media`
-    lists other media types of the answer, each with its schema. `in_schema` says whether the OpenAPI document has the
-    route.
+    """A route's declaration. `raises` lists errors besides the errors of every route. `status` is the response's
+    status. `statuses` lists the statuses of a route with several. `body` is the request's type, and `answer` is the
+    response's type, or several types. `media` maps other media types of the response to schemas. `in_schema` is false
+    for a route that the OpenAPI document omits.
     """
 
     right: Required[Right]
@@ -62,13 +61,13 @@ class Declared(NamedTuple):
 
 
 class Routes:
-    """The routes of a subject. `router` is FastAPI's router, which contains these routes."""
+    """The routes of one subject. `router` is FastAPI's router."""
 
     def __init__(self, tag: str, prefix: str = "") -> None:
         self.router = APIRouter(prefix=prefix, tags=[tag], route_class=AdmittingRoute)
 
     def __iter__(self) -> Iterator[Declared]:
-        """Yields the routes in the order of their declaration."""
+        """Yields the routes in the order of declaration."""
         for route in self.router.routes:
             if isinstance(route, APIRoute):
                 yield find_declaration(route.endpoint)
@@ -124,7 +123,7 @@ DECLARED = "penstock_declared"
 
 
 def find_declaration(endpoint: Callable[..., object]) -> Declared:
-    """Returns a route's declaration. Raises TypeError for a route that was not declared with `Routes`."""
+    """Returns a route's declaration. Raises TypeError for a route without a declaration."""
     declared: Declared | None = getattr(endpoint, DECLARED, None)
     if declared is None:
         raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} requires no right: declare it with Routes")
@@ -132,7 +131,7 @@ def find_declaration(endpoint: Callable[..., object]) -> Declared:
 
 
 def describe_answers(options: RouteOptions) -> Responses:
-    """Returns the answers of a route for the OpenAPI document."""
+    """Returns a route's responses for the OpenAPI document."""
     if "answer" not in options:
         return {}
     answer = options["answer"]
@@ -145,9 +144,7 @@ def describe_answers(options: RouteOptions) -> Responses:
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
-    """Wraps the function of a route. The function's result becomes a response with this status, unless the result is a
-    response already.
-    """
+    """Wraps a route's function. Encodes the result as a response with `status`, unless the result is a response."""
 
     @wraps(endpoint)
     async def respond(*arguments: object, **named: object) -> Response:
@@ -160,14 +157,13 @@ def encode_result(endpoint: Endpoint, status: int) -> Responding:
 
 
 class AdmittingRoute(APIRoute):
-    """Checks the caller's access first. A refused caller gets no other error.
-
-    A dependency would check too late, because FastAPI reads parameters before it resolves dependencies. The functions
-    of routes read bodies, within bounds (`penstock.documents.decoding`).
+    """Checks the caller's access first, so that a refused caller gets no other error. A FastAPI dependency would check
+    too late, because FastAPI reads parameters before it resolves dependencies. The routes' functions read bodies with
+    limits (`penstock.documents.decoding`).
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Returns FastAPI's handler, to be called after QUEUE_ACCESS has admitted the caller."""
+        """Returns a handler that checks the caller and then calls FastAPI's handler."""
         handle, right = super().get_route_handler(), find_declaration(self.endpoint).right
         known = frozenset(field.alias for field in self.dependant.query_params)
 
@@ -183,9 +179,8 @@ class AdmittingRoute(APIRoute):
 
 
 def check_parameters(request: Request, known: frozenset[str]) -> None:
-    """Raises InvalidParameterValue for a parameter of the query string that the route does not have.
-
-    The parameters of a signature in the query string are allowed.
+    """Raises InvalidParameterValue for an unknown parameter in the query string. Allows the parameters of a
+    signature.
     """
     unknown = sorted(name for name in request.query_params if name not in known and not name.startswith("X-Amz-"))
     if unknown:
@@ -194,7 +189,7 @@ def check_parameters(request: Request, known: frozenset[str]) -> None:
 
 
 async def run_route(route: APIRoute, request: Request) -> Response:
-    """Calls a route without FastAPI. The function of such a route takes only the runner."""
+    """Calls a route without FastAPI. The route's function takes only the runner."""
     runner = OperationRunner(request)
     await runner.admit(find_declaration(route.endpoint).right)
     response: Response = await route.endpoint(runner)
@@ -202,9 +197,7 @@ async def run_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _get_runner(request: Request) -> OperationRunner:
-    """Returns the request's runner. The function is a coroutine because FastAPI would call a plain function in a
-    thread.
-    """
+    """Returns the request's runner. A coroutine, because FastAPI calls a plain function in a thread."""
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 
@@ -213,8 +206,8 @@ Runner = Annotated[OperationRunner, Depends(_get_runner)]
 
 
 def json_response(value: object, status: int = 200, location: str | None = None) -> Response:
-    """Returns a response that msgspec encodes. The response contains the JSON text of messages unchanged. `location` is
-    a header. Without a value the response has no body, and the status 204 in place of 200.
+    """Encodes a value as a response. The JSON of messages stays unchanged. `location` is the header Location. Without a
+    value, the response has no body, and the status is 204 instead of 200.
     """
     headers = None if location is None else {"location": location}
     if value is None:

@@ -26,31 +26,29 @@ T = TypeVar("T")
 RUNNER_KEY = "penstock.call"
 HOST_CHECKED_KEY: Final = "penstock.host_checked"
 RESPONSE_LIMIT_KEY: Final = "penstock.limits.response_limit"
-"""Members of the scope that the Lambda function sets. The fields of `HttpRequest` have the same names."""
+"""The scope's members that the Lambda function sets, for the fields of `HttpRequest`."""
 COMMAND_LINE: Final = "penstock-cli/"
-"""Begins the User-Agent of the command line."""
+"""The beginning of the command line's User-Agent."""
 REGION_HEADER = b"penstock-region"
-"""Names the region of a request's queues, topics and schedules if that region is not QUEUE_REGION. This header is our
-choice.
-"""
+"""The header with the region of a request's queues, topics and schedules. The default is QUEUE_REGION."""
 
 
 class RunOperation(Protocol):
-    """A driver that runs an operation of the request with this scope and returns its result."""
+    """Runs an operation for the request with this scope and returns the result."""
 
     def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The environment and the driver, which all routes of an application share."""
+    """The environment and the driver of an application's routes."""
 
     environment: Environment
     run_operation: RunOperation
 
 
 class OperationRunner:
-    """Runs the operations of one request. `context` belongs to the request."""
+    """Runs one request's operations."""
 
     def __init__(self, request: Request) -> None:
         self._api: Api = request.app.state.api
@@ -75,11 +73,9 @@ class OperationRunner:
         self.context.interface = Interface.CLI if is_command_line(request) else Interface.REST
 
     async def admit(self, right: Right) -> None:
-        """Sets the context's account to the caller's account if the caller has this right.
-
-        Raises QUEUE_ACCESS's error for a refused caller, AccessDenied if a user's policies refuse the request, and
-        InvalidParameterValue for an unknown region. Also raises MisdirectedRequest, RequestThrottled and
-        UnsupportedMediaType.
+        """Checks that the caller has the right, and sets the context's account to the caller's account. Raises
+        QUEUE_ACCESS's error for a refused caller, AccessDenied for a user without the right, and InvalidParameterValue
+        for an unknown region. Also raises MisdirectedRequest, RequestThrottled and UnsupportedMediaType.
         """
         http = self.context.http
         with counting_refusals(self.context, self._action):
@@ -94,20 +90,19 @@ class OperationRunner:
 
     def _check(self, access: AccessRule, right: Right) -> Operation[None]:
         yield from access.check_rest_request(self.context)
-        names = self._scope.get("path_params", {})  # The application routes transactions without FastAPI.
+        names = self._scope.get("path_params", {})  # `run_route` sets no path parameters.
         yield from authorize_at_door(right, tuple(names.values()), self.context)
 
     async def read(self, reader: Callable[[bytes], T]) -> T:
-        """Returns the result of `reader` for the request's body. A long body does not delay other requests."""
+        """Reads the request's body with `reader`. Reads a long body in a thread, so that other requests run."""
         body = await self._request.body()
         if len(body) <= LONG_COMPUTATION_BYTES:
             return reader(body)
         return await self.run(iter(Compute(lambda: reader(body))))
 
     async def run(self, operation: Operation[T]) -> T:
-        """Returns the operation's result. Handlers in `errors` turn typed errors of the operation into responses.
-
-        With access control, the audit counts the errors that refuse the caller.
+        """Returns the operation's result. `rest.errors` turns the operation's typed errors into responses. With access
+        control, the audit counts errors that refuse the caller.
         """
         if self._api.environment.access is not None:
             operation = watch_refusals(operation, self.context, self._action)
@@ -115,7 +110,7 @@ class OperationRunner:
 
 
 def read_region(http: HttpRequest, settings: Settings) -> str:
-    """Returns the region of the header Penstock-Region, or else QUEUE_REGION. Raises InvalidParameterValue."""
+    """Returns the region in the header Penstock-Region, or else QUEUE_REGION. Raises InvalidParameterValue."""
     given = http.headers.get(REGION_HEADER)
     if given is None:
         return settings.queue_region
@@ -127,11 +122,11 @@ def read_region(http: HttpRequest, settings: Settings) -> str:
 
 
 def is_command_line(request: Request) -> bool:
-    """Returns whether the request's header names the command line."""
+    """Returns whether the request comes from the command line."""
     return request.headers.get("user-agent", "").startswith(COMMAND_LINE)
 
 
 def is_json(request: Request) -> bool:
-    """Returns whether the request says that its body is JSON."""
+    """Returns whether the header content-type declares JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
