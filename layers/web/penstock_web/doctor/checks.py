@@ -11,73 +11,125 @@ import psycopg
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
 from penstock.settings import SettingError
-from penstock_web.local.chosen_database import choose_database, choose_folder
-from penstock_web.local.encryption_key import with_encryption_key
-from penstock_web.local.migrating import check_addresses
 from penstock_web.local_error import LocalError
 
 from . import database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
 from .examination import Examination, Finding
+from .own_settings import check_settings, usable_settings
 
 IDS: Final = "ids"
 _ROWS: Final = "stored rows"
 _SUBSCRIPTIONS: Final = "subscriptions"
-_NO_SCHEMA: Final = "the schema does not belong to this release"
 
 
 class Check(NamedTuple):
-    """A check. `needs_schema` says that the check calls this release's functions. `needs_pooler` says that the check
-    connects by DATABASE_URL even if DATABASE_DIRECT_URL is set.
-    """
+    """A check, and the page that explains it."""
 
     name: str
+    page: str
     run: Callable[[Examination], Iterable[Finding]]
-    needs_schema: bool = False
-    needs_pooler: bool = False
+    needs: str = ""
+    """The earlier check without which this check is skipped. That check must run and find nothing."""
+    applies: Callable[[Examination], bool] = lambda _: True
+
+
+def _with_database(
+    work: Callable[[Database, Examination], Iterable[Finding]],
+) -> Callable[[Examination], Iterator[Finding]]:
+    def run(examined: Examination) -> Iterator[Finding]:
+        opened = Database(examined.address, call_seconds=stored_rows.CALL_SECONDS)
+        try:
+            yield from work(opened, examined)
+        finally:
+            opened.close()
+
+    return run
 
 
 CHECKS: Final = (
-    Check(roles.ROLES, roles.check_roles),
-    Check(roles.GRANTS, roles.check_grants, needs_schema=True),
-    Check(pooler.SUBJECT, pooler.check_pooler, needs_pooler=True),
-    Check(server_settings.SUBJECT, server_settings.check_server_settings),
-    Check(server_settings.SESSIONS, server_settings.check_session_settings),
-    Check(sessions.SUBJECT, sessions.check_old_snapshots),
-    Check(database.CLOCK, database.check_clock),
-    Check(versions.VERSIONS, versions.check_running),
+    Check(own_settings.SUBJECT, "/docs/reference/settings/", lambda examined: check_settings(examined.variables)),
+    Check(
+        service.SUBJECT,
+        "/docs/operate/unavailable/",
+        lambda examined: () if examined.folder is None else service.check_service(examined.folder),
+        applies=lambda examined: examined.folder is not None,
+    ),
+    Check(database.DATABASE, "/docs/operate/unavailable/#the-database-does-not-answer", database.check_database),
+    Check(pooler.CONNECTION, "/docs/operate/database/", pooler.check_connection, database.DATABASE),
+    Check(versions.MIGRATIONS, "/docs/operate/upgrade/", versions.check_migrations, database.DATABASE),
+    Check(
+        IDS,
+        "/docs/operate/backup/#after-each-restore",
+        _with_database(lambda opened, _: stored_rows.jump_ids(opened)),
+        versions.MIGRATIONS,
+        applies=lambda examined: examined.after_restore,
+    ),
+    Check(roles.ROLES, "/docs/operate/database/", roles.check_roles, database.DATABASE),
+    Check(roles.GRANTS, "/docs/operate/database/", roles.check_grants, versions.MIGRATIONS),
+    Check(pooler.SUBJECT, "/docs/operate/database/#pgbouncer", pooler.check_pooler, pooler.CONNECTION),
+    Check(
+        server_settings.SUBJECT,
+        "/docs/operate/postgres_settings/",
+        server_settings.check_server_settings,
+        database.DATABASE,
+    ),
+    Check(
+        server_settings.SESSIONS,
+        "/docs/operate/postgres_settings/#settings-of-sessions",
+        server_settings.check_session_settings,
+        database.DATABASE,
+    ),
+    Check(
+        sessions.SUBJECT,
+        "/docs/explain/postgres/#a-long-transaction-stops-everything",
+        sessions.check_old_snapshots,
+        database.DATABASE,
+    ),
+    Check(database.CLOCK, "/docs/operate/clocks/", database.check_clock, database.DATABASE),
+    Check(versions.VERSIONS, "/docs/operate/upgrade/", versions.check_running, database.DATABASE),
+    Check(
+        _ROWS,
+        "/docs/operate/doctor/",
+        _with_database(lambda opened, _: stored_rows.find_damage(opened)),
+        versions.MIGRATIONS,
+    ),
+    Check(
+        stored_rows.KEYS,
+        "/docs/operate/access/#replace-the-encryption-key",
+        _with_database(
+            lambda opened, examined: stored_rows.find_unreadable_keys(opened, examined.settings.queue_encryption_key)
+        ),
+        versions.MIGRATIONS,
+        applies=lambda examined: bool(examined.settings.queue_encryption_key),
+    ),
+    Check(
+        _SUBSCRIPTIONS,
+        "/docs/operate/policies/",
+        _with_database(lambda opened, examined: stored_rows.find_refused_subscriptions(opened, fix=examined.fix)),
+        versions.MIGRATIONS,
+        applies=lambda examined: examined.settings.queue_access == "sigv4",
+    ),
 )
+"""All checks in their order."""
 
-PAGES: Final = {
-    own_settings.SUBJECT: "/docs/reference/settings/",
-    service.SUBJECT: "/docs/operate/unavailable/",
-    database.DATABASE: "/docs/operate/unavailable/#the-database-does-not-answer",
-    pooler.CONNECTION: "/docs/operate/database/",
-    versions.MIGRATIONS: "/docs/operate/upgrade/",
-    IDS: "/docs/operate/backup/#after-each-restore",
-    roles.ROLES: "/docs/operate/database/",
-    roles.GRANTS: "/docs/operate/database/",
-    pooler.SUBJECT: "/docs/operate/database/#pgbouncer",
-    server_settings.SUBJECT: "/docs/operate/postgres_settings/",
-    server_settings.SESSIONS: "/docs/operate/postgres_settings/#settings-of-sessions",
-    sessions.SUBJECT: "/docs/explain/postgres/#a-long-transaction-stops-everything",
-    database.CLOCK: "/docs/operate/clocks/",
-    versions.VERSIONS: "/docs/operate/upgrade/",
-    _ROWS: "/docs/operate/doctor/",
-    stored_rows.KEYS: "/docs/operate/access/#replace-the-encryption-key",
-    _SUBSCRIPTIONS: "/docs/operate/policies/",
+REASONS: Final = {
+    database.DATABASE: "the database cannot be used",
+    pooler.CONNECTION: "DATABASE_URL does not answer",
+    versions.MIGRATIONS: "the schema does not belong to this release",
 }
-"""Maps each check's name to the page that explains it."""
+"""Maps each check that others need to the reason for which the others are skipped."""
 
 
 @dataclass(slots=True)
 class CheckOutcome:
     """An examination's result. `checked` has the finished checks' names. `skipped` has the skipped checks' names and
-    the reasons.
+    the reasons. `reasons` also has the failed checks because of which the runner skips others.
     """
 
     findings: list[Finding] = field(default_factory=list)
     checked: list[str] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
     @property
     def problems(self) -> int:
@@ -90,76 +142,37 @@ def examine(variables: Mapping[str, str], *, after_restore: bool = False, fix: b
 
     `after_restore` raises the ids first. `fix` ends subscriptions that no policy allows.
     """
-    outcome = CheckOutcome()
-    _run(outcome, own_settings.SUBJECT, lambda: own_settings.check_settings(variables))
-    settings = own_settings.usable_settings(variables)
+    examined = Examination(usable_settings(variables), variables, after_restore=after_restore, fix=fix)
     try:
-        check_addresses(settings)
-        address = choose_database(settings)
-        if not settings.direct_url:
-            folder = choose_folder()
-            settings = with_encryption_key(settings, folder)
-            _run(outcome, service.SUBJECT, lambda: service.check_service(folder))
+        examined.choose_database()
     except (SettingError, LocalError) as error:
-        outcome.findings.append(Finding(database.DATABASE, str(error), page=PAGES[database.DATABASE]))
-        return _skip_all(outcome, "there is no database")
-    examined = Examination(settings, variables, address)
+        examined.address_problem = str(error)
+    outcome = CheckOutcome()
     try:
-        _examine_database(outcome, examined, after_restore=after_restore, fix=fix)
+        for check in CHECKS:
+            if not check.applies(examined):
+                continue
+            if reason := outcome.reasons.get(check.needs):
+                outcome.skipped[check.name] = outcome.reasons[check.name] = reason
+            else:
+                _run(outcome, check, examined)
     finally:
         examined.close()
     return outcome
 
 
-def _examine_database(outcome: CheckOutcome, examined: Examination, *, after_restore: bool, fix: bool) -> None:
-    if not _run(outcome, database.DATABASE, lambda: database.check_database(examined)):
-        _skip_all(outcome, "the database cannot be used")
-        return
-    has_pooler = _run(outcome, pooler.CONNECTION, lambda: pooler.check_connection(examined))
-    has_schema = _run(outcome, versions.MIGRATIONS, lambda: versions.check_migrations(examined))
-    if has_schema and after_restore:
-        _run(outcome, IDS, lambda: _with_database(examined, _find_jumps))
-    for check in CHECKS:
-        if reason := _find_reason(check, has_schema=has_schema, has_pooler=has_pooler):
-            outcome.skipped[check.name] = reason
-        else:
-            _run(outcome, check.name, lambda check=check: check.run(examined))  # type: ignore[misc]
-    if not has_schema:
-        outcome.skipped[_ROWS] = _NO_SCHEMA
-        return
-    _run(outcome, _ROWS, lambda: _with_database(examined, stored_rows.find_damage))
-    if key := examined.settings.queue_encryption_key:
-        _run(
-            outcome,
-            stored_rows.KEYS,
-            lambda: _with_database(examined, lambda opened: stored_rows.find_unreadable_keys(opened, key)),
-        )
-    if examined.settings.queue_access == "sigv4":
-        _run(
-            outcome,
-            _SUBSCRIPTIONS,
-            lambda: _with_database(examined, lambda opened: stored_rows.find_refused_subscriptions(opened, fix=fix)),
-        )
-
-
-def _find_reason(check: Check, *, has_schema: bool, has_pooler: bool) -> str:
-    """Returns the reason to skip a check, or ""."""
-    if check.needs_schema and not has_schema:
-        return _NO_SCHEMA
-    return "DATABASE_URL does not answer" if check.needs_pooler and not has_pooler else ""
-
-
-def _run(outcome: CheckOutcome, name: str, check: Callable[[], Iterable[Finding]]) -> bool:
-    """Adds a check's findings with its page, and returns whether there are none. A failed check counts as a problem."""
+def _run(outcome: CheckOutcome, check: Check, examined: Examination) -> None:
+    """Adds a check's findings with its page. A failed check counts as a problem."""
     found: list[Finding] = []
     try:
-        found.extend(check())
-        outcome.checked.append(name)
+        found.extend(check.run(examined))
+        outcome.checked.append(check.name)
     except (psycopg.Error, AwsError, SettingError) as error:
         cause = error.__cause__ if isinstance(error, AwsError) else None
-        found.append(_failure(name, " ".join(str(cause or error).split())))
-    outcome.findings.extend(finding._replace(page=PAGES[name]) for finding in found)
-    return not found
+        found.append(_failure(check.name, " ".join(str(cause or error).split())))
+    outcome.findings.extend(finding._replace(page=check.page) for finding in found)
+    if found and check.name in REASONS:
+        outcome.reasons[check.name] = REASONS[check.name]
 
 
 def _failure(name: str, reason: str) -> Finding:
@@ -171,22 +184,3 @@ def _failure(name: str, reason: str) -> Finding:
             "try the address of DATABASE_URL with `psql`; start PostgreSQL if it does not run",
         )
     return Finding(name, f"could not be checked: {reason}", "", "fix the cause, then run `penstock doctor` again")
-
-
-def _skip_all(outcome: CheckOutcome, reason: str) -> CheckOutcome:
-    for name in (versions.MIGRATIONS, *(check.name for check in CHECKS), _ROWS):
-        outcome.skipped[name] = reason
-    return outcome
-
-
-def _with_database(examined: Examination, work: Callable[[Database], Iterable[Finding]]) -> Iterator[Finding]:
-    opened = Database(examined.address, call_seconds=stored_rows.CALL_SECONDS)
-    try:
-        yield from work(opened)
-    finally:
-        opened.close()
-
-
-def _find_jumps(opened: Database) -> Iterator[Finding]:
-    stored_rows.jump_ids(opened)
-    return iter(())

@@ -19,6 +19,9 @@ def check_database(examined: Examination) -> Iterator[Finding]:
     """Checks the server's version, role (primary or standby) and encoding. Raises psycopg's errors if the database does
     not answer.
     """
+    if examined.address_problem:
+        yield Finding(DATABASE, examined.address_problem)
+        return
     connection = examined.direct()
     if problem := find_server_problem(connection):
         is_old = bool(find_version_problem(connection.info.server_version))

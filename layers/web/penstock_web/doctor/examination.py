@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psycopg
 
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
+from penstock_web.local.chosen_database import choose_database, choose_folder
+from penstock_web.local.encryption_key import with_encryption_key
+from penstock_web.local.migrating import check_addresses
 
 if TYPE_CHECKING:
     from penstock.settings import Settings
@@ -40,11 +44,27 @@ class Examination:
     settings: Settings
     variables: Mapping[str, str]
     """Holds the environment."""
-    address: str
+    address: str = ""
     """Holds the address of the database itself: DATABASE_DIRECT_URL, or the variable that replaces it."""
+    address_problem: str = ""
+    """Says why there is no address."""
+    folder: Path | None = None
+    """Holds the folder of the `penstock up` whose database is examined, if the settings name no database."""
+    after_restore: bool = False
+    fix: bool = False
     _open: dict[str, LimitedConnection] = field(default_factory=dict)
     pooler_answers: bool = True
     """Is False once DATABASE_URL has not answered."""
+
+    def choose_database(self) -> None:
+        """Finds the database of the settings, or of the `penstock up` on this machine. Raises SettingError,
+        LocalError."""
+        check_addresses(self.settings)
+        self.address = choose_database(self.settings)
+        if not self.settings.direct_url:
+            folder = choose_folder()
+            self.settings = with_encryption_key(self.settings, folder)
+            self.folder = folder
 
     @property
     def pooled_address(self) -> str:

@@ -52,11 +52,13 @@ def find_refused_subscriptions(database: Database, *, fix: bool) -> Iterator[Fin
         )
 
 
-def jump_ids(database: Database) -> None:
-    """Raises the ids after a restore into the same cluster, as if the server had changed. Raises AwsError."""
+def jump_ids(database: Database) -> tuple[Finding, ...]:
+    """Raises the ids after a restore into the same cluster, as if the server had changed. Finds nothing. Raises
+    AwsError."""
     database.call(CHECK_SERVER, (True,))
     while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass
+    return ()
 
 
 def find_unreadable_keys(database: Database, encryption_key: str) -> Iterator[Finding]:
