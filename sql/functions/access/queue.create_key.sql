@@ -21,8 +21,8 @@ begin
         v_error := case
             when not found then 'UnknownUser'
             when 2 <= (
-                select count(*) from queue.list_keys() k
-                where k.kind = p_kind and k.account_id = p_account_id and k.user_name = p_user
+                select count(*) from queue.list_keys(p_account_id) k
+                where k.kind = p_kind and k.user_name = p_user
                     and k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)) then 'TooManyKeys' end;
     end if;
     if v_error is null and p_kind = 'bearer' then
@@ -35,18 +35,20 @@ begin
     return query select found and v_error is null, v_error;
 end $$;
 
--- queue.list_keys(): returns all keys without secrets, the oldest first. The list includes revoked and expired keys.
-create or replace function queue.list_keys()
+-- queue.list_keys(account): returns the account's keys without secrets, the oldest first. The list includes revoked and
+-- expired keys.
+--   p_account_id  null: all accounts
+create or replace function queue.list_keys(p_account_id text)
 returns table (kind text, key_id text, account_id text, user_name text, created_at timestamptz, last_used_at timestamptz,
     expires_at timestamptz, revoked_at timestamptz, description text)
 language sql stable as $$
     select 'access', k.access_key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
         k.description
-    from queue.access_key k
+    from queue.access_key k where p_account_id is null or k.account_id = p_account_id
     union all
     select 'bearer', k.key_id, k.account_id, k.user_name, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
         k.description
-    from queue.bearer_key k
+    from queue.bearer_key k where p_account_id is null or k.account_id = p_account_id
     order by 5, 2
 $$;
 

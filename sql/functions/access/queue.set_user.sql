@@ -28,9 +28,12 @@ begin
     return query select found;
 end $$;
 
--- queue.list_users(): returns all users with their policies, by account and name.
-create or replace function queue.list_users()
+-- queue.list_users(account): returns the account's users with their policies, by account and name.
+--   p_account_id  null: all accounts
+create or replace function queue.list_users(p_account_id text)
 returns table (account_id text, name text, policies text[], created_at timestamptz)
 language sql stable as $$
-    select u.account_id, u.name, u.policies, u.created_at from queue.account_user u order by 1, 2
+    select u.account_id, u.name, u.policies, u.created_at from queue.account_user u
+    where p_account_id is null or u.account_id = p_account_id
+    order by 1, 2
 $$;

@@ -10,10 +10,12 @@ import psycopg
 import pytest
 
 from penstock.access.users import build_user_arn
+from penstock.postgres.statements.access import LIST_KEYS, LIST_USERS
 from penstock_web.cli import main
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
+from tests.support.sql.calls import call
 
 PARTNER = "111122223333"
 WHEN = {"fire_at": "2099-01-01T00:00:00Z"}
@@ -186,7 +188,7 @@ def test_a_key_expires_and_notes_its_use(database: Database, penstock: Run) -> N
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
-def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
+def test_users_are_made_shown_limited_and_ended(database: Database, penstock: Run) -> None:
     assert penstock("users", "create", "ann", "--policy", "read", "--policy", "operate") == [
         "user ann of the account 000000000000: read, operate"
     ]
@@ -198,6 +200,11 @@ def test_users_are_made_shown_limited_and_ended(penstock: Run) -> None:
     assert shown[1:3] == ["policy: read", "policy: operate"]
     assert shown[4].split()[:2] == ["access", key]
     assert [line.split()[3] for line in penstock("keys", "list")[1:]] == ["ann"]
+    with psycopg.connect(database.api_dsn) as sql:
+        assert [user.name for user in call(sql, LIST_USERS, PARTNER)] == ["bob"]
+        assert [user.name for user in call(sql, LIST_USERS, None)] == ["ann", "bob"]
+        assert [row.key_id for row in call(sql, LIST_KEYS, "000000000000")] == [key]
+        assert call(sql, LIST_KEYS, PARTNER) == []
     penstock("users", "end", "ann")
     assert penstock("users", "show", "ann") == ["penstock: the account 000000000000 has no user 'ann'"]
     penstock("users", "create", "ann", "--policy", "admin")

@@ -98,7 +98,7 @@ def check_access_is_on(context: Context) -> None:
 @needs("account", "penstock:ReadKeys")
 def list_users(context: Context) -> Operation[list[ShownUser]]:
     """Returns the users in the order of their names."""
-    rows = yield from _read_users(context)
+    rows = yield from Call(LIST_USERS, (context.account_id,))
     return [show_user(row) for row in rows]
 
 
@@ -134,7 +134,7 @@ def end_user(name: str, context: Context) -> Operation[None]:
 @needs("account", "penstock:ReadKeys")
 def list_keys(context: Context) -> Operation[list[ShownKey]]:
     """Returns the keys, oldest first."""
-    rows = yield from _read_keys(context)
+    rows = yield from Call(LIST_KEYS, (context.account_id,))
     return [show_key(row) for row in rows]
 
 
@@ -202,20 +202,10 @@ def check_expiry(expires_at: datetime | None) -> None:
         raise errors.InvalidParameterValue("expires_at is over")
 
 
-def _read_users(context: Context) -> Operation[list[UserRow]]:
-    rows = yield from Call(LIST_USERS, ())
-    return [row for row in rows if row.account_id == context.account_id]
-
-
-def _read_keys(context: Context) -> Operation[list[KeyRow]]:
-    rows = yield from Call(LIST_KEYS, ())
-    return [row for row in rows if row.account_id == context.account_id]
-
-
 def _read_key(action: str, key_id: str, context: Context) -> Operation[KeyRow]:
     """Returns the account's key. Only keys of the account itself can access other such keys. Raises KeyNotFound,
     AccessDenied."""
-    rows = yield from _read_keys(context)
+    rows = yield from Call(LIST_KEYS, (context.account_id,))
     for row in rows:
         if row.key_id == key_id:
             check_user("penstock", action, build_owner_arn(row.user_name, context.account_id), context)

@@ -136,7 +136,7 @@ class KeyRing:
         lines. Raises SettingError. Raises LocalError for another installation's encryption key.
         """
         account_id = self._account(None)
-        if not self._call(LIST_KEYS):
+        if not self._call(LIST_KEYS, None):
             self._use_encryption_key()
         key_id, secret, stored = new_api_key(
             bearer=False, account_id=account_id, encryption_key=self._settings.queue_encryption_key
@@ -153,13 +153,13 @@ class KeyRing:
             ("KIND", "ID", "ACCOUNT", "USER", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
             (
                 (key.kind, key.key_id, key.account_id, key.user_name or "-", *_times(key), key.description)
-                for key in self._call(LIST_KEYS)
+                for key in self._call(LIST_KEYS, None)
             ),
         )
 
     def show(self, key_id: str) -> Iterator[str]:
         """Yields a key's description without the secret. Raises LocalError for an unknown key."""
-        for key in self._call(LIST_KEYS):
+        for key in self._call(LIST_KEYS, None):
             if key.key_id == key_id:
                 names = ("created", "last used", "expires", "revoked")
                 yield f"{key.kind} key {key.key_id} of {key.user_name or 'the account'}, account {key.account_id}"
@@ -188,7 +188,7 @@ class KeyRing:
             raise LocalError(f"a user's name has 1 to 64 characters of A-Z a-z 0-9 _ + = , . @ -, not {name!r}")
         for policy in policies:
             check_user_policy(policy)
-        exists = any((user.account_id, user.name) == (account_id, name) for user in self._call(LIST_USERS))
+        exists = any(user.name == name for user in self._call(LIST_USERS, account_id))
         if exists == new:
             state = "has a user" if new else "has no user"
             raise LocalError(f"the account {account_id} {state} {name!r}")
@@ -205,18 +205,18 @@ class KeyRing:
             ("ACCOUNT", "USER", "CREATED", "POLICIES"),
             (
                 (user.account_id, user.name, _time(user.created_at), ", ".join(map(_policy_name, user.policies)))
-                for user in self._call(LIST_USERS)
+                for user in self._call(LIST_USERS, None)
             ),
         )
 
     def show_user(self, name: str, account: str | None) -> Iterator[str]:
         """Yields a user with policies and keys. Raises LocalError for an unknown user."""
         account_id = self._account(account)
-        for user in self._call(LIST_USERS):
-            if (user.account_id, user.name) == (account_id, name):
+        for user in self._call(LIST_USERS, account_id):
+            if user.name == name:
                 yield f"{build_user_arn(account_id, name)}, created {_time(user.created_at)}"
                 yield from (f"policy: {policy}" for policy in user.policies)
-                keys = [key for key in self._call(LIST_KEYS) if (key.account_id, key.user_name) == (account_id, name)]
+                keys = [key for key in self._call(LIST_KEYS, account_id) if key.user_name == name]
                 yield from table(
                     ("KIND", "ID", "CREATED", "LAST USED", "EXPIRES", "REVOKED", "DESCRIPTION"),
                     ((key.kind, key.key_id, *_times(key), key.description) for key in keys),
@@ -278,7 +278,7 @@ class KeyRing:
 
     def _act_on_key(self, act: Act, statement: Statement[RowT], key_id: str, *more: object) -> list[RowT]:
         """Changes a key and returns the call's rows. Returns an empty list for an unknown key."""
-        account_id = next((key.account_id for key in self._call(LIST_KEYS) if key.key_id == key_id), None)
+        account_id = next((key.account_id for key in self._call(LIST_KEYS, None) if key.key_id == key_id), None)
         return [] if account_id is None else self._act(act, account_id, statement, key_id, *more)
 
     def _act(self, act: Act, account_id: str, statement: Statement[RowT], *arguments: object) -> list[RowT]:

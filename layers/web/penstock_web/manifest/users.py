@@ -22,12 +22,8 @@ class UserStore:
 
     def read(self) -> dict[str, ManifestUser]:
         """Returns the account's users by name."""
-        rows = self._database.call(LIST_USERS, ())
-        return {
-            row.name: ManifestUser([_document(policy) for policy in row.policies])
-            for row in rows
-            if row.account_id == self._account
-        }
+        rows = self._database.call(LIST_USERS, (self._account,))
+        return {row.name: ManifestUser([_document(policy) for policy in row.policies]) for row in rows}
 
     def changes(self, wanted: dict[str, ManifestUser], *, prune: bool) -> Iterator[Change]:
         """Yields the changes to reach the wanted users. Deleting a user revokes the user's keys."""

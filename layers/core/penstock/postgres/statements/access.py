@@ -111,7 +111,7 @@ class KeyRow(NamedTuple):
     description: str
 
 
-LIST_KEYS = Statement("queue.list_keys", (), KeyRow)
+LIST_KEYS = Statement("queue.list_keys", ("text",), KeyRow)
 
 
 class RevokedKeyRow(NamedTuple):
@@ -144,7 +144,7 @@ class UserRow(NamedTuple):
     created_at: datetime
 
 
-LIST_USERS = Statement("queue.list_users", (), UserRow)
+LIST_USERS = Statement("queue.list_users", ("text",), UserRow)
 END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow)
 
 

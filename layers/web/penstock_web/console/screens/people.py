@@ -27,10 +27,8 @@ class People(NamedTuple):
 @needs("account", "penstock:ReadKeys")
 def read_people(context: Context) -> Operation[People]:
     """Returns the keys and users of the caller's account."""
-    users = yield from Call(LIST_USERS, ())
-    every = yield from Call(LIST_KEYS, ())
-    own = context.account_id
-    return People([user for user in users if user.account_id == own], [key for key in every if key.account_id == own])
+    users = yield from Call(LIST_USERS, (context.account_id,))
+    return People(users, (yield from Call(LIST_KEYS, (context.account_id,))))
 
 
 @screen("/console/keys", right=right_of(read_people), title="Keys", position=80)
