@@ -24,7 +24,7 @@ NOT_RUN = [block for found in ALL.values() for block in found if block.kind == "
 SLOW = ("docs/operate/metrics_job.md", "docs/guides/export.md")
 # A reader's pages in the order of the site, without pages that need another installation.
 NAVIGATION = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]
-OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md"}
+OTHERS = {*SLOW, *OWN_CLUSTER, "docs/guides/tracing.md", "docs/guides/webhook_endpoints.md"}
 GUIDES = [f"docs/{page}" for page, _ in list_pages(NAVIGATION[:2]) if f"docs/{page}" not in OTHERS]
 
 
