@@ -3,10 +3,13 @@
 PostgreSQL's appendix A lists SQLSTATEs. A server that was the primary until a failover reports 25006.
 """
 
+import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,6 +124,18 @@ def test_a_session_that_was_ended_is_replaced(kept: Kept, owner: psycopg.Connect
     kept.call(RECORD, ["before"])
     end_sessions(owner)
     kept.call(RECORD, ["after"])
+    assert notes(owner) == ["before", "after"]
+
+
+def test_a_process_with_many_open_files(kept: Kept, owner: psycopg.Connection[Any]) -> None:
+    """`select` refuses descriptors beyond 1,023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4_096)), hard))
+    with ExitStack() as files:
+        for _ in range(1_024):
+            files.enter_context(Path(os.devnull).open("rb"))
+        kept.call(RECORD, ["before"])
+        kept.call(RECORD, ["after"])
     assert notes(owner) == ["before", "after"]
 
 

@@ -5,7 +5,6 @@ exchanges; 1.5 to 3 % of calls were lost (decision 8). Therefore every call has 
 effect before COMMIT is sent, so a call that was lost before COMMIT can be repeated.
 """
 
-import select
 import socket
 import struct
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from .network import (
     KEEPALIVE_IDLE_SECONDS,
     KEEPALIVE_INTERVAL_SECONDS,
     USER_TIMEOUT_SECONDS,
+    is_readable,
 )
 from .session_settings import PINNED_SETTINGS, SessionState, apply_settings_query, pin_settings_query
 
@@ -98,8 +98,7 @@ class Pg8000Connection:
         """Returns whether this process, or the server since the last call, closed the connection."""
         if self._close_unused:
             return True
-        readable, _, _ = select.select([find_socket(self._connection).fileno()], [], [], 0)
-        return bool(readable)
+        return is_readable(find_socket(self._connection).fileno())
 
     def answers(self, seconds: float) -> bool:
         """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""

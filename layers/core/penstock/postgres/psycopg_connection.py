@@ -3,7 +3,6 @@
 These connections use autocommit but no prepared statements, which PgBouncer before 1.21 cannot keep apart (measured).
 """
 
-import select
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from . import binary_array
 from .call_deadline import build_connection_parameters, limit_call
 from .database import DriverError
 from .iam_token import TokenError, add_token
-from .network import CALL_SECONDS
+from .network import CALL_SECONDS, is_readable
 from .session_settings import CHECK_SECONDS, SessionState, apply_settings_query, pin_settings_query
 from .sqlstates import INTERNAL_ERROR
 
@@ -123,11 +122,8 @@ class PsycopgConnection(TransactionExecutor):
             raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
-        """Returns whether either side has closed the connection. An idle server sends no other data."""
-        if self.connection.closed:
-            return True
-        readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
-        return bool(readable)
+        """Returns whether either side has closed the connection."""
+        return self.connection.closed or is_readable(self.connection.fileno())
 
     def answers(self, seconds: float) -> bool:
         """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
