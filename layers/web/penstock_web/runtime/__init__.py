@@ -1,1 +1,1 @@
-"""Connects the container's HTTP server with its database: the driver of operations, receives and deadlines."""
+"""Connects the container's HTTP server with the database: runs operations and receives, and ends late requests."""

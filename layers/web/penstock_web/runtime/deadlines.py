@@ -1,8 +1,7 @@
-"""Limits the duration of requests, and detects disconnected clients.
-
-The process cancels a request that takes too long (408), or whose client disconnects during a wait. A long poll's wait
-does not count, and neither does time while the process was suspended. A request has no timer or task, only an entry in
-a dictionary. The process checks the dictionary four times a second.
+"""Limits the duration of requests, and detects disconnected clients. The process cancels a request that takes too long
+(408), and a request whose client disconnects during a wait. The wait of a long poll does not count, and neither does
+time while the process was suspended. A request has an entry in a dictionary instead of a timer. The process checks the
+dictionary four times a second.
 """
 
 import asyncio
@@ -14,15 +13,13 @@ from starlette.types import Receive
 
 SWEEP_SECONDS = 0.25
 STOPPED_SECONDS = 1.0
-"""A sweep that begins later than this shows that the process did not run: the process was stopped, or got no processor
-time.
-"""
+"""A sweep that begins later than this shows that the process was suspended or got no processor time."""
 UNKNOWN_ACTION = "(unread)"
-"""Labels a request in metrics until its action is known."""
+"""The label of a request in metrics while the action is unknown."""
 
 
 class EndReason(Enum):
-    """The reason why a request was ended early."""
+    """The reason for the early end of a request."""
 
     TIMED_OUT = "the request took too long"
     DISCONNECTED = "the client closed the connection"
@@ -30,16 +27,16 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A request under way, with methods for `Deadlines` and operations."""
+    """A running request, with methods for `Deadlines` and operations."""
 
     @property
     def may_wait(self) -> bool:
-        """Returns whether the request may wait for messages. A request may not wait while it holds memory of long
+        """Returns whether the request may wait for messages. A request may not wait while it occupies memory for long
         requests, because other requests need this memory.
         """
 
     def pause(self) -> None:
-        """Pauses the deadline during a wait. The client may disconnect during the wait."""
+        """Pauses the deadline during a wait. A disconnect of the client ends the wait."""
 
     def resume(self) -> None:
         """Counts the time from zero because the wait is over."""
@@ -48,11 +45,11 @@ class PendingRequest(Protocol):
         """Ends the request early."""
 
     def stop(self) -> None:
-        """Ends the request after the time for the shutdown."""
+        """Ends the request at the end of the shutdown's time."""
 
 
 class DisconnectWatch:
-    """Reads from a client after the whole body, until the client disconnects."""
+    """Waits for a client's disconnect after the whole body."""
 
     __slots__ = ("_on_done", "_receive", "_task")
 
@@ -61,14 +58,14 @@ class DisconnectWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, on_disconnect: Callable[[], None]) -> None:
-        """Begins the watch once. The watch calls `on_disconnect` at most once."""
+        """Starts the watch, unless it has started. The watch calls `on_disconnect` at most once."""
         if self._task is None:
             self._on_done = lambda task: None if task.cancelled() else on_disconnect()
             self._task = asyncio.get_running_loop().create_task(wait_for_disconnect(self._receive))
             self._task.add_done_callback(self._on_done)
 
     def close(self) -> None:
-        """Ends the watch and removes the reference to the request."""
+        """Ends the watch and drops the reference to the request."""
         task, self._task = self._task, None
         if task is not None:
             task.remove_done_callback(self._on_done)
@@ -77,7 +74,7 @@ class DisconnectWatch:
 
 
 class AsgiTask:
-    """A request under way that an ASGI application answers in a task."""
+    """A running request of an ASGI application, in a task."""
 
     __slots__ = (
         "_deadlines", "_task", "_watch", "end_reason", "may_wait",
@@ -94,7 +91,7 @@ class AsgiTask:
         self.may_wait = True
 
     def pause(self) -> None:
-        """Stops counting the time and watches for a disconnect. The body has been read by now."""
+        """Pauses the deadline and watches for a disconnect. The application has read the body before."""
         self._deadlines.due.pop(self, None)
         self._watch.start(self._on_disconnect)
 
@@ -103,7 +100,7 @@ class AsgiTask:
         self._deadlines.add(self)
 
     def close(self) -> None:
-        """Forgets the answered request. Nothing cancels the request after this call."""
+        """Removes the request's deadline and watch."""
         self._deadlines.due.pop(self, None)
         self._watch.close()
 
@@ -114,14 +111,14 @@ class AsgiTask:
             self._task.cancel()
 
     def stop(self) -> None:
-        """Does nothing, because the server cancels the task."""
+        """Has no effect, because the server cancels the task."""
 
     def _on_disconnect(self) -> None:
         self.end(EndReason.DISCONNECTED)
 
 
 class Deadlines:
-    """Ends the requests that last longer than `seconds`, with a precision of 0.25 s."""
+    """Ends requests that take longer than `seconds`, with a precision of 0.25 s."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -132,20 +129,20 @@ class Deadlines:
         self.due: dict[PendingRequest, float] = {}
 
     def start_request(self, receive: Receive) -> AsgiTask:
-        """Begins a request in the current task. `receive` is ASGI's function, which reports a disconnect."""
+        """Starts a request in the current task. `receive` is ASGI's function."""
         request = AsgiTask(self, receive)
         self.add(request)
         return request
 
     def add(self, request: PendingRequest) -> None:
-        """Counts the time of a request from now on."""
+        """Starts a request's deadline."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self.due[request] = loop.time() + self._seconds
         if self._timer is None:
             self._schedule_sweep(loop)
 
     def stop(self) -> None:
-        """Ends all requests because the process shuts down."""
+        """Ends all requests at the shutdown."""
         for request in list(self.due):
             request.stop()
 
@@ -153,7 +150,7 @@ class Deadlines:
         loop = asyncio.get_running_loop()
         now = loop.time()
         if (late := now - self._sweep_at) > STOPPED_SECONDS:
-            # Deadlines of database calls have passed in the meantime, so these calls end now and the answer is 503.
+            # The deadlines of database calls have passed, so these calls end now and the response is 503.
             self.due = {request: due_at + late for request, due_at in self.due.items()}
         while self.due:
             request, due_at = next(iter(self.due.items()))
@@ -171,6 +168,6 @@ class Deadlines:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Returns when the client has closed the connection."""
+    """Returns after the client's disconnect."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""Runs operations in the container. The driver performs effects, and merges the effects of concurrent requests."""
+"""Runs operations in the container. Performs effects, and merges the effects of concurrent requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,18 +24,15 @@ from .receive_run import Receiver, ReceiveRun
 
 T = TypeVar("T")
 QUESTIONS_AT_ONCE = 2
-"""Limits the concurrent questions to other servers, beside the work of the event loop. Such questions are rare
-(`effects.Ask`).
-"""
+"""The most concurrent calls of other servers (`effects.Ask`), in threads. Such calls are rare."""
 RowT = TypeVar("RowT", bound=Row)
 ResultFuture: TypeAlias = asyncio.Future[Any]
-"""Holds the result of one effect. Only the operation knows the type of the result."""
+"""The result of one effect. Only the operation knows the result's type."""
 
 
 class Resources:
-    """The resources that all requests of a process share. `observe` wraps each operation to record its effects.
-
-    `refresh_gauges` returns when the queues have been measured for a scrape. `access_log` is None if no log is written.
+    """The resources that a process's requests share. `observe` wraps each operation to record the operation's effects.
+    `refresh_gauges` returns after a measurement of the queues. `access_log` is None without an access log.
     """
 
     def __init__(
@@ -55,12 +52,11 @@ class Resources:
         self.observe = observe
         self.refresh_gauges = refresh_gauges
         self.access_log = access_log
-        # More threads would share the interpreter's lock.
+        # One thread is enough, because threads share the interpreter's lock.
         self.computations = ThreadPoolExecutor(1, "compute")
         self.questions = ThreadPoolExecutor(QUESTIONS_AT_ONCE, "ask")
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
-        # The driver calls these functions at once for an effect without a result. The argument is the last database
-        # call's duration.
+        # The functions for effects without a result. The second argument is the last database call's duration.
         self.reactions: dict[type[Effect[None]], Callable[[Any, float], object]] = {
             Wake: lambda wake, _: long_polls.wake(wake.queue_arn, wake.count, wake.woken)
         }
@@ -70,16 +66,15 @@ class Resources:
         self.reactions[Unjudged] = lambda unjudged, _: meter.count_unjudged(unjudged.by, unjudged.count)
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
-        """Returns the rows of an unmerged call."""
+        """Makes an unmerged call and returns the rows."""
         statement, arguments = build_call(effect)
-        # Preparing TRANSACT is worthwhile because its text is long.
+        # A pipelined connection prepares statements. TRANSACT is worth preparing, because its text is long.
         call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
         return await call(statement, arguments)
 
     async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
-        """Sleeps. Returns False if the process is shutting down. Returns at once for a request that may not wait.
-
-        The sleep does not count for the request's deadline.
+        """Sleeps. Returns False if the process is shutting down, or if the request may not wait. The sleep does not
+        count for the request's deadline.
         """
         if request is not None:
             if effect.seconds and not request.may_wait:
@@ -92,9 +87,8 @@ class Resources:
 
 
 class OperationRun(Generic[T]):
-    """Runs one operation without a task. The operation continues in the callbacks of its effects' futures. The run
-    calls `on_end` once, when the operation has its `result`, has failed with `error`, or was cancelled
-    (`is_cancelled`).
+    """Runs one operation without a task. The callbacks of the effects' futures continue the operation. The run calls
+    `on_end` once, after the operation has a `result` or an `error`, or was cancelled (`is_cancelled`).
     """
 
     __slots__ = (
@@ -120,11 +114,11 @@ class OperationRun(Generic[T]):
         self.result: T
         self.error: BaseException | None = None
         self.is_cancelled = False
-        self._is_abandoned = False  # The receive was cancelled after its future had its result.
+        self._is_abandoned = False  # The receive was cancelled after its future had a result.
 
     def go_on(self, done: ResultFuture | None = None) -> None:
-        """Continues the operation after the last effect as far as possible without waiting. None as the last effect
-        begins the operation.
+        """Continues the operation as far as possible without waiting. `done` is the last effect's future, or None to
+        start the operation.
         """
         self._future = result = None
         try:
@@ -147,7 +141,7 @@ class OperationRun(Generic[T]):
         except StopIteration as end:
             self.result = end.value
             self._end()
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whoever runs it answers every error
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the caller handles every error
             self._end_early(error)
         else:
             self._effect, self._future = effect, future
@@ -172,23 +166,19 @@ class OperationRun(Generic[T]):
         raise TypeError(effect)
 
     def _return_messages(self, rows: Any) -> None:
-        """Makes the messages of a cancelled receive visible again."""
+        """Makes a cancelled receive's messages visible again."""
         _, *messages = rows
         self._resources.batcher.return_messages(cast("Receive[Row]", self._effect).queue, messages)
 
     def discard(self) -> None:
-        """Drops the result of an ended operation. Messages that the operation has just received go back to the
-        queue.
-        """
+        """Drops an ended operation's result. Makes received messages visible again."""
         has_result = self._on_end is None and self.error is None and not self.is_cancelled
         if has_result and isinstance(self._effect, Receive):
             self._return_messages(self._last_result)
 
     def cancel(self, *, disconnected: bool) -> None:
-        """Ends the operation early, unless it has ended.
-
-        A change continues even if the client has `disconnected`, because the database may already have made the change.
-        Messages that arrive for a cancelled receive go to other requests.
+        """Ends a running operation. A change continues even if the client has `disconnected`, because the database may
+        already have made the change. Messages that arrive for a cancelled receive become visible for other requests.
         """
         if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
             return
@@ -207,9 +197,8 @@ class OperationRun(Generic[T]):
 
 
 async def run_operation(operation: Operation[T], resources: Resources, request: PendingRequest | None = None) -> T:
-    """Returns the operation's result. Raises the errors of the operation, and ServiceUnavailable and InternalFailure.
-
-    If there is a `request`, a wait does not count as time of the request, and ends when the client disconnects.
+    """Returns the operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure. A wait
+    does not count for the deadline of `request`, and ends at the client's disconnect.
     """
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     run = OperationRun(operation, resources, lambda _: None if ended.done() else ended.set_result(None), request)

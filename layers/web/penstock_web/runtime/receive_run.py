@@ -1,4 +1,4 @@
-"""Runs one receive. After the first call, waits and calls again while the queue is empty."""
+"""Runs one receive. Waits and calls again while the queue is empty."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,15 +18,13 @@ from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
-# The header of a queue that is known to be empty, for a request that has a wait time.
+# The result of a receive without a call, for a queue that is known to be empty.
 EMPTY_RECEIVE = ReceivedRow._make((None, 0, *[None] * (len(ReceivedRow._fields) - 2)))
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Holds the objects that all receives of a process share. `call_alone` makes a call that is not merged with other
-    calls.
-    """
+    """The objects that a process's receives share. `call_alone` makes an unmerged call."""
 
     batcher: Batcher
     long_polls: LongPollDispatcher
@@ -35,12 +33,11 @@ class Receiver:
 
 
 class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
-    """One receive under way, as a future of its rows: a header and then messages.
-
-    After a cancellation, other requests get later messages. A wait does not count for the deadline of `request`, and
-    the client may disconnect during the wait. `ticket` is the place of the request in the order of waiting, and stays
-    the same after an empty call. `missed_wakeups` is the dispatcher's count before the last call. `woken` says why the
-    last wait ended. `started_at` is the time when the last call began, or None after a wait.
+    """One running receive, as a future of rows: a header, then messages. Messages that arrive after a cancellation
+    become visible for other requests. A wait does not count for the deadline of `request`, and ends at the client's
+    disconnect. `ticket` is the receive's place in the order of waiting receives, and stays the same after an empty
+    call. `missed_wakeups` is the dispatcher's count before the last call. `woken` is the reason for the end of the last
+    wait. `started_at` is the start of the last call, or None after a wait.
     """
 
     __slots__ = (
@@ -60,9 +57,8 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         self._pending: ReceivedFuture | WaitFuture | None = None
 
     def start(self) -> None:
-        """Makes the first call, unless the queue is known to be empty (`can_skip_receive`).
-
-        Raises ServiceUnavailable if too many calls wait already.
+        """Makes the first call, unless the queue is known to be empty (`can_skip_receive`). Raises ServiceUnavailable
+        if too many calls wait.
         """
         receive, long_polls = self._receive, self._receiver.long_polls
         self._missed_wakeups = long_polls.missed_wakeups
@@ -73,7 +69,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self._call()
 
     def cancel(self, msg: Any = None) -> bool:
-        """Cancels the current call or wait. If a wake-up had reached this receive, another receive wakes."""
+        """Cancels the current call or wait. Passes a wake-up on to another receive."""
         if not super().cancel(msg):
             return False
         if self._pending is not None:
@@ -106,7 +102,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
         if self._started_at is not None and header.error is None:
             seconds = perf_counter() - self._started_at
             self._receiver.counts.count_receive_call(self._receive.queue, seconds)
-        if self.done():  # The client has disconnected.
+        if self.done():  # the client has disconnected
             self._receiver.batcher.return_messages(self._receive.queue, rows[1:])
         elif len(rows) == 1 and header.error is None:
             self._wait(header)
@@ -115,12 +111,10 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.set_result(rows)
 
     def _wake_others(self, messages: int) -> None:
-        """Wakes two waiting receives if the queue may have more messages. A burst of messages soon reaches all
-        receives.
-
-        On a FIFO queue, this receive wakes others only if it got as many messages as it requested. A receive with fewer
-        messages got all available messages. A receive with all requested messages locked more messages for a moment,
-        and other receives could have skipped these messages.
+        """Wakes two waiting receives if the queue may have more messages. A burst of messages thus soon reaches all
+        receives. On a FIFO queue, the receive wakes others only after getting as many messages as it requested. A
+        receive with fewer messages got all available messages. A receive with all requested messages locked more
+        messages for a moment, which other receives may have skipped.
         """
         receive = self._receive
         if messages == receive.count if receive.queue.is_fifo else self._woken == Woken.FOR_MORE:
@@ -155,7 +149,7 @@ class ReceiveRun(asyncio.Future[Sequence[ReceivedRow]]):
             self.cancel()
             return
         woken = pending.result()
-        if isinstance(woken, list):  # Another call has received the messages.
+        if isinstance(woken, list):  # another call has received the messages
             self._woken = Woken.FOR_ONE
             self._on_rows(cast("ReceivedFuture", pending))
         elif self.done():

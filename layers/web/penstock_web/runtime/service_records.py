@@ -1,4 +1,4 @@
-"""Logs the service's start, the settings, and the time and reason of the end."""
+"""Logs the service's start with the settings, and the end with the reason."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _log = logging.getLogger(__name__)
 
 
 def log_start(settings: Settings, database: str, postgresql: str, address: str, workers: int) -> None:
-    """Logs that the service answers now. `database` is the address of the database without a password. `postgresql` is
-    the server's version.
+    """Logs the service's start. `database` is the database's address without a password. `postgresql` is the server's
+    version.
     """
     _log.info(
         "started",
@@ -34,8 +34,8 @@ def log_start(settings: Settings, database: str, postgresql: str, address: str, 
 
 
 def list_chosen_settings(settings: Settings) -> dict[str, Value]:
-    """Returns the settings whose values differ from their defaults, without the settings of the database. A secret is
-    only reported as set.
+    """Returns the settings that differ from the defaults, without the database's addresses. The value of a secret is
+    `(set)`.
     """
     chosen = {setting: getattr(settings, setting.attribute) for setting in SETTINGS}
     return {
@@ -46,13 +46,13 @@ def list_chosen_settings(settings: Settings) -> dict[str, Value]:
 
 
 def stopping_on(number: int) -> None:
-    """Notes that the process has to stop."""
+    """Logs the signal that stops the process."""
     _log.info("stopping", extra={"reason": signal.Signals(number).name, "pid": os.getpid()})
 
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """Logs the reason for the stop and the service's duration, at the end of the block."""
+    """Logs the service's duration and any error at the end of the block."""
     began = monotonic()
     reason: str | None = None
     try:

@@ -1,10 +1,8 @@
-"""Traces the operation of a request: records a span for each database call, and names the request's span after the
-operation's reports.
-
-The name and the attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database calls.
-Spans contain no arguments of database calls. A call that several requests share becomes a span of each request. Such a
-span begins when the request yields the effect, so it includes the wait for earlier calls. The span of a receive
-includes its wait for messages.
+"""Traces a request's operation: records a span for each database call, and names the request's span after the
+operation's reports. Names and attributes follow OpenTelemetry's semantic conventions for messaging (AWS SQS) and for
+database calls. Spans contain no arguments of database calls. A merged call becomes a span of each request. This span
+begins when the request yields the effect, and includes the wait for earlier calls. A receive's span includes the wait
+for messages.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,26 +34,26 @@ from .tracing import RecordedSpan, Tracing, span_context
 T = TypeVar("T")
 
 MAX_LINKS: Final = 32
-"""Limits the links of a receive, because the REST API returns up to 1,000 messages. SQS returns at most ten."""
+"""The most links of a receive's span. The REST API returns up to 1,000 messages, and SQS at most ten."""
 
 ENTRIES: Final[dict[str, Callable[..., SendEntry | ReceiptHandle | VisibilityEntry]]] = {
     SEND_MESSAGES.name: SendEntry,
     DELETE_MESSAGES.name: ReceiptHandle,
     CHANGE_VISIBILITIES.name: VisibilityEntry,
 }
-"""Lists the kinds of entries that have a message's id."""
+"""The kinds of entries with a message id."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
 
 class OperationRecorder:
-    """Records spans of operations whose requests are recorded."""
+    """Records spans for the operations of recorded requests."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
     def __call__(self, operation: Operation[T]) -> Operation[T]:
-        """Wraps an operation so that it also records spans, if its request is recorded."""
+        """Wraps the operation of a recorded request, so that the operation records spans."""
         span = REQUEST_SPAN.get()
         return operation if span is None else self._record(operation, span)
 
@@ -66,7 +64,7 @@ class OperationRecorder:
                 call = self._begin(effect, request)
                 try:
                     answer = yield effect
-                except GeneratorExit:  # The call failed, or the client disconnected.
+                except GeneratorExit:  # the call failed, or the client disconnected
                     if call is not None:
                         call.end("unanswered")
                     raise
@@ -91,7 +89,8 @@ class OperationRecorder:
 
 
 def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
-    """Returns attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
+    """Returns the attributes of OpenTelemetry's semantic conventions for PostgreSQL. Only a call with several
+    entries is a batch."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
         "db.system.name": "postgresql",
@@ -105,8 +104,8 @@ def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
 
 
 def record_report(report: Report, request: RecordedSpan) -> None:
-    """Names the request's span after its report: sent, received or settled messages. The span of a transaction keeps
-    its route."""
+    """Names the request's span after a report of sent, received or settled messages. A transaction's span keeps the
+    route's name."""
     match report:
         case Sent(queue_arn=arn, count=count):
             set_operation(request, "send", "send", resource_name(arn), count)
@@ -129,8 +128,7 @@ def record_report(report: Report, request: RecordedSpan) -> None:
 
 def set_operation(request: RecordedSpan, name: str, kind: str, destination: str, count: int | None = None) -> None:
     """Names the span `{operation name} {destination}` and sets the attributes that the conventions require.
-
-    The number of messages becomes an attribute at the end, when the code knows whether the action is about batches.
+    `describe_action` adds the number of messages later, for actions about batches.
     """
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
@@ -145,7 +143,7 @@ def set_operation(request: RecordedSpan, name: str, kind: str, destination: str,
 
 
 def record_message_id(effect: Effect[object], rows: object, request: RecordedSpan) -> None:
-    """Sets the id of the message that a call of one entry sent, published or settled."""
+    """Sets the message id for a call that sent, published or settled one message."""
     if not isinstance(effect, BatchCall) or len(effect.entries) != 1:
         return
     (entry,) = effect.entries
@@ -154,13 +152,13 @@ def record_message_id(effect: Effect[object], rows: object, request: RecordedSpa
     text = None if message_id is None else str(UUID(bytes=message_id))
     if effect.statement in (SEND_MESSAGES, PUBLISH_MESSAGES):
         (row,) = cast("list[SentRow | PublishedRow]", rows)
-        text = row.message_id or text  # This may be the id of an earlier message with the same deduplication id.
+        text = row.message_id or text  # the id of an earlier message with the same deduplication id, if any
     if text is not None:
         request.set("messaging.message.id", text)
 
 
 def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> None:
-    """Links a span of a send to the contexts in the messages (AWSTraceHeader of the client)."""
+    """Links a send's span to the contexts in the messages (the client's AWSTraceHeader)."""
     for system in systems[:MAX_LINKS]:
         creator = creation_context(system)
         if creator is not None and creator.span_id != request.context.span_id:
@@ -168,7 +166,7 @@ def link_creators(request: RecordedSpan, systems: Sequence[bytes | None]) -> Non
 
 
 def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None:
-    """Links the span of a receive to the spans that sent the messages, if those spans are known."""
+    """Links a receive's span to the known spans that sent the messages."""
     for message in messages[:MAX_LINKS]:
         sender = creation_context(message.system)
         if sender is not None:
@@ -176,11 +174,11 @@ def link_senders(request: RecordedSpan, messages: Sequence[ReceivedRow]) -> None
 
 
 def creation_context(system: str | bytes | None) -> TraceContext | None:
-    """Returns the context that a message's system attributes name."""
+    """Returns the context in a message's system attributes."""
     header = None if system is None else _system.decode(system).get("AWSTraceHeader")
     return None if header is None else parse_trace_header(header)
 
 
 def resource_name(arn: str) -> str:
-    """Returns the name in the ARN of a queue or a topic."""
+    """Returns the name in a queue's or topic's ARN."""
     return arn.rpartition(":")[2]

@@ -1,5 +1,5 @@
-"""Records a span for each sampled request. The fast path calls the tracer directly, and an ASGI application wraps all
-other requests.
+"""Records a span for each sampled request. The fast path calls the tracer directly. An ASGI application wraps all other
+requests.
 
 headers ──► caller's trace, or a new one ──► recorded? ──no──► the request, as if there were no traces
                                                 └───yes──► span ──► the request ──► status ──► end
@@ -21,13 +21,13 @@ from penstock_web.http.request_notes import KEY, RequestNotes
 from .tracing import RecordedSpan, Tracing
 
 REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
-"""Holds the request that this task answers, if it is recorded."""
+"""The span of the task's request, if recorded."""
 
 REQUEST_ID: Final = b"x-amzn-requestid"
-# The process records probes' and scrapers' requests only if the caller sends a trace.
+# The process records requests of probes and scrapers only if the caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 SYSTEMS: Final = {"sqs": "aws_sqs", "sns": "aws.sns"}
-"""Maps services to `messaging.system`."""
+"""`messaging.system` by service."""
 OPERATIONS: Final = {
     "SendMessage": ("send", "send"),
     "Publish": ("send", "send"),
@@ -35,16 +35,15 @@ OPERATIONS: Final = {
     "DeleteMessage": ("delete", "settle"),
     "ChangeMessageVisibility": ("change_visibility", "settle"),
 }
-"""Maps actions to the name and type of the operation on messages."""
+"""The messaging operation's name and type by action."""
 _HOST = re.compile(r"([A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?").fullmatch
 MAX_STATE_BYTES: Final = 512
-"""Limits tracestate. The W3C specification asks implementations to propagate at least 512 characters."""
+"""The longest tracestate. W3C Trace Context asks implementations to propagate at least 512 characters."""
 
 
 class CallerTrace(NamedTuple):
-    """The caller's trace from the request's headers.
-
-    `by_w3c` says that the header was traceparent. `decided` says whether the caller has made the sampling decision.
+    """The caller's trace from the request's headers. `by_w3c` is true for traceparent. `decided` is true if the caller
+    has made the sampling decision.
     """
 
     context: TraceContext
@@ -54,9 +53,7 @@ class CallerTrace(NamedTuple):
 
 
 class SpanOfRequest:
-    """The trace of one request, with a recorded span. Without a span, this is only the caller's trace, and this process
-    records nothing.
-    """
+    """One request's trace. Without a recorded span, the trace is only the caller's trace for messages."""
 
     __slots__ = ("_context", "_span", "_tokens", "notes")
 
@@ -76,21 +73,21 @@ class SpanOfRequest:
         REQUEST_SPAN.reset(span)
 
     def end(self, method: str, response: HttpResponse | None) -> None:
-        """Ends the span of an action. Without a response, the client has disconnected."""
+        """Ends an action's span. `response` is None if the client has disconnected."""
         if response is None:
             self.end_request(method, 0, b"")
         else:
             self.end_request(method, response.status, dict(response.headers).get(REQUEST_ID, b""))
 
     def end_request(self, method: str, status: int, request_id: bytes, route: str | None = None) -> None:
-        """Ends the span of any request. `status` is 0 if no response was sent."""
+        """Ends a request's span. `status` is 0 without a response."""
         if self._span is not None and self.notes is not None:
             describe_action(self._span, self.notes)
             end_span(self._span, method, status, request_id, route)
 
 
 class OpenTelemetryTracer:
-    """Begins the traces of requests. The class implements the RequestTracer of `http.request_notes`."""
+    """Starts the traces of requests. Implements the RequestTracer of `http.request_notes`."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
@@ -112,21 +109,21 @@ class OpenTelemetryTracer:
 
 
 class TracedApplication:
-    """Wraps an ASGI application and records the requests as spans."""
+    """Wraps an ASGI application and records requests as spans."""
 
     def __init__(self, application: ASGIApp, tracer: OpenTelemetryTracer) -> None:
         self._application = application
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, and records it if its trace is sampled."""
+        """Serves one request. Records a span if the trace is sampled."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
         peer, _ = scope.get("client") or ("", 0)
         trace = self._tracer.begin(scope["method"], scope["path"], scope["headers"], peer)
         if trace is None:
-            # The task began in the context of the previous request, if the same connection served that request.
+            # The task may have started in the context of the connection's previous request.
             CURRENT_TRACE.set(None)
             REQUEST_SPAN.set(None)
             await self._application(scope, receive, send)
@@ -141,7 +138,7 @@ class TracedApplication:
 
 
 class ResponseRecorder:
-    """Reads the status and the request id of the response. The status is 0 if no response was sent."""
+    """Reads the response's status and request id. The status is 0 without a response."""
 
     __slots__ = ("_send", "request_id", "status")
 
@@ -151,7 +148,7 @@ class ResponseRecorder:
         self.request_id = b""
 
     async def send(self, message: Message) -> None:
-        """Implements an ASGI `send`."""
+        """Implements ASGI's `send`."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.request_id = dict(message.get("headers", ())).get(REQUEST_ID, b"")
@@ -159,7 +156,7 @@ class ResponseRecorder:
 
 
 def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | None:
-    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Ignores both of two traceparent
+    """Returns the caller's span from traceparent, or else from X-Amzn-Trace-Id. Ignores repeated traceparent
     headers.
     """
     parents, states, amazons = [], [], []
@@ -174,16 +171,14 @@ def read_caller_trace(headers: Sequence[tuple[bytes, bytes]]) -> CallerTrace | N
         state = b",".join(states)
         return CallerTrace(found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True)
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        # This service makes the sampling decision for "Sampled=?", or if Sampled is missing.
+        # Without Sampled, and for "Sampled=?", this service makes the sampling decision.
         decided = b"Sampled=0" in amazons[0] or found.sampled
         return CallerTrace(found, "", False, decided)
     return None
 
 
 def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """Returns the span's name until the operation is known: the action, or else the method, because there would be too
-    many paths.
-    """
+    """Returns the span's first name: the action, or else the method. Paths would make too many names."""
     for name, value in headers:
         if name == b"x-amz-target":
             return value[:128].decode("latin-1").rpartition(".")[2]
@@ -193,8 +188,8 @@ def initial_span_name(method: str, headers: Sequence[tuple[bytes, bytes]]) -> st
 def request_attributes(
     method: str, path: str, headers: Sequence[tuple[bytes, bytes]], peer: str
 ) -> dict[str, str | int]:
-    """Returns attributes of OpenTelemetry's HTTP server conventions. The query string is left out, because it may hold
-    a message or a signature."""
+    """Returns the attributes of OpenTelemetry's HTTP server conventions. Omits the query string, because it can
+    contain a message or a signature."""
     attributes: dict[str, str | int] = {"http.request.method": method, "url.path": path, "url.scheme": "http"}
     if peer:
         attributes["client.address"] = peer
@@ -207,7 +202,7 @@ def request_attributes(
 
 
 def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
-    """Adds the members of an action's request, and names the span if the action has reported nothing."""
+    """Adds attributes from an action's request. Names the span if the action has no reports."""
     action = notes.action
     if notes.error:
         span.set("error.type", notes.error)
@@ -224,15 +219,15 @@ def describe_action(span: RecordedSpan, notes: RequestNotes) -> None:
 
 
 def is_of_batches(action: AnyAction) -> bool:
-    """Returns whether an action can handle several messages. If so, the span contains the number of messages, even if
-    it is one.
+    """Returns whether an action can handle several messages. The span of such an action always contains the number of
+    messages.
     """
     return action.name == "ReceiveMessage" or action.name.endswith("Batch")
 
 
 def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None:
-    """Names the span of a failed action about messages `{operation name} {destination}`. Other actions keep their
-    names.
+    """Names the span of an action about messages `{operation name} {destination}`. Names any other span after the
+    action.
     """
     name, kind = OPERATIONS.get(action.name.removesuffix("Batch"), (action.name, ""))
     span.is_named = True
@@ -246,9 +241,8 @@ def name_action(span: RecordedSpan, action: AnyAction, destination: str) -> None
 
 
 def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, route: str | None) -> None:
-    """Ends the span with the route and the status.
-
-    A 4xx does not count as an error of a server (semantic conventions, "HTTP server spans").
+    """Ends the span with the route and the status. A status of 4xx is not a server's error (OpenTelemetry semantic
+    conventions, "HTTP server spans").
     """
     if route is not None:
         span.set("http.route", route)
@@ -262,8 +256,8 @@ def end_span(span: RecordedSpan, method: str, status: int, request_id: bytes, ro
 
 
 def find_route(scope: Scope) -> str | None:
-    """Returns the full template of the route, such as `/v1/queues/{name}`. The route has only the path below its
-    prefix."""
+    """Returns the route's full template, such as `/v1/queues/{name}`. FastAPI's route contains only the path below
+    the prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:
         return None

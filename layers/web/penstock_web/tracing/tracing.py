@@ -1,6 +1,6 @@
-"""Records spans with OpenTelemetry. The process samples traces that begin here at random. The caller decides about
-other traces. The process decides before it creates a span. An unrecorded request therefore costs only a look at the
-headers and a random number. OpenTelemetry's sampler would cost a span.
+"""Records spans with OpenTelemetry. The process samples new traces at random. The caller decides about the caller's
+traces. The process decides before creating a span. An unrecorded request therefore costs only the reading of headers
+and a random number. OpenTelemetry's sampler would cost a span.
 """
 
 import random
@@ -25,7 +25,7 @@ from penstock.settings import Settings
 from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""Limits the time of one request to the collector, including retries. After this time the spans are dropped."""
+"""The longest time for one request to the collector, including retries. The process then drops the spans."""
 DEFAULT_NAME: Final = "penstock"
 SDK_RESOURCE: Final = Resource(
     {
@@ -35,14 +35,12 @@ SDK_RESOURCE: Final = Resource(
     }
 )
 FLUSH_SECONDS: Final = 2.0
-"""Limits the time for queued spans when the process ends."""
+"""The longest time for queued spans at the end of the process."""
 
 
 class RecordedSpan:
-    """A span under way. It implements `penstock.observing.trace_context.Span`.
-
-    `is_named` says whether the span has its final name. `messages` is the number of messages, or None if the number is
-    unknown.
+    """A running span. Implements `penstock.observing.trace_context.Span`. `is_named` says whether the span has the
+    final name. `messages` is the number of messages, or None if unknown.
     """
 
     __slots__ = ("context", "is_named", "messages", "span")
@@ -55,11 +53,10 @@ class RecordedSpan:
         self.context = TraceContext(f"{own.trace_id:032x}", f"{own.span_id:016x}", own.trace_flags.sampled)
 
     def set(self, name: str, value: Value) -> None:
-        """Sets an attribute."""
         self.span.set_attribute(name, value)
 
     def end(self, error: str | None = None) -> None:
-        """Ends the span. `error` is the kind of the error, which becomes `error.type`."""
+        """Ends the span. `error` becomes the attribute `error.type`."""
         if error is not None:
             self.span.set_attribute("error.type", error)
             self.span.set_status(Status(StatusCode.ERROR))
@@ -67,43 +64,43 @@ class RecordedSpan:
 
 
 class Tracing:
-    """The tracer of a process. It implements `penstock.observing.trace_context.Tracer`. Thread-safe."""
+    """A process's tracer. Implements `penstock.observing.trace_context.Tracer`. Thread-safe."""
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
         self._span_queue = SpanQueue(exporter)
-        # The process calls `close` instead of the provider's shutdown hook, which would wait for the collector.
+        # The process calls `close`. The provider's shutdown hook would wait for the collector.
         self._provider = TracerProvider(ALWAYS_ON, build_resource(settings), shutdown_on_exit=False)
         self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
     @property
     def dropped(self) -> int:
-        """Returns the number of spans that were lost because the queue was full or the collector did not accept
-        them."""
+        """Returns the number of dropped spans. The process drops a span if the queue is full or the collector
+        refuses the span."""
         return self._span_queue.dropped
 
     def should_record(self) -> bool:
-        """Returns whether a trace that begins here is recorded."""
+        """Returns whether to record a new trace."""
         return random.random() < self._rate  # noqa: S311 - a sample, not a secret
 
     def start_request_span(
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
     ) -> RecordedSpan:
-        """Returns the span of a request that the service answers. `state` is the caller's tracestate."""
+        """Starts the span of a request to the service. `state` is the caller's tracestate."""
         return self._start(name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state))
 
     def start_call_span(self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]) -> RecordedSpan:
-        """Returns the span of a database call, within the span `parent`."""
+        """Starts the span of a database call within the span `parent`."""
         return self._start(name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context()))
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Returns the span of an activity that begins a trace and sends messages, or None if unsampled."""
+        """Starts the span of an activity that sends messages, in a new trace. Returns None if unsampled."""
         return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
-        """Returns the span of a request to another server. The span is in the trace of the message that caused it,
-        and linked to that message's span.
+        """Starts the span of a request to another server. The span is in the trace of the message, and has a link to
+        the message's span. Returns None if unsampled.
         """
         if not cause.sampled:
             return None
@@ -128,11 +125,8 @@ class Tracing:
 
 
 def build_resource(settings: Settings) -> Resource:
-    """Returns the resource of spans. The SDK reads OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, and our values fill
-    in missing ones.
-
-    OTLP_SERVICE_NAME overrides both, unless it has its default. `service.instance.id` is random, as the semantic
-    conventions recommend ("Service").
+    """Returns the spans' resource. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override these values. A non-default
+    OTLP_SERVICE_NAME overrides both. `service.instance.id` is random (OpenTelemetry semantic conventions, "Service").
     """
     ours = Resource(
         {
@@ -146,12 +140,12 @@ def build_resource(settings: Settings) -> Resource:
 
 
 def remote_parent(context: TraceContext, state: str = "") -> Context:
-    """Returns an OpenTelemetry context whose current span is another process's."""
+    """Returns an OpenTelemetry context with another process's span."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 
 
 def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
-    """Returns the span context of another process's span. An invalid tracestate is ignored, as W3C requires."""
+    """Returns another process's span context. Ignores an invalid tracestate (W3C Trace Context)."""
     return trace.SpanContext(
         int(context.trace_id, 16),
         int(context.span_id, 16),
@@ -162,7 +156,7 @@ def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
 
 
 def open_tracing(settings: Settings) -> Tracing:
-    """Returns the tracing for the collector at OTLP_ENDPOINT, which need not be running yet."""
+    """Returns the tracing for the collector at OTLP_ENDPOINT. The collector can start later."""
     exporter = OTLPSpanExporter(
         endpoint=settings.otlp_endpoint,
         insecure=not settings.otlp_endpoint.startswith("https://"),

@@ -1,1 +1,1 @@
-"""Provides background workers of the container, each in a thread."""
+"""Implements the container's background workers."""

@@ -1,13 +1,12 @@
-"""Runs the background workers of the container. Each worker calls the `run_once` of a scheduled function in a loop, in
-a thread. `_next_pause` of each worker returns how long the worker sleeps after a run. If LISTEN works, no worker
-queries without need:
+"""Runs the container's background workers. Each worker calls a scheduled function's `run_once` in a loop, in a thread.
+`_next_pause` returns the worker's pause after a run. While LISTEN works, a worker without work sleeps:
 
-    deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
-    maintain, measure     while something changes, at the intervals of the settings; then until the next change
-    measure               also until somebody reads /metrics
+    deliver, fire, move   until a notification, or until the next delivery or schedule is due
+    maintain, measure     for the interval in the settings, or after a round without changes until the next change
+    measure               also until a scrape of /metrics
 
-The check of the LISTEN connection (`database.listener`) finds lost notifications and changes of other processes. The
-check wakes the workers with due work. If LISTEN does not work, the workers sleep for the time in the settings.
+The check of the LISTEN connection (`database.listener`) finds lost notifications and other processes' changes, and
+wakes the workers with due work. Without LISTEN, the workers sleep for the time in the settings.
 """
 
 import asyncio
@@ -34,29 +33,29 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 
 from .worker import Worker
 
-# A run ends after a minute without due work. An earlier end would have to wait for the slowest endpoint.
+# A run ends after a minute without due work, or at this limit. An earlier end would wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
-# A run ends when no work is due.
+# A run ends without due work, or at this limit.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
-# The longest run of a worker that takes turns with other workers because the process gets too few connections.
+# The longest run of a worker that takes turns, because the process gets too few connections.
 LONGEST_TURN_SECONDS = 2.0
-# After a stop, the deliverer writes the known outcomes. Then the process cancels the deliverer's current query.
+# After a stop, the deliverer has this time to write known outcomes. Then the process cancels the current query.
 SETTLE_SECONDS = 0.4
-# A worker that notifications wake also runs once in this time by itself. `maintain` then removes rows that are too old:
-# of deduplication, of runs and of deleted queues.
+# The longest pause of a worker that notifications wake. `maintain` then removes old rows: of deduplication, of runs and
+# of deleted queues.
 LONGEST_PAUSE_SECONDS = 3600.0
-# The pause is this many times longer after a round without expired rows.
+# The factor for the pause after a round without expired rows.
 IDLE_PAUSE_FACTOR = 5
-# `deliver` runs for this time each second, to be registered for a notification before it sleeps.
+# `deliver` runs every second for this time, to register for a notification before the long pause.
 REGISTERING_SECONDS = 2.0
-# The worker then sleeps for this time, to register again shortly before the minute is over. See queue.next_delivery.
+# `deliver` then sleeps for this time, and registers again before the end of the minute. See queue.next_delivery.
 REGISTERED_SECONDS = 45.0
-# A scrape waits for this time for the gauges of an idle process.
+# A scrape waits this long for the gauges of an idle process.
 REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
-    """Delivers. A publication in this or another process wakes the worker."""
+    """Makes deliveries. A publication in this or another process wakes the worker."""
 
     reports_progress = True
     call_factor = 1
@@ -76,7 +75,7 @@ class DeliveryWorker(Worker):
         return self._deliverer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
-        """Stops the worker. The deliverer first writes the outcomes of finished deliveries."""
+        """Stops the worker, after the deliverer has written the outcomes of finished deliveries."""
         self._deliverer.stop()
         self._stopping.set()
         self._wake_event.set()
@@ -88,7 +87,7 @@ class DeliveryWorker(Worker):
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
-        """Returns a long pause after an empty run of a registered worker. The first empty run registers the worker."""
+        """Returns a long pause after an empty run of a registered worker. The first empty runs register the worker."""
         wait_ms = self._deliverer.wait_ms
         now = asyncio.get_running_loop().time()
         if self._empty_since is None or wait_ms == 0:
@@ -103,8 +102,8 @@ class DeliveryWorker(Worker):
 
 
 class FiringWorker(Worker):
-    """Fires schedules. The worker sleeps until the next schedule is due. A change that makes a schedule due earlier
-    wakes the worker.
+    """Fires schedules. The worker sleeps until the next schedule is due. A change to an earlier time wakes the
+    worker.
     """
 
     reports_progress = True
@@ -124,7 +123,7 @@ class FiringWorker(Worker):
         return self._firer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
-        """Stops the worker. The database rolls back a batch that is not committed."""
+        """Stops the worker. The database rolls back an uncommitted batch."""
         self._firer.stop()
         super().stop()
 
@@ -139,9 +138,8 @@ class FiringWorker(Worker):
 
 
 class MoveTaskWorker(Worker):
-    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause.
-
-    The worker pauses first because otherwise a small task would end before its caller can list or cancel it.
+    """Runs message move tasks. The start of a task, in this or another process, wakes the worker after a pause. Without
+    the pause, a small task would end before the caller can list or cancel the task.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -163,11 +161,8 @@ class MoveTaskWorker(Worker):
 
 
 class MaintenanceWorker(Worker):
-    """Cleans up. A longer pause follows a round that found nothing to clean.
-
-    After a round that cleaned nothing the worker sleeps until something changes. After each new LISTEN connection the
-    worker
-    checks whether the database is on another server.
+    """Removes old rows. After a round without old rows, the worker sleeps until the next change. After each new LISTEN
+    connection, the worker checks whether the database is on another server.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
@@ -196,31 +191,31 @@ class MaintenanceWorker(Worker):
 
 
 PARTS = ("rounds", "minutes")
-"""Lists the parts of the worker `measure` by their counts. One part measures all queues, and the other adds to the
+"""The counts for the two parts of the worker `measure`. One part measures all queues, and the other part updates the
 minutes.
 """
 
 
 class MeasurementWorker(Worker):
-    """Measures for /metrics. The worker stops after a round if nothing has changed since the beginning of the round."""
+    """Measures queues for /metrics. Sleeps after a round without changes."""
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:
-        # The database stores when a round is due. Two checks in that time ensure that some process starts a round close
-        # to that moment.
+        # The database stores the time of the next round. Two checks in each interval ensure that a process starts the
+        # round on time.
         super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
         self._long_polls = long_polls
         self._activity = activity
-        # The last known change before each part. The parts have separate pauses, so a run may do only one of them.
+        # The last known change before each part. The parts have separate pauses, so a run can do only one part.
         self._known: dict[str, tuple[int | None, int]] = {}
         # The last known change before the current round. A round over many queues takes several runs.
         self._round_known: tuple[int | None, int] | None = None
-        # Events of the SQL interface that filters could not judge. The thread counts, and the event loop reports.
+        # Events of the SQL interface that filters could not examine. The thread counts, and the event loop reports.
         self._unjudged = 0
         self._run_ended = asyncio.Event()
         long_polls.on_wake(measure.MEASUREMENTS, self.wake)
 
     async def refresh(self) -> None:
-        """Waits for a new measurement of the queues if the worker sleeps, at most a second."""
+        """Wakes a sleeping worker and waits for a new measurement, at most a second."""
         if self._activity.end_wait(self.wake):
             self._run_ended.clear()
             self.wake()
@@ -252,14 +247,12 @@ class MeasurementWorker(Worker):
 
 
 def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
-    """Returns the pause of a worker that notifications wake, or `seconds` if no notifications may arrive."""
+    """Returns the pause of a worker that notifications wake, or `seconds` without LISTEN."""
     return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
-    """Raises SettingError for networks or secrets that cannot be read. The error therefore occurs at the start and not
-    at the first webhook.
-    """
+    """Raises SettingError for invalid networks or secrets at the start, instead of at the first webhook."""
     try:
         read_networks(settings.webhook_allow_cidrs)
     except ValueError as error:
@@ -273,7 +266,7 @@ def check_webhook_settings(settings: Settings) -> None:
 def workers(
     settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter, tracer: Tracer | None = None
 ) -> tuple[list[Worker], MeasurementWorker]:
-    """Returns every worker of the container, and separately the worker that measures."""
+    """Returns all workers of the container, and the worker `measure` separately."""
     delivery = [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
     measurement = MeasurementWorker(settings, long_polls, activity, meter)

@@ -1,7 +1,6 @@
-"""Runs the worker `poll` of the container. The worker runs penstock.workers.poll over the calls that requests also
-make. The worker reads the list of mappings every 5 seconds, or once a minute if there are no mappings. The worker
-writes a heartbeat only every second time, because each commit makes the next long-poll check examine every queue with
-waiting requests. Changes wake the worker.
+"""Runs the container's worker `poll`: penstock.workers.poll over the same calls as requests. The worker reads the list
+of mappings every 5 seconds, or once a minute without mappings. Changes wake the worker. The worker writes a heartbeat
+only every second time. Each commit makes the next long-poll check examine every queue with waiting requests.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -21,13 +20,13 @@ T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
 
 MAPPINGS: Final = "mappings"
-"""The name that stands for event source mappings in NOTIFY, where queues have their ARN (queue.create_mapping and
-others).
+"""The name of event source mappings in NOTIFY (queue.create_mapping and others). A queue's name in NOTIFY is the
+ARN.
 """
 
 
 class ContainerService:
-    """Merges the calls of mappings with the calls of requests. The receives of mappings wait like long polls."""
+    """Merges mappings' calls with requests' calls. Mappings' receives wait like long polls."""
 
     claim_seconds = 5.0
     idle_seconds = 60.0
@@ -37,7 +36,7 @@ class ContainerService:
 
     @property
     def counts(self) -> Counts:
-        """Returns the counts of /metrics."""
+        """Returns the counters for /metrics."""
         return self._resources.meter.queues
 
     async def run(self, operation: Operation[T]) -> T:
@@ -45,7 +44,7 @@ class ContainerService:
         return await run_operation(operation, self._resources)
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
-        """Returns the rows of one call. Raises AwsError."""
+        """Makes a call and returns the rows. Raises AwsError."""
         return await self._resources.pool.call(statement, arguments)
 
     def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:

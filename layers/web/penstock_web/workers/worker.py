@@ -1,4 +1,4 @@
-"""Runs the loop of a background worker in a thread, on a separate connection, with pauses."""
+"""Runs a background worker in a thread, on a separate connection."""
 
 import asyncio
 import logging
@@ -22,17 +22,16 @@ RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
 FAILURE_PAUSE_SECONDS = 1.0
-# The pause after the first failure. Usually the connection was lost, and a new one works.
+# The pause after the first failure. Usually a new connection works.
 FIRST_FAILURE_PAUSE_SECONDS = 0.1
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Calls `run_once` repeatedly, with pauses of `pause_seconds`. After a failure the thread tries again.
-
-    `reports_progress` says that `run_once` reports counts during a run. Otherwise the worker reports the counts at the
-    end. `call_factor` is the factor by which a call of this worker may take longer than a call of a request.
+    """Calls `run_once` repeatedly, with pauses of `pause_seconds`, even after a failure. With `reports_progress`,
+    `run_once` reports counts during a run. Otherwise the worker reports the counts at the end. `call_factor` multiplies
+    the time limit of a request's call for the worker's calls.
     """
 
     reports_progress = False
@@ -47,7 +46,7 @@ class Worker:
         self._connection: LimitedConnection | None = None
         self._is_connecting = False
         self.pool: Pool | None = None
-        """The connections of requests. Requests give up a connection if the worker gets none."""
+        """The requests' connections. Requests give up a connection if the worker gets no connection."""
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False
@@ -95,9 +94,7 @@ class Worker:
             self._meter.outage.fails(self._name, error)
 
     def close_idle(self) -> bool:
-        """Closes the connection during a pause. Returns whether the worker had a connection that the server had not
-        closed.
-        """
+        """Closes the connection during a pause. Returns whether the worker had an open connection."""
         if self._connection is None or not self._resting or is_stale(self._connection):
             return False
         self._connection.close()
@@ -105,11 +102,12 @@ class Worker:
 
     @property
     def takes_turns(self) -> bool:
-        """Returns whether workers share connections. If so, a run must be short and closes its connection."""
+        """Returns whether workers take turns, because the process gets too few connections. A run must then be short
+        and close the connection."""
         return self.pool is not None and self.pool.is_short
 
     def _log_failure(self, error: Exception) -> None:
-        """Logs the first, second, fourth, eighth … consecutive failure, so that a permanent failure does not fill the
+        """Logs the first, second, fourth, eighth … consecutive failure. A permanent failure therefore does not fill the
         disk.
         """
         self._meter.outage.works(self._name)
@@ -119,17 +117,17 @@ class Worker:
             _log.error("run failed", exc_info=error, extra=extra)
 
     def stop(self) -> None:
-        """Starts no further run and cancels a query under way. Earlier commits remain."""
+        """Prevents further runs and cancels the current query. Earlier commits remain."""
         self._stopping.set()
         self._wake_event.set()
         self._cancel()
 
     def wake(self) -> None:
-        """Ends the current pause, or the next one."""
+        """Ends the current pause, or the next pause."""
         self._wake_event.set()
 
     def confirm_rest(self) -> None:
-        """Notes that the process has asked the database for due work. If the worker still sleeps, it has no work."""
+        """Counts a success if the worker sleeps after a check for due work."""
         if self._resting:
             self._meter.count_success(self._name)
 
@@ -147,7 +145,7 @@ class Worker:
             self._connection.close()
 
     def _open_connection(self) -> LimitedConnection:
-        """Returns the connection, or a new one if it is closed. Raises psycopg's errors."""
+        """Returns the open connection, or a new connection. Raises psycopg's errors."""
         if self._connection is not None and is_stale(self._connection):
             self._connection.close()  # The server or the pooler has closed the connection during the pause.
         if self._connection is None or self._connection.closed:
@@ -171,10 +169,8 @@ class Worker:
 
 
 def is_outage(error: Exception) -> bool:
-    """Returns whether the database is unusable.
-
-    Some errors would occur again, such as a table that refuses a change. Such errors are not an outage, although
-    psycopg raises OperationalError for some of them.
+    """Returns whether the database is unusable. An error that would occur again, such as a table that refuses a change,
+    is not an outage. psycopg raises OperationalError for some of these errors.
     """
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         return True
