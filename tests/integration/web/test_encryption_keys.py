@@ -87,7 +87,7 @@ def test_a_start_with_another_key(
     with pytest.raises(LocalError, match=f"{made[0]}; every client would be refused"):
         start(settings, OURS)
     (tmp_path / "encryption_key").write_text(OTHER)
-    with pytest.raises(LocalError, match=re.escape(f"The right one is in {tmp_path}/encryption_key")):
+    with pytest.raises(LocalError, match=re.escape(f"The right key is in {tmp_path}/encryption_key")):
         start(settings, OURS, tmp_path)
     assert command(OURS, "keys", "create", "--new-encryption-key")[0] == 0
     capsys.readouterr()
@@ -161,10 +161,10 @@ def test_the_service_that_runs_here_is_found_with_its_key(
         assert command("", "users", "list")[0] == command("", "roles", "list")[0] == 0
         assert "checked: settings" in command("", "doctor")[1]
         code, said = command(OTHER, "keys", "create")
-        assert (code, f"The right one is in {tmp_path}/one/encryption_key" in said) == (1, True)
+        assert (code, f"The right key is in {tmp_path}/one/encryption_key" in said) == (1, True)
         (tmp_path / "one/encryption_key").write_text(OTHER)  # This is the first step of a change.
         code, said = command("", "keys", "create")
-        assert (code, f"It was read from {tmp_path}/one/encryption_key" in said) == (1, True)
+        assert (code, f"The key is from {tmp_path}/one/encryption_key" in said) == (1, True)
         assert command("", "keys", "create", "--new-encryption-key")[0] == 0
         assert command("", "keys", "create")[0] == 0
         with announce("http://127.0.0.1:9402", tmp_path / "two"):

@@ -147,7 +147,7 @@ def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == (
         "penstock: starting with its own PostgreSQL\n"
-        f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
+        f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use. Choose another --port\n"
     )
     assert list(state.iterdir()) == []
 
@@ -182,11 +182,11 @@ def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file.touch()
     up = ("up", "--port", str(free_port()))
     assert refused(*up, "--data-dir", str(file)) == (
-        f"penstock: the data folder {file} cannot be used: {file}: File exists; "
-        "choose another with --data-dir, or set DATABASE_URL"
+        f"penstock: the data folder {file} cannot be used: {file}: File exists. "
+        "Choose another folder with --data-dir, or set DATABASE_URL"
     )
     assert refused(*up, "--data-dir", str(file / "below")).endswith(
-        ": Not a directory; choose another with --data-dir, or set DATABASE_URL"
+        ": Not a directory. Choose another folder with --data-dir, or set DATABASE_URL"
     )
     assert refused(*up, XDG_STATE_HOME="/proc/nowhere").startswith(
         "penstock: the data folder /proc/nowhere/penstock cannot be used: /proc/nowhere"

@@ -1,1 +1,1 @@
-"""Runs PostgreSQL and PgBouncer on the local machine, for `penstock up` without DATABASE_URL and for the tests."""
+"""Runs PostgreSQL and PgBouncer on the local machine, for `penstock up` without DATABASE_URL and for tests."""

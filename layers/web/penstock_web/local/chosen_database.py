@@ -1,4 +1,4 @@
-"""Chooses a command's database, either the configured database or the local service's database."""
+"""Chooses a command's database: the configured database, or the local service's database."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from .state import default_state_directory
 
 CONNECT_SECONDS = 5
 NO_DATABASE = (
-    "no database: set DATABASE_URL (`penstock up` prints it, even with --ephemeral), or start the service of this "
-    "machine with `penstock up`"
+    "no database: set DATABASE_URL to the address that `penstock up` prints, or start a service on this machine with "
+    "`penstock up`"
 )
 
 
 def choose_database(settings: Settings, folder: Path | None = None) -> str:
-    """Returns a DSN of libpq: DATABASE_DIRECT_URL, DATABASE_URL, or the database whose files are in `folder`.
-
-    `folder` defaults to `chosen_folder()`. Raises SettingError if no database answers.
+    """Returns a libpq DSN: DATABASE_DIRECT_URL, DATABASE_URL, or the database in `folder`. `folder` defaults to
+    `choose_folder()`. Raises SettingError without a running database.
     """
     if settings.direct_url:
         return settings.direct_url
@@ -35,9 +34,9 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
 
 
 def choose_folder() -> Path:
-    """Returns the folder of the running service that started its database, or the default folder if no such service
-    runs. PENSTOCK_ENDPOINT selects one of several services, as for the commands over the REST API. Raises SettingError
-    if PENSTOCK_ENDPOINT selects none of them.
+    """Returns the database folder of the running service, or the default folder without a running service.
+    PENSTOCK_ENDPOINT selects one of several services. Raises SettingError if several services run and PENSTOCK_ENDPOINT
+    selects none.
     """
     wanted = os.environ.get("PENSTOCK_ENDPOINT", "").rstrip("/")
     running = [service for service in running_services() if service.folder]
@@ -46,13 +45,13 @@ def choose_folder() -> Path:
     if len(folders) > 1:
         addresses = ", ".join(service.address for service in found)
         raise SettingError(
-            f"several services run: {addresses}; choose one with PENSTOCK_ENDPOINT, or its database with DATABASE_URL"
+            f"several services run: {addresses}. Set PENSTOCK_ENDPOINT to one of these, or set DATABASE_URL"
         )
     return folders[0] if folders else default_state_directory()
 
 
 def display_database(dsn: str) -> str:
-    """Shows the address of the database without a password. Raises LocalError if the address is invalid."""
+    """Returns the database's address without a password. Raises LocalError for an invalid address."""
     return without_password(dsn)
 
 

@@ -1,4 +1,4 @@
-"""Unpacks a Debian or Ubuntu package into a folder, without root and without installing anything."""
+"""Unpacks a Debian or Ubuntu package into a folder, without root and without an installation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from .state import folder_lock
 
 
 def unpack_package(name: str, target: Path) -> Path:
-    """Downloads a package and the shared libraries that it needs, and unpacks them into `target`. Returns `target`.
-
-    Uses apt's configuration, so apt checks signatures as usual. `target` exists only when it is complete. Raises
-    LocalError.
+    """Downloads a package and the needed shared libraries, and unpacks all into `target`. Returns `target`. Uses apt's
+    configuration, so apt checks signatures. Creates `target` only after the copy is complete. Raises LocalError.
     """
     with folder_lock(target.parent):
         if not target.is_dir():
@@ -27,7 +25,7 @@ def unpack_package(name: str, target: Path) -> Path:
 
 def _unpack(name: str, target: Path) -> None:
     if not all(shutil.which(tool) for tool in ("apt-get", "dpkg-deb", "dpkg-query")):
-        raise LocalError(f"{name} is not installed, and it can be fetched only on Debian or Ubuntu")
+        raise LocalError(f"{name} is not installed, and Penstock can download the package only on Debian or Ubuntu")
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
@@ -42,7 +40,7 @@ def _unpack(name: str, target: Path) -> None:
 
 
 def library_path(root: Path) -> str:
-    """Returns LD_LIBRARY_PATH for programs that were unpacked into `root`."""
+    """Returns LD_LIBRARY_PATH for unpacked programs in `root`."""
     return ":".join(map(str, (*root.glob("usr/lib/*-linux-gnu*"), root / "usr/lib")))
 
 
@@ -51,8 +49,7 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # A fresh container image has no package lists. The program fetches the lists into a private folder, which needs
-        # no root.
+        # A new container image has no package lists. apt-get downloads the lists into a private folder without root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
@@ -73,8 +70,8 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """Returns the library packages that a package depends on and that are not installed. Returns only the first of
-    several alternatives.
+    """Returns the missing library packages that a package depends on. Returns only the first of several
+    alternatives.
     """
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]

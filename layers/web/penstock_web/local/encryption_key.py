@@ -1,4 +1,4 @@
-"""Creates and reads the encryption key of a `penstock up` installation. The file is beside the data."""
+"""Creates and reads the encryption key of `penstock up`, in a file beside the data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _FILE: Final = "encryption_key"
 
 
 def with_encryption_key(settings: Settings, state: Path) -> Settings:
-    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. With QUEUE_ACCESS=sigv4, creates a
-    missing key.
-
-    Only the user that runs the service can read the file. A copy of the database also needs this file. Raises OSError.
+    """Returns the settings with the folder's key if QUEUE_ENCRYPTION_KEY is not set. Creates a missing key with
+    QUEUE_ACCESS=sigv4. Only the service's user can read the file. A copy of the database also needs the file. Raises
+    OSError.
     """
     if settings.queue_encryption_key:
         return settings
@@ -40,11 +39,9 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
-    """Warns about keys that were created under another QUEUE_ENCRYPTION_KEY. `folder` belongs to a database that
-    `penstock up` created.
-
-    If the installation has no other key, this key becomes the installation's key. `penstock keys create` then uses only
-    this key. Raises LocalError if `QUEUE_ACCESS=sigv4` would refuse every client, and SettingError for an invalid key.
+    """Warns about keys that another QUEUE_ENCRYPTION_KEY encrypted. `folder` is the folder of `penstock up`'s database.
+    Without other keys, this key becomes the installation's key, and `penstock keys create` uses only this key. Raises
+    LocalError if QUEUE_ACCESS=sigv4 would refuse every client. Raises SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
@@ -76,31 +73,26 @@ def check_encryption_key(settings: Settings, folder: Path | None) -> None:
 
 
 def right_key(database: Database, tried: str, folder: Path | None) -> str:
-    """Returns advice about `tried`, a QUEUE_ENCRYPTION_KEY that differs from the installation's. Returns "" if there is
-    no advice.
-
-    Raises AwsError if the database does not answer.
-    """
+    """Returns advice about a wrong QUEUE_ENCRYPTION_KEY, `tried`. Raises AwsError if the database is unavailable."""
     from penstock.access.encryption_key import list_keys_at_rest  # noqa: PLC0415 - not for `penstock --help`
 
     path = None if folder is None else folder / _FILE
     kept = path.read_text().strip() if path is not None and path.exists() else ""
     if kept and kept == tried:
         return (
-            f"It was read from {path}: that file must have the present key of the service. "
-            "Where the key was changed, write the new one there"
+            f"The key is from {path}. This file must contain the service's present key. "
+            "If you have changed the key, write the new key into the file"
         )
     if kept and list_keys_at_rest(database, kept).is_installations:
-        return f"The right one is in {path}, and is used if QUEUE_ENCRYPTION_KEY is not set"
+        return f"The right key is in {path}. Penstock uses this key if QUEUE_ENCRYPTION_KEY is not set"
     return (
-        "Set the key that the service had (`penstock up` keeps it in the file encryption_key "
-        "of its data folder), or create a key for each client under this one: "
-        "`penstock keys create --new-encryption-key`"
+        "Set the service's earlier key, which `penstock up` stores in the file encryption_key of the data folder, "
+        "or create new keys for all clients with this key: `penstock keys create --new-encryption-key`"
     )
 
 
 def _make(path: Path) -> None:
-    """Writes the whole file or nothing. A file that another process has written in the meantime stays."""
+    """Writes the whole file or nothing. Keeps a file that another process has written in between."""
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -1,9 +1,9 @@
-"""Ends an ephemeral folder's database and pooler, and removes the folder, after the creating process is killed.
+"""Ends an ephemeral folder's database and pooler, and removes the folder, after the death of the creating process.
 
     python -m penstock_web.local.guardian FOLDER
 
-The program reads a pipe from the creating process as standard input. The kernel always closes the pipe at the process's
-end. After an orderly end, the guardian has no work. The guardian ends only processes whose command names the folder.
+Standard input is a pipe from the creating process. The kernel closes the pipe at the end of the process. After an
+orderly end, the guardian has no work. The guardian ends only processes whose commands contain the folder's name.
 """
 
 import os
@@ -17,14 +17,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-# PgBouncer inherits the handling of SIGQUIT. A shell that starts these programs in the background ignores the signal.
+# PgBouncer gets SIGKILL, because PgBouncer inherits the handling of SIGQUIT. A shell that starts programs in the
+# background ignores SIGQUIT.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
 _LONGEST_END_SECONDS: Final = 20.0
 
 
 @contextmanager
 def guard_process(folder: Path) -> Iterator[None]:
-    """Runs a guardian until the end of the block. The guardian waits for this process's end."""
+    """Runs a guardian until the end of the block."""
     guardian = subprocess.Popen(
         [sys.executable, "-m", __name__, folder],
         stdin=subprocess.PIPE,
@@ -39,7 +40,7 @@ def guard_process(folder: Path) -> Iterator[None]:
 
 
 def clean_up(folder: Path) -> None:
-    """Ends the processes of the folder at once and removes its data."""
+    """Ends the folder's processes at once and removes the folder."""
     found = {pid: number for name, number in _SIGNALS.items() if (pid := _pid_in(folder / name))}
     running = [pid for pid in found if _runs_in(folder, pid)]
     for pid in running:
@@ -62,11 +63,11 @@ def _runs_in(folder: Path, pid: int) -> bool:
 
 
 def command_line(pid: int) -> str:
-    """Returns the command of a process, or "" if the process does not run. Slim container images have no ps, and macOS
-    has no /proc.
+    """Returns a process's command, or "" if the process does not run. Slim container images have no ps, and macOS has
+    no /proc.
     """
     if Path("/proc/self/cmdline").exists():
-        with suppress(OSError):  # The process has ended.
+        with suppress(OSError):  # the process has ended
             return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         return ""
     command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]

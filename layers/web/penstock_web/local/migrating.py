@@ -1,6 +1,4 @@
-"""Prepares a database that the user provides: runs migrations, and checks the settings of sessions. Each error becomes
-one line of explanation.
-"""
+"""Migrates and checks a database. Each error becomes one line of explanation."""
 
 from __future__ import annotations
 
@@ -20,9 +18,8 @@ if TYPE_CHECKING:
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
-    """Brings the database up to date and writes a warning, if there is one, to stderr.
-
-    Raises LocalError for errors that the owner of the database can correct.
+    """Migrates the database and writes any warning to stderr. Raises LocalError for errors that the database's owner
+    can correct.
     """
     from penstock.postgres import migrating  # noqa: PLC0415 - not for `penstock --help`
     from penstock.postgres.migrations import MigrationError  # noqa: PLC0415
@@ -39,20 +36,17 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
 
 
 def warn_of_missing_roles(applied: Applied) -> None:
-    """Writes a line to stderr if the migrating role could not create the roles that applications need."""
+    """Writes a warning to stderr if the migrations could not create the roles for applications."""
     if applied.missing_roles:
         warn(
-            "applications cannot have separate roles yet, because the role of DATABASE_URL may not create roles: "
-            f"an administrator runs `{'; '.join(applied.missing_roles)};`, then the owner `penstock migrate`"
+            "applications cannot have separate roles yet, because the role of DATABASE_URL may not create roles. "
+            f"An administrator must run `{'; '.join(applied.missing_roles)};`, and then the owner `penstock migrate`"
         )
 
 
 def look_at_database(settings: Settings, *, is_own: bool) -> str:
-    """Returns the server's version. Writes problems of sessions of DATABASE_URL to stderr, unless the database
-    `is_own`.
-
-    Raises LocalError if there is no connection, if the service cannot work on the server, or if the addresses lead to
-    different databases.
+    """Returns the server's version. Writes problems of DATABASE_URL's sessions to stderr, unless `is_own`. Raises
+    LocalError without a connection, for an unusable server, and for addresses of different databases.
     """
     import psycopg  # noqa: PLC0415
 
@@ -79,27 +73,25 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
 
 
 def check_addresses(settings: Settings) -> None:
-    """Raises LocalError for an invalid address of a database. The text names the setting."""
+    """Raises LocalError for a setting with an invalid database address."""
     for name in ADDRESSES:
         if address := getattr(settings, name.lower()):
             without_password(address, name)
 
 
 def say(text: str) -> None:
-    """Writes a step of the start to stderr."""
+    """Writes a line about the start to stderr."""
     sys.stderr.write(f"penstock: {make_printable(text)}\n")
     sys.stderr.flush()
 
 
 def warn(text: str) -> None:
-    """Writes a warning of the start to stderr."""
+    """Writes a warning to stderr."""
     sys.stderr.write(f"penstock: warning: {make_printable(text)}\n")
 
 
 def is_same_database(one: str, other: str) -> bool:
-    """Returns whether two addresses have the same hosts, ports and database. Raises LocalError for an invalid
-    address.
-    """
+    """Returns whether two addresses have the same host, port and database. Raises LocalError for an invalid address."""
     return _place_of(one) == _place_of(other)
 
 
@@ -112,16 +104,14 @@ def _place_of(dsn: str) -> tuple[str, str, str]:
 
 
 def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
-    """Returns the address in libpq's form for display, without passwords. Raises LocalError if the address is
-    invalid.
-    """
+    """Returns an address in libpq's form without passwords. Raises LocalError for an invalid address."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # The text of psycopg's error would repeat the address with its password.
+        # psycopg's error contains the address with the password.
         raise LocalError(
             f"{name} is not the address of a PostgreSQL database, such as postgresql://user:password@host:5432/name"
         ) from None

@@ -1,8 +1,7 @@
-"""Starts PgBouncer, in transaction mode, in front of the PostgreSQL of `penstock up`.
-
-The program comes from PATH. On Debian and Ubuntu it may also come from its package, which this module unpacks into a
-cache folder without root. The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, which a deployment uses too.
-PgBouncer looks up roles other than the service's in the database (auth_query.sql in the same folder).
+"""Runs PgBouncer in transaction mode between the service and the PostgreSQL of `penstock up`. The program comes from
+PATH. On Debian and Ubuntu, this module can also unpack the package into a cache folder without root. The configuration
+is infra/pgbouncer/pgbouncer.ini.tmpl, which deployments also use. PgBouncer looks up all roles except the service's
+role in the database (auth_query.sql in the same folder).
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ LOOKUP_ROLE: Final = "penstock_pooler"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The path of pgbouncer, and the library path that an unpacked program needs. The library path is empty for an
-    installed program.
-    """
+    """The path of pgbouncer, and the library path of an unpacked program."""
 
     path: Path
     libraries: str = ""
@@ -49,19 +46,19 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """A running pooler. Tests end its `process`."""
+    """A running pooler."""
 
     port: int
     password: str
     process: subprocess.Popen[bytes]
 
     def dsn(self, database: str = DATABASE) -> str:
-        """Returns an address for clients that prepare no statements, such as psycopg with prepare_threshold=None."""
+        """Returns an address for clients without prepared statements, such as psycopg with prepare_threshold=None."""
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
 
 def find_pgbouncer(account: SystemAccount) -> Program:
-    """Returns the installed program, or the unpacked program. Raises LocalError with the reason if neither works."""
+    """Returns the installed program, or else an unpacked program. Raises LocalError."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
             return Program(Path(place))
@@ -70,7 +67,7 @@ def find_pgbouncer(account: SystemAccount) -> Program:
 
 
 def account_cache(account: SystemAccount) -> Path:
-    """Returns the cache folder. Raises LocalError if the server's user cannot enter the folder."""
+    """Returns the cache folder. Raises LocalError if the user of the server cannot enter the folder."""
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(cache):
@@ -87,12 +84,10 @@ def running_pgbouncer(
     port: int = 0,
     query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
-    """Runs a pooler in `state`/pgbouncer for one database, or for all with `database="*"`. The pooler is stopped at
-    the end.
-
-    A `port` of 0 means any free one. `query_wait_seconds` says how long a client waits for a server connection before
-    PgBouncer closes the client's connection. With "*", only the service's role can use databases that have no look-up
-    function.
+    """Runs a pooler in `state`/pgbouncer until the end of the block, for one database or with "*" for all databases.
+    With the `port` 0, PgBouncer uses a free port. PgBouncer closes the connection of a client that waits longer than
+    `query_wait_seconds` for a server connection. With "*", only the service's role can use databases without the
+    look-up function.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -111,7 +106,7 @@ def running_pgbouncer(
 
 
 def install_lookup(server: Postgres, database: str) -> None:
-    """Creates the role and the function that find the secrets of other roles in this database."""
+    """Creates the role and the function that look up other roles' secrets in a database."""
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
         connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
@@ -120,9 +115,7 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Returns the look-up role's password. Creates the password once for each server, and stores it beside the server's
-    other password.
-    """
+    """Returns the look-up role's password. Creates the password once for each server."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
@@ -130,9 +123,7 @@ def _lookup_password(server: Postgres) -> str:
 
 
 def _configuration_file(name: str) -> Path:
-    """Returns the path of a file of infra/pgbouncer. An installed package has the file beside this module. A checkout
-    has the file in infra/.
-    """
+    """Returns a file's path: beside this module in an installed package, or in infra/pgbouncer of a clone."""
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 
@@ -143,7 +134,7 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     host = str(server.socket_directory).replace("'", "''")
     address = f"host='{host}' port={server.port} auth_user={LOOKUP_ROLE}"
-    # safe_substitute leaves `$1` in the template unchanged. `$1` is a parameter of a query.
+    # safe_substitute leaves the query's parameter `$1` unchanged.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
@@ -171,7 +162,7 @@ def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) ->
             if probe.connect_ex(("127.0.0.1", port)) == 0 and (home / "pid").exists():
                 return
         time.sleep(0.01)
-    raise LocalError(f"PgBouncer did not start; see {home / 'log'}")
+    raise LocalError(f"PgBouncer did not start. See {home / 'log'}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -184,9 +175,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """Ends the pooler that a killed service left behind, because the pooler's configured server address may no longer
-    be valid.
-    """
+    """Ends a killed service's pooler, because the pooler's configuration may contain an old server address."""
     pid_file = home / "pid"
     if not pid_file.exists():
         return

@@ -1,8 +1,6 @@
-"""Starts, adopts and stops the PostgreSQL server of `penstock up` in its data folder.
-
-The server has a separate data folder, a separate port on 127.0.0.1 and a separate socket folder, so an installed server
-is not affected. Data is durable, because fsync and synchronous_commit are on. After a service is killed, the next
-service adopts the running server unchanged.
+"""Starts, adopts and stops the PostgreSQL server of `penstock up`. The server has a separate data folder, a separate
+port on 127.0.0.1 and a separate socket folder, and does not affect an installed server. After the death of a service,
+the next service adopts the running server unchanged.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ DATABASE: Final = "penstock"
 _PGPASS: Final = "pgpass"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# A start logs these messages if processes of a recently killed server have not ended yet.
+# The server logs these messages at the start, if processes of a killed server still run.
 _STILL_ENDING_MESSAGES: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
-# The longest path of a Unix socket is 107 bytes, and 103 on macOS. PostgreSQL adds "/.s.PGSQL.12345".
+# A Unix socket's path has at most 107 bytes, and 103 bytes on macOS. PostgreSQL adds "/.s.PGSQL.12345".
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
-# These settings suit a small machine that runs other programs too. Data is durable, because fsync and
-# synchronous_commit have their default, on.
+# These settings suit a small machine that also runs other programs. Data is durable, because fsync and
+# synchronous_commit are on by default.
 SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_permissions": "0700",
@@ -53,13 +51,13 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    # This limit ends forgotten transactions, which would block vacuum.
+    # ends forgotten transactions, which block vacuum
     "idle_in_transaction_session_timeout": "10min",
-    # Each autovacuum visit makes two transactions, even in an idle database. PostgreSQL's default is a minute.
+    # Each autovacuum run makes two transactions, even in an idle database. PostgreSQL's default is a minute.
     "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
-    # If statements are logged, omit their parameters, which contain message bodies.
+    # Logged statements have no parameters, because parameters contain message bodies.
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
     "timezone": "UTC",
@@ -68,7 +66,7 @@ SERVER_SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """A running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
+    """A running server. The role `penstock` owns the database and is not a superuser."""
 
     data: Path
     port: int
@@ -79,31 +77,31 @@ class Postgres:
     adopted: bool
 
     def service_dsn(self, database: str = DATABASE) -> str:
-        """Returns the address for the service and for applications, with TCP and the password."""
+        """Returns the TCP address with the password, for the service and applications."""
         return _service_dsn(self.port, self.password, database)
 
     def display_dsn(self) -> str:
-        """Returns the same address as `service_dsn`, for people and logs. The address contains the path of libpq's
+        """Returns the TCP address without the password, for people and logs. The address contains the path of libpq's
         password file.
         """
         where = urlencode({"passfile": self.data.parent / _PGPASS}, quote_via=quote)
         return f"postgresql://{ROLE}@127.0.0.1:{self.port}/{DATABASE}?{where}"
 
     def socket_dsn(self, database: str = DATABASE) -> str:
-        """Returns the address for the service's connections. A call through the socket costs less processor time than
-        through TCP."""
-        # libpq does not read + as a space.
+        """Returns the socket's address, for the service's connections. The socket costs less processor time than
+        TCP."""
+        # libpq does not decode + as a space.
         where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
 
     def superuser_dsn(self, database: str = "postgres") -> str:
-        """Returns the address for administration: the socket, whose folder only the server's user and root can
-        enter."""
+        """Returns the socket's address for the superuser. Only the server's user and root can enter the socket's
+        folder."""
         return make_conninfo(host=str(self.socket_directory), port=self.port, user="postgres", dbname=database)
 
 
 def service_dsn(state: Path) -> str | None:
-    """Returns the last address of the database of a state folder, or None if the folder has no readable files."""
+    """Returns the last address of a state folder's database, or None without readable files."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -120,10 +118,11 @@ def _service_dsn(port: int, password: str, database: str) -> str:
 def running_postgres(
     state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Iterator[Postgres]:
-    """Runs a server in `state`/postgres and stops it at the end. `settings` override ours. Raises LocalError."""
+    """Runs a server in `state`/postgres until the end of the block. `settings` override SERVER_SETTINGS. Raises
+    LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # This is within `try`, because a signal may arrive while the server starts.
+        # The start is within `try`, because a signal can arrive during the start.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -133,7 +132,7 @@ def running_postgres(
 def start(
     state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Postgres:
-    """Starts or adopts the server of a state folder and leaves it running."""
+    """Starts or adopts a state folder's server, and leaves the server running."""
     home, binaries = _prepare(state, account, source)
     return _run(home, binaries, account, settings or {})
 
@@ -162,14 +161,14 @@ def _binaries_for(data: Path, source: Source) -> Binaries:
         return find_binaries(source, major)
     except LocalError as error:
         raise LocalError(
-            f"{data} was written by PostgreSQL {major}, which was not found here; install PostgreSQL {major}, "
-            "or start with another --data-dir (pg_dump and pg_restore carry the data over)"
+            f"PostgreSQL {major} wrote {data}, but was not found here. Install PostgreSQL {major}, or start with "
+            "another --data-dir and move the data with pg_dump and pg_restore"
         ) from error
 
 
 def _initialise(binaries: Binaries, account: SystemAccount, home: Path) -> None:
-    """Creates the cluster beside its final place and then moves it, so that an interrupted attempt leaves no partial
-    cluster."""
+    """Creates the cluster in a temporary folder and then renames the folder, so that an interruption leaves no
+    partial cluster."""
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     account.write(home / "password", secrets.token_urlsafe(18))
@@ -220,18 +219,18 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
             port = next(ports)
         elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
-            # The server did not end, because it was recovering from a crash.
+            # The server still runs, because it recovers from a crash.
             if server := _adopt(binaries, account, home):
                 return server
         else:
             break
-    raise LocalError(f"PostgreSQL did not start; see {log}")
+    raise LocalError(f"PostgreSQL did not start. See {log}")
 
 
 def forget_other_process(pid_file: Path) -> None:
-    """Removes the pid file of a killed server if another program has its process id now, because PostgreSQL would
-    otherwise not start. This happens in a container that was killed and restarted, because its process ids begin again.
-    The lock of the state folder shows that no other `penstock up` has started a server here. Linux only.
+    """Removes a killed server's pid file if another program now has the process id. PostgreSQL would not start with
+    this file. This happens in a killed and restarted container, because process ids begin again. The state folder's
+    lock shows that no other `penstock up` runs a server here. Linux only.
     """
     with suppress(OSError, ValueError):
         pid = int(pid_file.read_text().split("\n", 1)[0])
@@ -240,7 +239,7 @@ def forget_other_process(pid_file: Path) -> None:
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """Returns None if the server started. Otherwise returns the text that this attempt wrote to the log."""
+    """Starts the server. Returns None after success, otherwise the new text in the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -263,8 +262,8 @@ def _server(
 
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
-    """Returns a folder with a short path: beside the data, or else a temporary folder, which is stored for the next
-    start.
+    """Returns a socket folder with a short path: beside the data, or else a temporary folder with a link beside the
+    data.
     """
     if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
@@ -276,7 +275,7 @@ def _socket_directory(account: SystemAccount, home: Path) -> Path:
 
 
 def _ports(home: Path) -> Iterator[int]:
-    """Yields the last start's port first, so that addresses stay the same. Then yields free ports."""
+    """Yields the last start's port, so that addresses stay the same, and then free ports."""
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())
@@ -285,7 +284,7 @@ def _ports(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """Returns a TCP port of 127.0.0.1 that was free a moment ago."""
+    """Returns a free TCP port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -300,7 +299,7 @@ def _configure(account: SystemAccount, home: Path, settings: Mapping[str, str], 
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Creates roles and database if they are missing. Every start checks, because an earlier start may have been
+    """Creates missing roles and the missing database. Every start checks, because an earlier start may have been
     interrupted."""
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):

@@ -1,8 +1,7 @@
-"""Manages the folders of local data. Each database has a folder. Only one process at a time may lock this folder.
+"""Manages the folders of local data. Each database has a folder, which one process at a time locks.
 
-<state>/lock            locked while `penstock up` runs
-<state>/postgres/data   the database cluster; log, port, passwords beside it
-<state>/pgbouncer/      configuration, log
+<state>/lock            locked while `penstock up` runs <state>/postgres/data   the database cluster; log, port,
+passwords beside it <state>/pgbouncer/      configuration, log
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ from .system_account import SystemAccount
 
 
 def default_state_directory() -> Path:
-    """Returns $XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock.
-
-    The user that runs PostgreSQL cannot enter root's home.
+    """Returns $XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock. PostgreSQL's user
+    cannot enter root's home.
     """
     if base := os.environ.get("XDG_STATE_HOME"):
         return Path(base) / "penstock"
@@ -33,9 +31,8 @@ def default_state_directory() -> Path:
 
 
 def cache_directory() -> Path:
-    """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
-
-    The folder holds downloaded and copied programs, and is safe to delete.
+    """Returns $XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock. The folder contains
+    downloaded and copied programs. Users can delete the folder.
     """
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "penstock"
@@ -43,7 +40,7 @@ def cache_directory() -> Path:
 
 
 def open_lock(folder: Path) -> IO[str]:
-    """Returns the open lock of a folder. Only the owner may open the lock, because another user could hold the lock and
+    """Opens a folder's lock file. Only the owner can open the file. Another user could otherwise lock the file and
     prevent a start.
     """
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -53,24 +50,24 @@ def open_lock(folder: Path) -> IO[str]:
 
 @contextmanager
 def lock_state(path: Path, account: SystemAccount) -> Iterator[Path]:
-    """Yields the folder, created if necessary and locked until the end. Raises LocalError if another process has locked
-    it."""
+    """Creates the folder if necessary, and locks the folder until the end of the block. Raises LocalError if another
+    process has locked the folder."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(path):
         who = "PostgreSQL does not run as root, and its user" if account.is_other_user else "this user"
-        raise LocalError(f"{who} cannot enter {path}; choose another with --data-dir")
+        raise LocalError(f"{who} cannot enter {path}. Choose another folder with --data-dir")
     with open_lock(path) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise LocalError(f"{path} is in use by another penstock; stop it, or use --data-dir") from None
+            raise LocalError(f"another penstock uses {path}. Stop the other penstock, or use --data-dir") from None
         yield path
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Holds the lock of a folder in which several processes may prepare the same files. Waits for the lock."""
+    """Locks a folder in which several processes may prepare the same files. Waits for the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     with open_lock(folder) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -79,10 +76,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """Yields a new folder in `parent`, or in the folder of temporary files. The folder is removed with its contents
-    at the end.
-
-    If this process is killed, a guardian ends the database and the pooler in the folder, and removes the folder.
+    """Yields a new folder in `parent`, or in the folder of temporary files, and removes the folder at the end. After
+    the death of this process, a guardian ends the folder's database and pooler, and removes the folder.
     """
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)

@@ -1,7 +1,5 @@
-"""Implements `penstock up`: starts the database and the pooler, migrates, runs the service, and stops everything in the
-opposite order.
-
-The command restarts dead servers.
+"""Implements `penstock up`: starts the database and the pooler, migrates, runs the service, and stops all in the
+opposite order. A watchdog restarts dead servers.
 """
 
 from __future__ import annotations
@@ -71,11 +69,9 @@ def up(
     on_database: Callable[[Settings], None] | None = None,
     on_answering: Callable[[Settings, str], None] | None = None,
 ) -> int:
-    """Starts everything, serves until SIGTERM or Ctrl-C, and stops everything. Raises LocalError.
-
-    The function calls `on_database` when the database runs and has been migrated. The function calls `on_answering`
-    with the address when the service answers, before it reports readiness. A LocalError of either callback ends the
-    start.
+    """Serves until SIGTERM or Ctrl-C. Raises LocalError. Calls `on_database` after the migration. Calls `on_answering`
+    with the address when the service answers, before the service reports readiness. A LocalError of either callback
+    ends the start.
     """
     configure_logging(settings.log_level)
     check_addresses(settings)
@@ -113,7 +109,7 @@ def up(
 
 
 def _without_database(settings: Settings, options: UpOptions) -> Settings:
-    """Returns the settings for a new database. The command's options override the environment."""
+    """Removes the database's addresses from the settings. The command's options override the environment."""
     if settings.database_url:
         option = "--ephemeral" if options.ephemeral else "--data-dir"
         warn(f"{option} starts a new database and ignores DATABASE_URL")
@@ -127,7 +123,7 @@ def _prepare_then(
     then: Callable[[], None],
     failures: list[LocalError],
 ) -> Callable[[], None]:
-    """Calls `prepare` while the service answers, and then calls `then`. A failure stops the service."""
+    """Returns a function that calls `prepare`, then `then`, in a thread. A failure of `prepare` stops the service."""
     if prepare is None:
         return then
 
@@ -144,7 +140,7 @@ def _prepare_then(
 
 
 def reachable(host: str, port: int) -> str:
-    """Returns the local address of a service that listens on `host`. `host` can stand for all addresses."""
+    """Returns a service's local address. `host` can be the unspecified address."""
     with contextlib.suppress(ValueError):
         address = ip_address(host)
         if address.is_unspecified:
@@ -155,8 +151,8 @@ def reachable(host: str, port: int) -> str:
 
 
 def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str, Path | None]:
-    """Returns the settings with the addresses of a running, migrated database, the address to show to the user, and the
-    folder of a database that this command created.
+    """Returns the settings with a migrated database's addresses, the address to show to the user, and the folder of a
+    database that this command runs.
     """
     if settings.database_url:
         if options.migrate:
@@ -169,8 +165,8 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
         settings = with_encryption_key(settings, place)
     except OSError as error:
         raise LocalError(
-            f"the data folder {place} cannot be used: {error.filename or place}: {error.strerror or error}; "
-            "choose another with --data-dir, or set DATABASE_URL"
+            f"the data folder {place} cannot be used: {error.filename or place}: {error.strerror or error}. "
+            "Choose another folder with --data-dir, or set DATABASE_URL"
         ) from error
     except psycopg.Error as error:
         raise LocalError(f"the database in {place} cannot be used: {' '.join(str(error).split())}") from error
@@ -181,7 +177,7 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
 
 
 def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Postgres, PgBouncer | None]:
-    """Returns the server in this folder, migrated, and its pooler. A watchdog starts both again if they die."""
+    """Starts and migrates the server in a folder, and starts the pooler. A watchdog restarts both after their death."""
     account = SystemAccount.choose()
     state = stack.enter_context(lock_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
@@ -193,7 +189,7 @@ def _own_database(place: Path, options: UpOptions, stack: ExitStack) -> tuple[Po
 
 
 def warn_of_open_access(settings: Settings, host: str) -> None:
-    """Writes a line to stderr if other machines may call the service without a signature."""
+    """Writes a warning to stderr if other machines can call the service without a signature."""
     if settings.queue_access != "sigv4" and not _is_loopback(host):
         sys.stderr.write(
             f"penstock: WARNING: QUEUE_ACCESS={settings.queue_access} and the address {host}: everyone who reaches it "
@@ -202,16 +198,14 @@ def warn_of_open_access(settings: Settings, host: str) -> None:
 
 
 def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
-    """Returns the settings. Webhooks to loopback addresses are allowed if only local clients can reach the service."""
+    """Allows webhooks to loopback addresses if only local clients can reach the service."""
     if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
     return settings.replace(webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
 
 def with_console(settings: Settings, options: UpOptions) -> Settings:
-    """Returns the settings. The console is open to everyone on this machine if only local clients can reach the
-    service.
-    """
+    """Opens the console to everyone on this machine if only local clients can reach the service."""
     if settings.queue_console or settings.queue_access != "off" or not _is_loopback(options.host):
         return settings
     return settings.replace(queue_console="full")
@@ -247,7 +241,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     arguments, remark = ', aws_access_key_id="x", aws_secret_access_key="x"', ""
     variables = "AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x "
     if settings.queue_access == "sigv4":
-        # Both programs read the key from the environment, so this line does not repeat the secret.
+        # boto3 and awscli read the key from the environment, so these lines omit the secret.
         arguments = variables = ""
         remark = "  # with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY of --first-key or `penstock keys create`"
     lines = [
@@ -264,20 +258,21 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
     ]
     if settings.console != "off":
         lines.append(f"console  {address}/console")
-    # One write: `print` of an unbuffered process writes the end of a line apart, after another process's line.
+    # `print` in an unbuffered process writes the line end separately. One write prevents mixed lines of several
+    # processes.
     sys.stdout.write("\n".join([*lines, ""]))
     sys.stdout.flush()
 
 
 def _check_port(host: str, port: int) -> int:
-    """Returns the port, or a free port for 0. Raises LocalError for a taken port, before the database starts."""
+    """Returns the port, or a free port for 0. Raises LocalError for a port in use, before the database starts."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            advice = "; choose another --port" if error.errno == errno.EADDRINUSE else ""
+            advice = ". Choose another --port" if error.errno == errno.EADDRINUSE else ""
             raise LocalError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
         chosen: int = probe.getsockname()[1]
     return chosen
@@ -285,7 +280,7 @@ def _check_port(host: str, port: int) -> int:
 
 @contextmanager
 def _signals_end_the_process() -> Iterator[None]:
-    """Makes SIGTERM and SIGINT raise SystemExit even during the start, so that every `finally` block runs."""
+    """Makes SIGTERM and SIGINT raise SystemExit during the start, so that every `finally` block runs."""
     previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
     try:
         yield
@@ -300,7 +295,7 @@ def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def _ignore_signals() -> None:
-    # A second Ctrl-C must not interrupt the shutdown of the database.
+    # A second Ctrl-C must not interrupt the database's shutdown.
     for number in _SIGNALS:
         with contextlib.suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)

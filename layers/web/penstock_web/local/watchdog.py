@@ -1,4 +1,4 @@
-"""Restarts the database and the pooler of `penstock up` after they die."""
+"""Restarts the database and the pooler of `penstock up` after their death."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ _PAUSE_SECONDS: Final = 0.5
 
 @contextmanager
 def watch_servers(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
-    """Checks the servers twice a second until the end of the block. The block must end before the servers are stopped.
-
-    If a restart fails, the watchdog tries again. The service answers 503 until a restart succeeds.
+    """Checks the servers twice a second until the end of the block. The caller must end the block before stopping the
+    servers. After a failed restart, the watchdog tries again. The service responds with 503 until a restart succeeds.
     """
     ending = threading.Event()
     with ExitStack() as stack:
@@ -51,8 +50,8 @@ def _watch(ending: threading.Event, stack: ExitStack, state: Path, server: Postg
 
 
 def _is_running(server: Postgres) -> bool:
-    """Returns whether the postmaster lives. A dead postmaster stays listed if a container's first process does not reap
-    it.
+    """Returns whether the postmaster runs. A zombie does not count: a container's first process may not reap
+    children.
     """
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])

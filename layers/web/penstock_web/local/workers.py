@@ -1,8 +1,6 @@
-"""Starts, watches and stops several service processes on one port.
-
-Each worker listens with SO_REUSEPORT. A worker reports readiness through a pipe, and ends after standard input is
-closed. A worker therefore ends even if the parent is killed. Workers of uvicorn, gunicorn and circus would continue
-(docs/decisions/0015-libraries-beside-the-hot-path.md).
+"""Starts, watches and stops several service processes on one port. Each worker listens with SO_REUSEPORT. A worker
+reports readiness through a pipe, and ends at the end of standard input. A worker therefore ends even after the parent's
+death. Workers of uvicorn, gunicorn and circus would continue (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ from penstock_web.local_error import LocalError
 
 _log = logging.getLogger(__name__)
 
-# The pause before the restart of a worker that cannot start.
+# The pause between restarts of a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """The address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
+    """The address of all processes, and the folder of their shared metrics."""
 
     host: str
     port: int
@@ -42,14 +40,14 @@ class WorkerOptions:
 
 
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
-    """Keeps `count` workers running until a signal raises SystemExit, and then stops all workers."""
+    """Runs `count` workers until a signal raises SystemExit, and then stops all workers."""
     with metrics_folder() as folder:
         options = WorkerOptions(host, port, folder)
         workers: list[subprocess.Popen[bytes]] = []
         try:
             workers.extend(_start(settings, options) for _ in range(count))
             if any(worker.poll() is not None for worker in workers):
-                raise LocalError("a worker did not start; its last words are above")
+                raise LocalError("a worker did not start. See the worker's messages above")
             on_ready()
             while True:
                 _replace_dead(workers, settings, options)
@@ -59,9 +57,7 @@ def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """Yields a folder for the metrics of the processes of a port. The folder is in memory if there is a file system
-    for that.
-    """
+    """Yields a folder for the shared metrics of a port's processes, in memory if possible."""
     memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
@@ -69,7 +65,7 @@ def metrics_folder() -> Iterator[Path]:
 
 
 def run_worker(settings: Settings, options: WorkerOptions, ready_fd: int) -> int:
-    """Runs one worker in a separate process until it is stopped. Returns the exit code."""
+    """Runs one worker in this process until SIGTERM. Returns the exit code."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
@@ -84,14 +80,14 @@ def _report_ready(ready_fd: int) -> None:
 
 
 def _end_with_parent() -> None:
-    # A thread that waits in sys.stdin would hold its lock and delay the end of the interpreter.
+    # A thread that waits in sys.stdin would hold the lock of sys.stdin and delay the interpreter's end.
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes]:
-    """Starts a worker and waits until it is ready or has failed."""
+    """Starts a worker and waits until the worker is ready or has failed."""
     ready, ready_fd = os.pipe()
     command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", options.host, "--port", str(options.port)]
     if options.metrics is not None:
@@ -101,10 +97,10 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
         stdin=subprocess.PIPE,
         pass_fds=[ready_fd],
         env={**os.environ, **_variables(settings)},
-        start_new_session=True,  # Only the parent gets Ctrl-C, and it stops the workers.
+        start_new_session=True,  # Only the parent gets Ctrl-C, and stops the workers.
     )
     os.close(ready_fd)
-    is_ready = os.read(ready, 1) != b""  # The line is empty if the worker ended.
+    is_ready = os.read(ready, 1) != b""  # The pipe is empty if the worker has ended.
     os.close(ready)
     if not is_ready:
         worker.wait()

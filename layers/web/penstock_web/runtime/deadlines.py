@@ -39,7 +39,7 @@ class PendingRequest(Protocol):
         """Pauses the deadline during a wait. A disconnect of the client ends the wait."""
 
     def resume(self) -> None:
-        """Counts the time from zero because the wait is over."""
+        """Restarts the deadline after a wait."""
 
     def end(self, reason: EndReason) -> None:
         """Ends the request early."""
@@ -96,7 +96,7 @@ class AsgiTask:
         self._watch.start(self._on_disconnect)
 
     def resume(self) -> None:
-        """Counts the time from zero because the wait is over."""
+        """Restarts the deadline after a wait."""
         self._deadlines.add(self)
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ def test_a_stale_pid_file_kills_nobody() -> None:
 
 def test_without_debians_tools_the_reason_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LocalError, match="pgbouncer is not installed, and it can be fetched only on Debian"):
+    with pytest.raises(LocalError, match="pgbouncer is not installed, and Penstock can download"):
         debian.unpack_package("pgbouncer", tmp_path / "pgbouncer")
 
 
