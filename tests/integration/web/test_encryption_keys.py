@@ -24,7 +24,7 @@ from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service
 
 OURS, OTHER = (b64encode(bytes([byte] * 32)).decode() for byte in (1, 2))
-REFUSED = "QUEUE_ENCRYPTION_KEY is not the key of this installation"
+REFUSED = "QUEUE_ENCRYPTION_KEY is not this installation's key"
 
 
 @pytest.fixture
@@ -242,6 +242,6 @@ def test_without_an_encryption_key_nothing_starts(words: list[str], database: Da
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "penstock: QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY, which `openssl rand -base64 32` makes; "
+        "penstock: QUEUE_ACCESS=sigv4 needs QUEUE_ENCRYPTION_KEY. `openssl rand -base64 32` creates a key. "
         "QUEUE_ACCESS=off admits every caller\n"
     )

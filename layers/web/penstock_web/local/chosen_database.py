@@ -16,8 +16,8 @@ from .state import default_state_directory
 
 CONNECT_SECONDS = 5
 NO_DATABASE = (
-    "no database: set DATABASE_URL to the address that `penstock up` prints, or start a service on this machine with "
-    "`penstock up`"
+    "no database: set DATABASE_URL to the address that `penstock up` prints, even with --ephemeral, or start a "
+    "service on this machine with `penstock up`"
 )
 
 

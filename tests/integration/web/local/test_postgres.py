@@ -128,7 +128,7 @@ def test_data_of_a_version_that_is_not_there_says_what_to_do(state: Path) -> Non
     data = state / "postgres/data"
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("14\n")
-    with pytest.raises(LocalError, match=r"written by PostgreSQL 14.* install PostgreSQL 14, or start with another"):
+    with pytest.raises(LocalError, match=r"PostgreSQL 14 wrote .* Install PostgreSQL 14, or start with another"):
         postgres.start(state, SystemAccount.choose())
 
 
@@ -144,7 +144,7 @@ def test_an_interrupted_first_start_is_begun_again(state: Path) -> None:
 def test_one_process_holds_a_state_folder(state: Path) -> None:
     with (
         lock_state(state, SystemAccount.choose()),
-        pytest.raises(LocalError, match="in use by another penstock"),
+        pytest.raises(LocalError, match="another penstock uses"),
         lock_state(state, SystemAccount.choose()),
     ):
         pytest.fail("held twice")
