@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 PROC = Path("/proc")
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/<pid>/stat after the command, counted from 0: state, ppid, …, utime, stime, cutime, cstime.
 PARENT, TIMES = 1, slice(11, 15)
 IDLE, IOWAIT = 3, 4
@@ -99,7 +99,7 @@ def read_process(pid: int) -> Process | None:
     # The command is in brackets and may itself contain spaces and brackets.
     command, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
-    return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_A_SECOND)
+    return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_PER_SECOND)
 
 
 def parent_of(pid: int) -> int:
@@ -141,7 +141,7 @@ def host_times() -> tuple[float, float]:
     """
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
-    return total / TICKS_A_SECOND, (total - fields[IDLE] - fields[IOWAIT]) / TICKS_A_SECOND
+    return total / TICKS_PER_SECOND, (total - fields[IDLE] - fields[IOWAIT]) / TICKS_PER_SECOND
 
 
 def on_cpu_seconds(pid: int) -> float:

@@ -19,8 +19,8 @@ from benchmarks.measure.tally import Tally, percentile
 
 from .clients import Account, Receiver, connect, event_request
 
-SENDS_A_SECOND = 50.0
-EVENTS_A_SECOND = 10.0
+SENDS_PER_SECOND = 50.0
+EVENTS_PER_SECOND = 10.0
 SCHEDULES = 20  # each fires every second
 CONNECTIONS = 16
 FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
@@ -88,8 +88,8 @@ class Probe:
         sending = [await connect(address, self._sends, FIRST_CLIENT + n) for n in range(CONNECTIONS)]
         publishing = [await connect(address, self._events, FIRST_CLIENT + n) for n in range(CONNECTIONS)]
         since, cpu_before = moment(target.dsn), process_time()
-        self._start(sending, SENDS_A_SECOND, lambda _due: send)
-        self._start(publishing, EVENTS_A_SECOND, self._event)
+        self._start(sending, SENDS_PER_SECOND, lambda _due: send)
+        self._start(publishing, EVENTS_PER_SECOND, self._event)
         every = [*sending, *publishing]
         await asyncio.gather(*(connection.finished for connection in every), return_exceptions=True)
         until = moment(target.dsn)

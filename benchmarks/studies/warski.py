@@ -33,7 +33,7 @@ ARTICLE = {
 THREADS = [(1, threads) for threads in (1, 5, 25, 50, 75)]
 NODES = [(nodes, 1) for nodes in (1, 2, 4, 8)]
 NODES_AND_THREADS = [(nodes, 25) for nodes in (1, 2, 4, 8)]
-MESSAGES_A_THREAD = 10_000  # the article: 10,000 to 50,000
+MESSAGES_PER_THREAD = 10_000  # the article: 10,000 to 50,000
 
 
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
@@ -54,7 +54,7 @@ def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
 def run_of(system: System, shape: tuple[int, int], bench: Bench) -> Outcome:
     nodes, threads = shape
     pairs = nodes * threads
-    messages = bench.scaled(min(MESSAGES_A_THREAD * pairs, bench.options.messages), 200)
+    messages = bench.scaled(min(MESSAGES_PER_THREAD * pairs, bench.options.messages), 200)
     return system.run(SCENARIOS["warski"], Plan(2 * pairs, messages, 100, processes=nodes))
 
 

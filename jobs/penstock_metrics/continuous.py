@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 
 from .database.read import SourceDatabase
 from .database.runs import describe_reason
-from .run import RequestedDays, compute
+from .run import RequestedSpan, compute
 
 Result = TypeVar("Result")
 
@@ -37,7 +37,7 @@ _LOST: Final = re.compile(
 
 def follow(
     database: SourceDatabase,
-    requested: RequestedDays,
+    requested: RequestedSpan,
     interval_seconds: float,
     report: Callable[[str], None],
     wait: Callable[[float], object] = time.sleep,

@@ -46,7 +46,7 @@ _NAMED_QUEUES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class RequestedDays:
+class RequestedSpan:
     """The requested days of `zone`, from `start` to `end`. If both are None, the run computes changes."""
 
     zone: ZoneInfo
@@ -108,7 +108,7 @@ class State:
 
 
 def compute(
-    database: SourceDatabase, requested: RequestedDays, mode: str = "once", report: Callable[[str], None] | None = None
+    database: SourceDatabase, requested: RequestedSpan, mode: str = "once", report: Callable[[str], None] | None = None
 ) -> Run:
     """Computes windows and writes the changed ones. Returns the run with its counts of rows."""
     zone = requested.zone.key
@@ -151,7 +151,7 @@ def _read_queues(database: SourceDatabase, ids: Iterable[int]) -> DataFrame:
     return F.broadcast(database.session.createDataFrame([(queue,) for queue in ids], "queue_id int"))
 
 
-def _plan_requested(job: Job, requested: RequestedDays, state: State) -> Scope:
+def _plan_requested(job: Job, requested: RequestedSpan, state: State) -> Scope:
     """Returns the scope of the requested days. Without a start, the scope begins at the first message."""
     end = requested.end or _read_now(state)
     start = requested.start or _find_earliest(job) or end

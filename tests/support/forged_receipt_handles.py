@@ -12,7 +12,7 @@ from random import Random
 from urllib.parse import quote
 
 from penstock.access.receipt_handle import ReceiptHandles
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
 
 Forge = Callable[[Random, list[str], list[str]], str]
@@ -145,7 +145,7 @@ def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -
     rng = Random(seed)
     return [
         receipts.seal(
-            ResolvedQueue(arn),
+            NamedQueue(arn),
             ReceiptHandle(
                 7,
                 rng.randrange(4),

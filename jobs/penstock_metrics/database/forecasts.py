@@ -25,7 +25,7 @@ from .tables import Table
 
 Row = Mapping[str, Any]
 
-_QUEUES_A_PIECE: Final = 200
+_QUEUES_PER_PIECE: Final = 200
 _STORED: Final = Table(
     "queue.metrics_window",
     "queue_id int, window_seconds int, ends_at timestamp, arrivals bigint, drained bigint, depth bigint, "
@@ -84,8 +84,8 @@ def write_pieces(queues: Sequence[int], last: datetime) -> Iterator[str]:
     hours = last - timedelta(hours=HOURS + 1)
     minutes = last - timedelta(microseconds=STEP * (FINE_STEPS + 1))
     recent, fifth = last - timedelta(minutes=61), STEP // MINUTE * 60
-    for place in range(0, len(queues), _QUEUES_A_PIECE):
-        names = ",".join(map(str, queues[place : place + _QUEUES_A_PIECE]))
+    for place in range(0, len(queues), _QUEUES_PER_PIECE):
+        names = ",".join(map(str, queues[place : place + _QUEUES_PER_PIECE]))
         these = f"queue_id = any('{{{names}}}'::int[]) and starts_at < '{last.isoformat()}'"
         yield (
             f"window_seconds = 60 and {these} and starts_at >= '{minutes.isoformat()}' and "

@@ -22,7 +22,7 @@ _PROPERTIES: Final = {
     "write.metadata.previous-versions-max": "10",
 }
 _DAY: Final = "day"
-_SLOTS_A_DELETE: Final = 50  # pyiceberg reads a condition recursively.
+_SLOTS_PER_DELETE: Final = 50  # pyiceberg reads a condition recursively.
 
 
 class NoCatalogError(Exception):
@@ -78,8 +78,8 @@ def exchange(table: Any, dataset: Dataset, place: Place, names: Iterable[str]) -
     if not (stale or added):
         return
     with table.transaction() as transaction:
-        for first in range(0, len(stale), _SLOTS_A_DELETE):
-            transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_A_DELETE]))
+        for first in range(0, len(stale), _SLOTS_PER_DELETE):
+            transaction.delete(_match_rows(dataset, stale[first : first + _SLOTS_PER_DELETE]))
         if added:
             transaction.add_files(sorted(added), check_duplicate_files=False)
     # A later export removes replaced files after an hour, so older snapshots must not need them.

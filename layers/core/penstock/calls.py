@@ -27,7 +27,7 @@ def build_call(effect: DatabaseEffect[RowT], *, assume_short: bool = False) -> t
     if isinstance(effect, Transact):
         return effect.statement, [*build_transaction_columns(effect.handles, effect.messages), *effect.options]
     if isinstance(effect, Receive):
-        return receive_call(effect, effect.count, effect.count, assume_short=assume_short)
+        return build_receive_call(effect, effect.count, effect.count, assume_short=assume_short)
     return effect.statement, list(effect.arguments)
 
 
@@ -41,7 +41,7 @@ def build_transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -
     return [*transpose(handles, len(HANDLE_TYPES)), *transpose(messages, len(MESSAGE_TYPES))]
 
 
-def receive_call(
+def build_receive_call(
     receive: Receive[RowT], count: int, most: int, *, own_transaction: bool = True, assume_short: bool = False
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the call that receives `count` messages for requests that ask for at most `most` messages each.

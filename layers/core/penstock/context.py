@@ -12,7 +12,7 @@ from enum import Enum
 from penstock.access.users import User, build_user, build_user_arn
 from penstock.aws import queue_url
 from penstock.aws.codec.protocol import Protocol
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 
 from .environment import Environment
 from .errors import QueueDoesNotExist
@@ -164,7 +164,7 @@ class Context:
         """Returns the ARN of the queue at a QueueUrl. Raises the errors of `queue`."""
         return self.queue(url).arn
 
-    def queue(self, url: str) -> ResolvedQueue:
+    def queue(self, url: str) -> NamedQueue:
         """Returns the queue at a QueueUrl, in the URL's region. A bare name is a queue of the caller.
 
         Raises QueueDoesNotExist if no queue can have this address.

@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from .aws.resolved_queue import ResolvedQueue
+from .aws.named_queue import NamedQueue
 from .limits.response_limit import ReceiveLimit
 from .postgres.statement import BatchStatement, EntryT_co, Row, RowT_co, Statement
 
@@ -105,7 +105,7 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """
 
     statement: Statement[RowT_co]
-    queue: ResolvedQueue
+    queue: NamedQueue
     count: int
     visibility_seconds: int | None
     in_flight_limit: int | None = None

@@ -138,7 +138,7 @@ async def run(
         writing_refusals(environment, resources),
     ):
         application = Application(environment, resources)
-        http_server = HttpServer(with_tracing(application, tracing), application.aws_application, write_backpressure)
+        http_server = HttpServer(add_tracing(application, tracing), application.aws_application, write_backpressure)
         with StopSignals() as signals:
             await http_server.start(listener)
             gc.freeze()  # The current objects live until the end, so the collector need not scan them.
@@ -217,7 +217,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         await asyncio.to_thread(tracing.close)
 
 
-def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
+def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
     """Returns the application itself, or an application that records a span of each request. With traces, the fast path
     also records spans.
     """

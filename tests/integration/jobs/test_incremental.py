@@ -16,7 +16,7 @@ from penstock_metrics.database.ranges import find_kept_since, last_range
 from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.runs import Run
 from penstock_metrics.database.snapshot import share_snapshot
-from penstock_metrics.run import RequestedDays, compute
+from penstock_metrics.run import RequestedSpan, compute
 from penstock_metrics.span import to_micros
 from tests.support.database import Database, TestServer
 from tests.support.jobs import reference
@@ -44,7 +44,7 @@ class JobInstallation:
         self.database, self.connection = database, connection
 
     def run(self, zone: ZoneInfo = BERLIN, start: datetime | None = None, end: datetime | None = None) -> Run:
-        return compute(self.source, RequestedDays(zone, start, end))
+        return compute(self.source, RequestedSpan(zone, start, end))
 
     def queue(self, name: str) -> int:
         self.connection.execute("select queue.create(%s)", (name,))

@@ -21,7 +21,7 @@ from penstock_metrics import main, submit
 from penstock_metrics.database.ranges import last_range
 from penstock_metrics.database.read import SourceDatabase as Source
 from penstock_metrics.database.snapshot import share_snapshot
-from penstock_metrics.run import RequestedDays, compute
+from penstock_metrics.run import RequestedSpan, compute
 from penstock_metrics.spark.java import find_java_home
 from penstock_metrics.spark.package import write_package
 from penstock_metrics.spark.session import DEFAULT_SETTINGS
@@ -73,7 +73,7 @@ def fires_and_webhooks(connection: Connection) -> None:
 
 
 def shot(spark: SparkSession, database: Database, span: Span | None = None, mode: str = "once") -> None:
-    asked = RequestedDays(BERLIN) if span is None else RequestedDays(BERLIN, span.from_at, span.to_at)
+    asked = RequestedSpan(BERLIN) if span is None else RequestedSpan(BERLIN, span.from_at, span.to_at)
     compute(source(spark, database), asked, mode)
 
 

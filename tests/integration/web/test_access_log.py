@@ -8,7 +8,7 @@ functions.
 
 The module counts distinct functions below layers/ between the bytes of the request and the first write of its
 response: those that get the text of the message (or the name of the queue) in an argument other than `self`, and all
-others. A `ResolvedQueue` does not count as a name. The bounds of functions that get the text are the numbers in
+others. A `NamedQueue` does not count as a name. The bounds of functions that get the text are the numbers in
 ARCHITECTURE.md, "The life of a message". A change that adds a function raises the number and gives the reason.
 """
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import psycopg
 import pytest
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -181,7 +181,7 @@ def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> 
     """Long polls follow on a queue that had a message. Empty receives change nothing."""
     with somebody_else(database) as db:
         arn = create(db)
-    queue = ResolvedQueue(arn)
+    queue = NamedQueue(arn)
     limit = make_receive_limit(None, is_xml=False)
     poll = Receive(RECEIVE_MESSAGES, queue, 10, None, wait_seconds=1, limit=limit)
     with process(database, HOUR_MS) as there:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.postgres.statement import BatchStatement, Row, Statement
 from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
@@ -106,7 +106,7 @@ def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "")
 
 
 def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
-    return Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, visibility_seconds)
+    return Receive(RECEIVE_MESSAGES, NamedQueue(arn), count, visibility_seconds)
 
 
 def message(number: int, body: str | None = None, visibility_ms: int = 30_000) -> ReceivedRow:

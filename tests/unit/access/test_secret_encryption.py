@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.access.receipt_handle import ReceiptHandles
 from penstock.access.secret_encryption import DecryptionError, SecretCipher
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.settings import SettingError
 from tests.support.forged_receipt_handles import forgeries, handles_of, systematic
@@ -72,7 +72,7 @@ def test_only_users_of_cryptography_import_it() -> None:
 # The tests compare the MAC, HMAC-SHA256 (RFC 2104), with the standard library's.
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
-QUEUE = ResolvedQueue(ARN)
+QUEUE = NamedQueue(ARN)
 HANDLE_KEY = bytes(range(32))
 RECEIPTS = ReceiptHandles(HANDLE_KEY)
 HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2, 2**31 - 1, bytes(range(16)))
@@ -143,8 +143,8 @@ OTHERS = (
 
 @pytest.mark.parametrize("arn", OTHERS)
 def test_a_handle_of_another_queue_account_or_region_is_refused(arn: str) -> None:
-    assert RECEIPTS.open(ResolvedQueue(arn), RECEIPTS.seal(QUEUE, HANDLE)) is None
-    assert RECEIPTS.open(QUEUE, RECEIPTS.seal(ResolvedQueue(arn), HANDLE)) is None
+    assert RECEIPTS.open(NamedQueue(arn), RECEIPTS.seal(QUEUE, HANDLE)) is None
+    assert RECEIPTS.open(QUEUE, RECEIPTS.seal(NamedQueue(arn), HANDLE)) is None
 
 
 def test_a_handle_of_another_installation_is_refused() -> None:

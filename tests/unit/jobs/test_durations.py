@@ -18,7 +18,7 @@ import pytest
 from penstock_metrics import continuous
 from penstock_metrics.continuous import ATTEMPTS, LostError, is_lost, run_with_retries
 from penstock_metrics.database.runs import describe_reason
-from penstock_metrics.run import RequestedDays
+from penstock_metrics.run import RequestedSpan
 from penstock_metrics.span import HOUR, DaySpan
 from penstock_metrics.transforms.durations import MEASURED, PARTED, make_summarizer
 from penstock_metrics.transforms.pieces import WANTED, find_candidates, merge_pieces
@@ -302,7 +302,7 @@ def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> Non
     waits: list[float] = []
     texts: list[str] = []
 
-    def compute(database: Any, requested: RequestedDays, mode: str, report: object) -> DoneRun:
+    def compute(database: Any, requested: RequestedSpan, mode: str, report: object) -> DoneRun:
         asked.append((requested, mode))
         if len(asked) == 3:
             raise ConnectionError
@@ -310,9 +310,9 @@ def test_the_given_span_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(continuous, "compute", compute)
     day = datetime(2026, 3, 29, tzinfo=UTC)
-    requested = RequestedDays(ZoneInfo("UTC"), day)
+    requested = RequestedSpan(ZoneInfo("UTC"), day)
     with pytest.raises(ConnectionError):
         continuous.follow(cast("Any", None), requested, 60, texts.append, waits.append)
-    assert asked == [(requested, "continuous"), *[(RequestedDays(ZoneInfo("UTC")), "continuous")] * 2]
+    assert asked == [(requested, "continuous"), *[(RequestedSpan(ZoneInfo("UTC")), "continuous")] * 2]
     assert texts == [f"run {n}: 3 messages read, 4 rows changed" for n in (1, 2)]
     assert all(0 < wait <= 60 for wait in waits)

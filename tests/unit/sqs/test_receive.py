@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from penstock import errors
-from penstock.aws.resolved_queue import ResolvedQueue
-from penstock.calls import receive_call
+from penstock.aws.named_queue import NamedQueue
+from penstock.calls import build_receive_call
 from penstock.drivers import allow_any_wait, perform, run
 from penstock.effects import Effect, Operation, Pause, Receive
 from penstock.limits.message_lengths import MessageLengths
@@ -44,7 +44,7 @@ HEADER = RECEIVE_ANSWER.make_row([None, 0, *[None] * 14])
 
 def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
     return receive.receive_messages(
-        Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT)
+        Receive(RECEIVE_MESSAGES, NamedQueue(arn), 10, None, wait_seconds=wait_seconds, limit=LIMIT)
     )
 
 
@@ -107,15 +107,15 @@ def test_only_what_may_be_too_long_is_measured(
     limit: ReceiveLimit | None, most: int, assume_short: bool, statement: Statement[ReceivedRow], last: object
 ) -> None:
     """`last` is the last argument: the bytes of messages that fit `most` times with the greatest growth by escapes."""
-    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), most, None, limit=limit)
-    called, arguments = receive_call(effect, 250, most, assume_short=assume_short)
+    effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), most, None, limit=limit)
+    called, arguments = build_receive_call(effect, 250, most, assume_short=assume_short)
     assert called is statement
     assert len(arguments) == len(statement.types)
     assert arguments[-1] == last
     # The limit does not apply if others share the transaction, or if the attempt is stored.
     if statement is RECEIVE_MESSAGES and last:
-        assert receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
-        assert receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
+        assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
+        assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
 
 
 @pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])
@@ -125,7 +125,7 @@ def test_a_wait_for_messages_that_are_too_long_goes_on(
     """The wait does not restart."""
     times = [100.0]
     monkeypatch.setattr(receive, "monotonic", lambda: times[-1])
-    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION)
+    effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), 10, None, wait_seconds=wait_seconds, limit=FUNCTION)
     receiving = receive.receive_messages(effect)
     assert next(receiving) == effect
     times.append(119.0)
@@ -146,7 +146,7 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
                 raise LongMessageFound
             return cast("list[RowT]", [HEADER._replace(error="OverLimit")])
 
-    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION)
+    effect = Receive(RECEIVE_MESSAGES, NamedQueue(ARN), 10, None, wait_seconds=20, limit=FUNCTION)
     lengths = MessageLengths()
     for _ in range(2):
         assert perform(effect, Long(), allow_any_wait, lengths) == [HEADER._replace(error="OverLimit")]
@@ -157,7 +157,7 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
 # Tests the events that operations report: each event once, and no other.
 
 
-QUEUE = ResolvedQueue(ARN)
+QUEUE = NamedQueue(ARN)
 HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 REST = [None] * 14
 EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from penstock import drivers
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Pause, Receive, Wake, Woken, compute
 from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
@@ -36,7 +36,7 @@ Steps = Operation[Any]
 
 
 def receiving(count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20) -> Operation[list[ReceivedRow]]:
-    return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), count, None, wait_seconds=wait_seconds))
+    return (yield from Receive(RECEIVE_MESSAGES, NamedQueue(arn), count, None, wait_seconds=wait_seconds))
 
 
 @pytest.mark.virtual_time
@@ -174,7 +174,7 @@ async def test_a_receiver_calls_again_when_a_message_came_during_its_call() -> N
     database = FakeDatabase(reply)
     resources = make_resources(database)
     ticket = resources.long_polls.next_ticket()
-    await resources.long_polls.wait(ResolvedQueue(ORDERS), 0.1, ticket)  # this process is registered
+    await resources.long_polls.wait(NamedQueue(ORDERS), 0.1, ticket)  # this process is registered
     begun_at = asyncio.get_running_loop().time()
     database.hold()
     poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
@@ -211,7 +211,7 @@ async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() ->
         return queue(statement, arguments)
 
     def operation() -> Steps:
-        return (yield from Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None))
+        return (yield from Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None))
 
     resources = make_resources(FakeDatabase(reply))
     request = loop.create_task(run_operation(operation(), resources))
@@ -230,7 +230,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
         resources = make_resources(FakeDatabase(queue))
         request = asyncio.get_running_loop().create_task(
             run_operation(
-                receive_messages(Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)), resources
+                receive_messages(Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20)), resources
             )
         )
         await settle()
@@ -256,7 +256,7 @@ async def test_handed_over_messages_are_the_answer_of_the_waiting_receiver() -> 
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
     await settle()
     (waiter,) = resources.long_polls.claim(ORDERS, 3)
-    assert waiter.receive == Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 3, None, wait_seconds=20)
+    assert waiter.receive == Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 3, None, wait_seconds=20)
     waiter.serve([HEADER, message(1), message(2)])
     assert await request == [HEADER, message(1), message(2)]
     assert len(database.calls) == 1
@@ -295,7 +295,7 @@ async def test_a_receiver_woken_for_a_long_message_asks_again_at_once() -> None:
 
     resources = make_resources(FakeDatabase(reply))
     limit = make_receive_limit(None, is_xml=False)
-    effect = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
+    effect = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20, limit=limit)
     loop = asyncio.get_running_loop()
     first, second = [loop.create_task(run_operation(receive_messages(effect), resources)) for _ in range(2)]
     await settle()
@@ -320,7 +320,7 @@ async def test_a_receiver_of_a_known_empty_queue_makes_no_call(is_long: bool) ->
     database = FakeDatabase(reply)
     resources = make_resources(database)
     effect = Receive(
-        RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, wait_seconds=20,
+        RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, wait_seconds=20,
         limit=make_receive_limit(None, is_xml=False),
     )  # fmt: skip
     loop = asyncio.get_running_loop()

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from .backtest import Backtest
-from .series import POINTS, STEPS_AN_HOUR, DepthSeries, Floats, Ints
+from .series import POINTS, STEPS_PER_HOUR, DepthSeries, Floats, Ints
 
 LEVEL: Final = 0.8
 _LEARNING: Final = 0.02
@@ -49,7 +49,7 @@ def compute_intervals(series: DepthSeries, test: Backtest, expected: Floats) -> 
 
 def measure_activity(series: DepthSeries, origins: Ints) -> Floats:
     """Returns 1 plus the mean movement of the depth in a step, in the hour before each origin."""
-    recent = series.ago(origins[:, None] + np.arange(STEPS_AN_HOUR, -1, -1))
+    recent = series.ago(origins[:, None] + np.arange(STEPS_PER_HOUR, -1, -1))
     return np.asarray(1.0 + np.abs(np.diff(recent, axis=1)).mean(axis=1))
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from .series import DAY_STEPS, POINTS, STEPS_AN_HOUR, WEEK_STEPS, WEEKS, DepthSeries, Floats, Ints
+from .series import DAY_STEPS, POINTS, STEPS_PER_HOUR, WEEK_STEPS, WEEKS, DepthSeries, Floats, Ints
 
 Method = Callable[[DepthSeries, Ints], Floats]
 
@@ -77,13 +77,13 @@ def compute_slopes(values: Floats) -> Floats:
 
 # The simplest methods come first, because the first of about equally good methods wins.
 METHODS: Final[Mapping[str, Method]] = {
-    "trend_6h": make_trend(6 * STEPS_AN_HOUR, 6),
-    "trend_1h": make_trend(STEPS_AN_HOUR),
+    "trend_6h": make_trend(6 * STEPS_PER_HOUR, 6),
+    "trend_1h": make_trend(STEPS_PER_HOUR),
     "trend_15m": make_trend(3),
     "damped_trend": make_trend(3, 1, _DAMPING),
     "usual_level": make_usual(DAY_STEPS, _FADING),
-    "hourly": make_season(STEPS_AN_HOUR, 3),
-    "hourly_fading": make_season(STEPS_AN_HOUR, 3, _FADING),
+    "hourly": make_season(STEPS_PER_HOUR, 3),
+    "hourly_fading": make_season(STEPS_PER_HOUR, 3, _FADING),
     "daily": make_season(DAY_STEPS, 3),
     "daily_fading": make_season(DAY_STEPS, 3, _FADING),
     "weekly": make_season(WEEK_STEPS, WEEKS),

@@ -17,7 +17,7 @@ from .backtest import LEAST_ORIGINS, Backtest, find_best, list_origins
 from .growth import HOURS_COMPARED, Ages, GrowthWarnings, Hours, find_warnings
 from .intervals import LEVEL, Intervals, compute_intervals
 from .methods import METHODS
-from .series import STEP, STEPS_AN_HOUR, DepthSeries, Floats, Ints, Points
+from .series import STEP, STEPS_PER_HOUR, DepthSeries, Floats, Ints, Points
 
 RATE_MINUTES: Final = 15
 _LEAST_SECONDS: Final = 1.0
@@ -132,7 +132,7 @@ def _find_warnings(queue: ForecastQueue) -> GrowthWarnings:
     known = min((hour_us - queue.begins_us) // HOUR, HOURS_COMPARED)
     ends = hour_us - np.arange(known)[::-1] * HOUR
     hours = Hours(*(_interpolate(queue.hours, ends, name) for name in ("arrivals", "drained")))
-    steps = queue.last_us - np.arange(STEPS_AN_HOUR + 1)[::-1] * STEP
+    steps = queue.last_us - np.arange(STEPS_PER_HOUR + 1)[::-1] * STEP
     steps = steps[steps >= queue.begins_us]
     ages = Ages(
         _interpolate(queue.minutes, steps, "oldest_age_us") / 1e6,

@@ -19,13 +19,13 @@ Ints = npt.NDArray[np.int64]
 
 STEP: Final = 5 * MINUTE
 POINTS: Final = 12  # The forecast is for 5, 10 … 60 minutes.
-STEPS_AN_HOUR: Final = HOUR // STEP
-DAY_STEPS: Final = 24 * STEPS_AN_HOUR
+STEPS_PER_HOUR: Final = HOUR // STEP
+DAY_STEPS: Final = 24 * STEPS_PER_HOUR
 WEEK_STEPS: Final = 7 * DAY_STEPS
 # The day of the backtest, the day before, and two hours for trends.
-FINE_STEPS: Final = 50 * STEPS_AN_HOUR
+FINE_STEPS: Final = 50 * STEPS_PER_HOUR
 WEEKS: Final = 3
-HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_AN_HOUR + 3
+HOURS: Final = (WEEKS * WEEK_STEPS + DAY_STEPS) // STEPS_PER_HOUR + 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class DepthSeries:
         return found if near.all() else np.where(near, found, self._between_hours(lags))
 
     def _between_hours(self, lags: Ints) -> Floats:
-        place = np.clip((lags - self.hour_lag) / STEPS_AN_HOUR, 0, None)
+        place = np.clip((lags - self.hour_lag) / STEPS_PER_HOUR, 0, None)
         before = np.floor(place).astype(np.int64)
         share = place - before
         padded = np.append(self.hourly, [np.nan, np.nan])

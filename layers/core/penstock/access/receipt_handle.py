@@ -14,7 +14,7 @@ from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 from struct import Struct
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.postgres.statements.messages import HandleFields, ReceiptHandle
 
 _PAYLOAD = Struct(">BIhqqii16s")
@@ -39,13 +39,13 @@ class ReceiptHandles:
         self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
-    def seal(self, queue: ResolvedQueue, handle: HandleFields) -> str:
+    def seal(self, queue: NamedQueue, handle: HandleFields) -> str:
         """Returns the text of a handle, 88 characters."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
-    def open(self, queue: ResolvedQueue, handle: str) -> ReceiptHandle | None:
+    def open(self, queue: NamedQueue, handle: str) -> ReceiptHandle | None:
         """Returns the fields of a handle, or None if the service did not create this text for this queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
@@ -61,7 +61,7 @@ class ReceiptHandles:
             return None
         return tuple.__new__(ReceiptHandle, fields[1:])  # three times as fast as ReceiptHandle(*…)
 
-    def _mac(self, queue: ResolvedQueue, payload: bytes) -> bytes:
+    def _mac(self, queue: NamedQueue, payload: bytes) -> bytes:
         inner = self._inner.copy()
         inner.update(queue.arn.encode() + b"\0" + payload)
         outer = self._outer.copy()

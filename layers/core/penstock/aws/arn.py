@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 
 LONGEST_NAME = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
@@ -68,16 +68,16 @@ def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
     return None if queue is None else queue.arn
 
 
-def resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
+def resolve_queue(region: str, account_id: str, name: str) -> NamedQueue | None:
     """Returns the queue, or None for an invalid account or name. Results are cached."""
     return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
 
 
 @lru_cache(maxsize=4096)
-def _resolve_queue(region: str, account_id: str, name: str) -> ResolvedQueue | None:
+def _resolve_queue(region: str, account_id: str, name: str) -> NamedQueue | None:
     if not is_account_id(account_id) or not is_queue_name(name):
         return None
-    return ResolvedQueue(f"arn:aws:sqs:{region}:{account_id}:{name}")
+    return NamedQueue(f"arn:aws:sqs:{region}:{account_id}:{name}")
 
 
 def parse_queue_arn(text: str) -> QueueArn | None:

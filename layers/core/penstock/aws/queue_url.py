@@ -13,7 +13,7 @@ caller's account and region.
 import re
 from functools import lru_cache
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 
 from .arn import is_account_id, resolve_queue
 
@@ -39,9 +39,7 @@ def build_path(region: str, account_id: str, name: str, default_region: str) -> 
 
 
 @lru_cache(maxsize=4096)
-def resolve(
-    url: str, account_id: str, region: str, default_region: str, served_regions: str = ""
-) -> ResolvedQueue | None:
+def resolve(url: str, account_id: str, region: str, default_region: str, served_regions: str = "") -> NamedQueue | None:
     """Returns the queue at a URL for a caller of this account and region, or None for an impossible URL.
 
     `served_regions` is QUEUE_REGIONS, separated by commas; empty means any region. The result is cached, because

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from penstock import errors
 from penstock.access.authorization import authorize_each
 from penstock.aws.arn import resolve_queue
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import Operation
 
 
-def find_queue(name: str, context: Context) -> ResolvedQueue:
+def find_queue(name: str, context: Context) -> NamedQueue:
     """Returns the queue. Raises QueueDoesNotExist for an impossible name."""
     queue = resolve_queue(context.region, context.account_id, name)
     if queue is None:

@@ -8,7 +8,7 @@ import msgspec
 
 from penstock.access.authorization import authorize_one
 from penstock.access.users import build_user
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import Call, Operation, compute
 from penstock.environment import Environment
@@ -27,7 +27,7 @@ from .checks import DEFAULT_BATCH
 from .event import Record, build_record, encode_record
 from .types import Options
 
-MOST_A_RECEIVE = 10
+MAX_PER_RECEIVE = 10
 CONCURRENCY = 5
 """The number of concurrent invocations of a mapping without ScalingConfig.
 
@@ -58,9 +58,9 @@ class StoredMapping(msgspec.Struct, kw_only=True):
     failing_since: float | None
 
     @property
-    def queue(self) -> ResolvedQueue:
+    def queue(self) -> NamedQueue:
         """Returns the queue that the mapping receives from."""
-        return ResolvedQueue(self.queue_arn)
+        return NamedQueue(self.queue_arn)
 
     @property
     def batch_size(self) -> int:
@@ -114,7 +114,7 @@ def check_rights(mapping: StoredMapping, context: Context) -> Operation[None]:
 
 def receive(mapping: StoredMapping, count: int, wait_seconds: float, context: Context) -> Operation[list[ReceivedRow]]:
     """Waits for messages and returns up to `count`. Raises QueueDoesNotExist."""
-    effect = build_receive(mapping.queue, min(count, MOST_A_RECEIVE), None, wait_seconds, context)
+    effect = build_receive(mapping.queue, min(count, MAX_PER_RECEIVE), None, wait_seconds, context)
     return (yield from receive_messages(effect))
 
 

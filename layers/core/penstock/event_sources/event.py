@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.access.receipt_handle import ReceiptHandles
 from penstock.aws.arn import read_region
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock.sqs.attributes import ALL_ATTRIBUTES
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
 
 def build_record(
-    row: ReceivedRow, queue: ResolvedQueue, receipts: ReceiptHandles, *, gathered: bool = False
+    row: ReceivedRow, queue: NamedQueue, receipts: ReceiptHandles, *, gathered: bool = False
 ) -> JsonObject:
     """Builds the message's record of the event.
 

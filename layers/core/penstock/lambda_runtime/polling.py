@@ -21,7 +21,7 @@ from typing import Final, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.drivers import allow_any_wait, is_empty, perform
 from penstock.effects import Effect, Operation, Pause, Receive
 from penstock.errors import AwsError
@@ -103,14 +103,14 @@ class FunctionService:
         """Returns the rows of one call. Raises AwsError."""
         return await self._in_thread(lambda: self._database.call(statement, arguments))
 
-    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+    def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again."""
         if messages:
             task = asyncio.get_running_loop().create_task(self._show(queue, messages))
             self._returning.add(task)
             task.add_done_callback(self._returning.discard)
 
-    async def _show(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+    async def _show(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
         handles = [ReceiptHandle._make(row.handle) for row in messages]
         with suppress(AwsError):  # the messages become visible after the visibility timeout
             await self.run(change(queue, handles, [0] * len(handles)))
@@ -154,7 +154,7 @@ class FunctionService:
             receiving.add_done_callback(lambda done: self._give_back(effect.queue, done))
             raise
 
-    def _give_back(self, queue: ResolvedQueue, received: "asyncio.Future[list[ReceivedRow]]") -> None:
+    def _give_back(self, queue: NamedQueue, received: "asyncio.Future[list[ReceivedRow]]") -> None:
         if not received.cancelled() and received.exception() is None:
             self.return_messages(queue, received.result()[1:])
 

@@ -13,7 +13,7 @@ responses within the limit (`penstock.limits.response_limit`).
 
 from typing import Final
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 
 LARGEST_RECEIVE: Final = 250
 """The number of short messages that one receive returns."""
@@ -38,35 +38,35 @@ class MessageLengths:
         self._bytes: dict[str, int] = {}
         self._long: set[str] = set()
 
-    def note_long(self, queue: ResolvedQueue) -> None:
+    def note_long(self, queue: NamedQueue) -> None:
         """Records that the database undid a receive that assumed short messages."""
         self._long.add(queue.arn)
         self._note(queue, self._bytes.get(queue.arn, UNKNOWN_BYTES))
 
-    def are_short(self, queue: ResolvedQueue) -> bool:
+    def are_short(self, queue: NamedQueue) -> bool:
         """Returns whether a receive can assume short messages, because the database would probably not undo it."""
         return queue.arn not in self._long and self._bytes.get(queue.arn, 0) <= LONG_BYTES
 
-    def largest_receive(self, queue: ResolvedQueue) -> int:
+    def largest_receive(self, queue: NamedQueue) -> int:
         """Returns how many messages one receive should return."""
         return min(LARGEST_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
-    def most_for_one(self, queue: ResolvedQueue) -> int:
+    def most_for_one(self, queue: NamedQueue) -> int:
         """Returns how many messages a caller should get: at least one, and from an unknown queue the requested
         number."""
         return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
-    def received(self, queue: ResolvedQueue, number: int, characters: int) -> None:
+    def received(self, queue: NamedQueue, number: int, characters: int) -> None:
         """Records `number` received messages with `characters` characters in total. An empty queue leaves the
         estimate unchanged."""
         if number or queue.arn not in self._bytes:
             self._note(queue, characters // max(1, number))
 
-    def sent(self, queue: ResolvedQueue, length: int) -> None:
+    def sent(self, queue: NamedQueue, length: int) -> None:
         if length > self._bytes.get(queue.arn, 0):
             self._note(queue, length)
 
-    def _note(self, queue: ResolvedQueue, length: int) -> None:
+    def _note(self, queue: NamedQueue, length: int) -> None:
         if len(self._bytes) >= MOST_QUEUES:
             self._bytes.clear()
             self._long.clear()

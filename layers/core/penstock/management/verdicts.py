@@ -16,21 +16,21 @@ RECENT: Final = timedelta(hours=2)
 """The length of history that suffices for most verdicts."""
 KEPT: Final = timedelta(hours=25)
 """How long the database keeps minutes."""
-QUEUES_A_READ: Final = {RECENT: 60, KEPT: 5}
+QUEUES_PER_READ: Final = {RECENT: 60, KEPT: 5}
 """The number of queues per read, by length of history."""
 MOST_HISTORIES: Final = 20
 """The number of queues, worst first, for which the complete history is read. These histories have 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The kinds in the order of lists, worst first."""
-QUEUES_A_PAGE: Final = 200
+QUEUES_PER_PAGE: Final = 200
 Histories = Mapping[int, Sequence[Minute]]
 
 
 def list_queue_names(database: Database, settings: Settings) -> Iterator[list[str]]:
-    """Yields the names of all queues of the account QUEUE_ACCOUNT_ID in order, QUEUES_A_PAGE at a time."""
+    """Yields the names of all queues of the account QUEUE_ACCOUNT_ID in order, QUEUES_PER_PAGE at a time."""
     after: str | None = None
     place = (settings.queue_account_id, settings.queue_region)
-    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_A_PAGE)):
+    while rows := database.call(LIST_QUEUES, (*place, None, after, QUEUES_PER_PAGE)):
         yield [row.name for row in rows]
         after = rows[-1].name
 
@@ -62,7 +62,7 @@ def _read_part(
 def split_parts(arns: Sequence[str], length: timedelta) -> Iterator[list[str]]:
     """Yields groups of queues to read together. A group has about 7,000 rows, which take ten milliseconds to
     decode."""
-    size = QUEUES_A_READ[length]
+    size = QUEUES_PER_READ[length]
     for start in range(0, len(arns), size):
         yield list(arns[start : start + size])
 

@@ -4,7 +4,7 @@ A standard queue accepts an old handle, even if a consumer has received the mess
 of DeleteMessage). A FIFO queue refuses a handle after its visibility timeout, even if the message was received again.
 """
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake, Woken
 from penstock.observing.reports import Deleted
@@ -53,7 +53,7 @@ def delete_message_batch(request: DeleteMessageBatchRequest, context: Context) -
     return result
 
 
-def delete(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
+def delete(queue: NamedQueue, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
     """Returns each handle's outcome: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     arn = queue.arn
     rows = yield from BatchCall(DELETE_MESSAGES, receipt_handles, merge_key=queue.merge_key)

@@ -1,14 +1,14 @@
 """Reads the receipt handles of requests, and raises AWS's errors for invalid handles."""
 
 from penstock import errors
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.messages import ReceiptHandle
 from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
-def open_handle(queue: ResolvedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
+def open_handle(queue: NamedQueue, handle: str, context: Context) -> Operation[ReceiptHandle]:
     """Returns the fields of a handle of this queue. Raises QueueDoesNotExist or ReceiptHandleIsInvalid."""
     opened = context.environment.receipts.open(queue, handle)
     if opened is None:

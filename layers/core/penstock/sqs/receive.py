@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from penstock import errors
 from penstock.aws.arn import read_account
 from penstock.aws.codec.protocol import Protocol
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import Operation, Pause, Receive, Wake
 from penstock.limits.response_limit import make_receive_limit
@@ -55,7 +55,7 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
 
 
 def build_receive(
-    queue: ResolvedQueue,
+    queue: NamedQueue,
     count: int,
     visibility_seconds: int | None,
     wait_seconds: float | None,
@@ -115,7 +115,7 @@ def _count_seconds_to_try(receive: Receive[ReceivedRow], header: ReceivedRow) ->
 
 def build_message(
     row: ReceivedRow,
-    queue: ResolvedQueue,
+    queue: NamedQueue,
     receipt_handle: str,
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
@@ -137,7 +137,7 @@ def build_message(
     return answer
 
 
-def build_system_attributes(row: ReceivedRow, queue: ResolvedQueue) -> dict[str, str]:
+def build_system_attributes(row: ReceivedRow, queue: NamedQueue) -> dict[str, str]:
     """Returns all system attributes of the message. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, because the service does not store the sender (our choice). In a dead-letter queue

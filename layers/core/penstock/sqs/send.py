@@ -15,7 +15,7 @@ import msgspec
 from penstock import errors
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.message_id import as_text, make_message_id
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import LONG_DIGEST_BYTES, BatchCall, Operation, compute
 from penstock.http import LONG_BODY_BYTES
@@ -121,7 +121,7 @@ def check_deduplication_ids(
 
 
 def store(
-    queue: ResolvedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
+    queue: NamedQueue, messages: Sequence[AcceptedMessage], async_commit: bool = False
 ) -> Operation[list[SentRow]]:
     """Appends messages in order to one queue. Returns one row per message. Errors are in the rows and are not
     raised."""
@@ -135,7 +135,7 @@ def store(
     return rows
 
 
-def report_sent(queue: ResolvedQueue, rows: Sequence[SentRow], sizes: Sequence[int]) -> Operation[None]:
+def report_sent(queue: NamedQueue, rows: Sequence[SentRow], sizes: Sequence[int]) -> Operation[None]:
     """Reports the sizes of the messages that were added to the queue, if the queue exists."""
     if rows[0].error != "QueueDoesNotExist":
         added = [size for size, row in zip(sizes, rows, strict=True) if row.is_new]

@@ -1,7 +1,7 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
 
 from penstock import errors
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.context import Context
 from penstock.effects import BatchCall, Operation, Wake
 from penstock.observing.reports import VisibilityChanged
@@ -58,7 +58,7 @@ def change_message_visibility_batch(
 
 
 def check_handle(
-    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, queue: ResolvedQueue, context: Context
+    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, queue: NamedQueue, context: Context
 ) -> ReceiptHandle:
     """Returns the entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
     if entry.visibility_timeout is None:
@@ -70,7 +70,7 @@ def check_handle(
     return handle
 
 
-def change(queue: ResolvedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
+def change(queue: NamedQueue, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
     """Returns each handle's outcome: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     entries = [VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)]
     arn = queue.arn

@@ -44,7 +44,7 @@ INSTALLATION_SECONDS = 10.0
 # clean queues get no call. Therefore a run ends after about 20 s even if each queue has many rows to clean. A function
 # has 60 s.
 QUEUES_PER_PAGE = 20
-ROWS_A_TABLE = 10_000
+ROWS_PER_TABLE = 10_000
 # How often a process checks whether the database has moved to another server. Each new connection is also checked.
 CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
@@ -98,7 +98,7 @@ class Maintainer:
         self._check_server(connection, deadline)
         # This must not be the first call of a run, because the server counts earlier changes of this session during
         # the first call.
-        self.changes = number(connection, COUNT_CHANGES)
+        self.changes = count_changed(connection, COUNT_CHANGES)
         while monotonic() < deadline:
             due = connection.call(NEXT_QUEUES, options)
             if not due:
@@ -120,7 +120,7 @@ class Maintainer:
     def _clean(self, connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
         """Returns the number of rows that a call has cleaned. If the call fails, stores the error and returns 0."""
         try:
-            return number(connection, statement, *arguments)
+            return count_changed(connection, statement, *arguments)
         except Exception as error:  # noqa: BLE001 - raised at the end of the run
             self._failure = self._failure or error
             return 0
@@ -139,7 +139,7 @@ class Maintainer:
             if row.flag:
                 _log.warning("the database moved to another server; skipping ahead in all id sequences")
             self._checked_at, self._connections_checked = now, connections
-        while number(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
+        while count_changed(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
             self.found_nothing = False
 
     def _maintain_installation(
@@ -157,11 +157,11 @@ class Maintainer:
     def _clean_installation(self, settings: Settings, connection: "StatementExecutor") -> int:
         outbox = (settings.sns_outbox_days, settings.quota_outbox, list(settings.carried_protocols))
         calls: list[tuple[Statement[CountRow], tuple[object, ...]]] = [
-            *((MAINTAIN_INSTALLATION, (ROWS_A_TABLE, settings.queue_history_days, part)) for part in PARTS),
+            *((MAINTAIN_INSTALLATION, (ROWS_PER_TABLE, settings.queue_history_days, part)) for part in PARTS),
             (FIND_DELIVERY_EXCESS, (settings.quota_deliveries,)),
-            (CLEAN_OUTGOING, (ROWS_A_TABLE, *outbox)),
-            (CLEAN_SCHEDULE_RUNS, (ROWS_A_TABLE, settings.queue_schedule_history_seconds)),
-            (CLEAN_METRICS, (ROWS_A_TABLE, settings.queue_metrics_days)),
+            (CLEAN_OUTGOING, (ROWS_PER_TABLE, *outbox)),
+            (CLEAN_SCHEDULE_RUNS, (ROWS_PER_TABLE, settings.queue_schedule_history_seconds)),
+            (CLEAN_METRICS, (ROWS_PER_TABLE, settings.queue_metrics_days)),
         ]
         return sum(self._clean(connection, statement, *arguments) for statement, arguments in calls)
 
@@ -181,7 +181,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     return Maintainer().run_once(settings, connection)
 
 
-def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
+def count_changed(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
     """Returns the number that a maintenance function returns."""
     (row,) = connection.call(statement, arguments)
     return row.changed

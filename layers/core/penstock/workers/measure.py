@@ -21,7 +21,7 @@ LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
 """The most rows of queue.activity that a run adds to the minutes. Adding them takes 0.3 s."""
-QUEUES_A_MINUTE = 10_000
+QUEUES_PER_MINUTE = 10_000
 """The number of the busiest queues that get rows in queue.minute. Their rows take 1.5 GB in 25 hours."""
 MEASUREMENTS = "measurements"
 """The name by which the container wakes this worker, in place of a queue's ARN."""
@@ -51,7 +51,7 @@ def store_minutes(settings: Settings, connection: "StatementExecutor") -> Counts
 
     `minutes` is 1, or 0 during the pause after the last addition. `unjudged` is the number of logged events.
     """
-    options = (CALLS_AT_ONCE, QUEUES_A_MINUTE, settings.queue_metrics_interval_ms)
+    options = (CALLS_AT_ONCE, QUEUES_PER_MINUTE, settings.queue_metrics_interval_ms)
     rows = connection.call(STORE_MINUTES, options)
     for row in rows:
         if row.unjudged_key is not None:

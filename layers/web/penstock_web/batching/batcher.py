@@ -26,7 +26,7 @@ from typing import Any, cast
 
 import psycopg
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.limits.message_lengths import MessageLengths
@@ -150,7 +150,7 @@ class Batcher:
             weight = len(effect) + effect.size_bytes // BYTES_PER_ENTRY
             if weight > len(effect) and isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
                 sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
-                self._lengths.sent(ResolvedQueue(effect.queue_arn), max(sizes))
+                self._lengths.sent(NamedQueue(effect.queue_arn), max(sizes))
                 if weight >= LONG_WEIGHT:
                     key = (key, LONG_WEIGHT)
         locked_key = self._locked_keys.find(effect) if self._locked_keys else None
@@ -160,7 +160,7 @@ class Batcher:
         return future
 
     def _batch(
-        self, statement: Statement[Row], key: Hashable, queue: ResolvedQueue | None, locked_key: Hashable | None
+        self, statement: Statement[Row], key: Hashable, queue: NamedQueue | None, locked_key: Hashable | None
     ) -> PendingBatch:
         """Returns the pending batch for this key. A task flushes the batch. `queue` is set for receives.
 
@@ -318,7 +318,7 @@ class Batcher:
             self._direct_handoff.wake([cast("Batch", entry.effect) for entry in entries])
         return results
 
-    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+    def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again if no remaining request can take the messages."""
         if messages:
             try:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
@@ -54,7 +54,7 @@ class QueueShares:
         self._running: dict[str, int] = {}
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def start(self, queue: ResolvedQueue) -> None:
+    async def start(self, queue: NamedQueue) -> None:
         """Waits until the queue has fewer calls under way than `most`. The caller calls `end` afterwards."""
         queue_arn = queue.arn
         while self._running.get(queue_arn, 0) >= self._most:
@@ -63,7 +63,7 @@ class QueueShares:
             await turn
         self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
 
-    def end(self, queue: ResolvedQueue) -> None:
+    def end(self, queue: NamedQueue) -> None:
         """Ends a call, so that the next call may start."""
         queue_arn = queue.arn
         self._running[queue_arn] -= 1

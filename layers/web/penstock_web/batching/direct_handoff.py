@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Protocol, cast
 
 from penstock.aws.message_id import as_text
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.limits.message_lengths import LARGEST_RECEIVE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
@@ -29,7 +29,7 @@ from .write_backpressure import WriteBackpressure
 # shards.
 MAX_WAITER_GROUPS = 3
 
-ReturnMessages = Callable[[ResolvedQueue, Sequence[ReceivedRow]], None]
+ReturnMessages = Callable[[NamedQueue, Sequence[ReceivedRow]], None]
 
 
 class Pipeline(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Protocol, TypeAlias, cast
 
-from penstock.aws.resolved_queue import ResolvedQueue
-from penstock.calls import build_transaction_columns, receive_call
+from penstock.aws.named_queue import NamedQueue
+from penstock.calls import build_receive_call, build_transaction_columns
 from penstock.effects import BatchCall, Receive, Transact
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
@@ -32,12 +32,12 @@ def merge_calls(
 ) -> tuple[Statement[Row], list[object]]:
     """Returns the statement and arguments that serve all these effects. The effects have the same batch key.
 
-    With `own_transaction` the call is a separate transaction. `assume_short` means the same as in `receive_call`.
+    With `own_transaction` the call is a separate transaction. `assume_short` means the same as in `build_receive_call`.
     """
     first = effects[0]
     if isinstance(first, Receive):
         counts = [effect.count for effect in cast("Sequence[Receive[ReceivedRow]]", effects)]
-        statement, arguments = receive_call(
+        statement, arguments = build_receive_call(
             first, sum(counts), max(counts), own_transaction=own_transaction, assume_short=assume_short
         )
         return cast("Statement[Row]", statement), arguments
@@ -127,9 +127,7 @@ def distribute_messages(
     return results, left_over + messages[start:]
 
 
-def make_visible_effect(
-    queue: ResolvedQueue, messages: Sequence[ReceivedRow]
-) -> BatchCall[VisibilityEntry, ChangedRow]:
+def make_visible_effect(queue: NamedQueue, messages: Sequence[ReceivedRow]) -> BatchCall[VisibilityEntry, ChangedRow]:
     """Returns the effect that makes received messages visible again."""
     entries = [VisibilityEntry._make((*message.handle, 0)) for message in messages]
     return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=queue.merge_key)

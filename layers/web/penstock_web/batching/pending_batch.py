@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.limits.message_lengths import LARGEST_RECEIVE, MessageLengths
 from penstock.postgres.statement import Row
 
@@ -60,7 +60,7 @@ class PendingBatch:
 
     __slots__ = ("_lengths", "linger_seconds", "pending", "queue")
 
-    def __init__(self, queue: ResolvedQueue | None, linger_seconds: float, lengths: MessageLengths) -> None:
+    def __init__(self, queue: NamedQueue | None, linger_seconds: float, lengths: MessageLengths) -> None:
         self.pending: deque[PendingEffect] = deque()
         self._lengths = lengths
         self.queue = queue

@@ -17,7 +17,7 @@ DAY: Final = timedelta(days=1)
 MOST_EXPRESSIONS: Final = 60
 """Evaluating 60 expressions with 28 times each takes about 120 ms (77 µs for each time)."""
 MOST_OFTEN: Final = 25
-MOST_A_DAY: Final = 12
+MAX_PER_DAY: Final = 12
 """The most lines for one day. The page counts further times."""
 SELDOM: Final = 4
 """The most times of a schedule in a day's list. A schedule that fires more often takes one line above the days."""
@@ -122,7 +122,7 @@ def build_days(fires: Iterable[Fires], start: datetime) -> Iterator[Day]:
     for number in range(DAYS):
         day = (start + number * DAY).date()
         listed = by_day.get(day, [])
-        yield Day(day, listed[:MOST_A_DAY], max(0, len(listed) - MOST_A_DAY))
+        yield Day(day, listed[:MAX_PER_DAY], max(0, len(listed) - MAX_PER_DAY))
 
 
 def midnight(at: datetime) -> datetime:

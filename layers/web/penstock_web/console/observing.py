@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from penstock.effects import Call, Compute, Operation
 from penstock.management.verdicts import (
     KEPT,
-    QUEUES_A_READ,
+    QUEUES_PER_READ,
     RECENT,
     ask_for_more,
     compute_verdicts,
@@ -19,8 +19,8 @@ from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACT
 from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
 from penstock.verdicts.series import MINUTE, SETTLE
 
-MOST_QUEUES: Final = QUEUES_A_READ[RECENT]
-MOST_LONG: Final = QUEUES_A_READ[KEPT]
+MOST_QUEUES: Final = QUEUES_PER_READ[RECENT]
+MOST_LONG: Final = QUEUES_PER_READ[KEPT]
 LATE_SECONDS: Final = 60.0
 """Schedules and deliveries that are due for longer need attention."""
 OLD_SNAPSHOT_SECONDS: Final = 600.0

@@ -27,7 +27,7 @@ from itertools import count
 from uuid import UUID, uuid4
 
 from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock_web.database.calls import ExecuteStatement
@@ -61,7 +61,7 @@ class LongPollDispatcher:
         self._registrations = self.shared_check.registrations
 
     # --- waiting -----------------------------------------------------------------------------------------------------
-    def can_skip_receive(self, queue: ResolvedQueue) -> bool:
+    def can_skip_receive(self, queue: NamedQueue) -> bool:
         """Returns whether a new request may wait without a receive, because the queue is empty.
 
         The queue counts as empty while other requests wait. The queue also counts as empty for a moment after a
@@ -79,7 +79,7 @@ class LongPollDispatcher:
 
     def wait(
         self,
-        resolved: ResolvedQueue,
+        resolved: NamedQueue,
         seconds: float,
         ticket: int,
         missed_wakeups: int | None = None,
@@ -180,7 +180,7 @@ class LongPollDispatcher:
         if queue is not None:
             self._wake(queue, number, woken)
 
-    def wake_waiters(self, queue: ResolvedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
+    def wake_waiters(self, queue: NamedQueue, number: int, woken: Woken = Woken.FOR_ONE) -> None:
         """Wakes up to `number` waiters of the queue."""
         state = self._queues.get(queue.arn)
         if state is not None:

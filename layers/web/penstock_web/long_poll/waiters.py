@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.long_polls import PolledQueueRow
 from penstock.postgres.statements.messages import ReceivedRow
@@ -69,7 +69,7 @@ class WaitedQueue:
         "woken_locally",
     )
 
-    def __init__(self, resolved: ResolvedQueue) -> None:
+    def __init__(self, resolved: NamedQueue) -> None:
         self.resolved = resolved
         self.waiters: list[Waiter] = []
         self.registered = False

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.observing.reports import Deleted, EventPublished, Received, Report, Sent, Transacted
 
 from .families import AGE_SECONDS, BLOCKS, DATABASE_SECONDS, INVOCATION_SECONDS
@@ -62,7 +62,7 @@ class QueueCounts:
             Transacted: self._count_transaction,
         }
 
-    def count_receive_call(self, queue: ResolvedQueue, seconds: float) -> None:
+    def count_receive_call(self, queue: NamedQueue, seconds: float) -> None:
         """Counts a receive's database call. A long poll makes several calls."""
         start = self._receives.get(queue.arn)
         if start is None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.postgres.statement import Row, Statement
@@ -47,7 +47,7 @@ class ContainerService:
         """Makes a call and returns the rows. Raises AwsError."""
         return await self._resources.pool.call(statement, arguments)
 
-    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None:
+    def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again."""
         self._resources.batcher.return_messages(queue, messages)
 

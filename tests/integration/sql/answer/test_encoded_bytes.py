@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock.aws.codec import json as aws_json
 from penstock.aws.codec import query_json, xml
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.documents.times import format_timestamp
 from penstock.limits.response_limit import HEAD_BYTES
 from penstock.management.messages.conversion import convert_to_json, to_headers
@@ -77,7 +77,7 @@ def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[st
 
 def answers(received: ReceivedRow) -> dict[str, list[str]]:
     """Maps each format to the bodies of all answers with one message."""
-    queue = ResolvedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
+    queue = NamedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
     rest = StoredMessage(

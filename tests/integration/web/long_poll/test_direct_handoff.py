@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.limits.message_lengths import LARGEST_RECEIVE
@@ -86,7 +86,7 @@ class Waiters:
         return []
 
     def wait(self, receive: Receive[ReceivedRow] | None) -> WaitFuture:
-        queue = ResolvedQueue(ORDERS) if receive is None else receive.queue
+        queue = NamedQueue(ORDERS) if receive is None else receive.queue
         return self.long_polls.wait(queue, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS, first_id: int = 1) -> Awaitable[list[list[Row]]]:
@@ -97,7 +97,7 @@ class Waiters:
         entries = [PendingEffect(effect, asyncio.Future(), len(effect), 0.0) for effect in effects]
         return self.direct_handoff.send(entries, self._give_back)
 
-    def _give_back(self, queue: ResolvedQueue, rows: Sequence[Row]) -> None:
+    def _give_back(self, queue: NamedQueue, rows: Sequence[Row]) -> None:
         if rows:
             self.given_back.append((queue.arn, len(rows)))
 
@@ -144,9 +144,9 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     waiters.long_polls.receives_notifications = registered
     waiters.wait(take(10))
     await waiters.send(sent)
-    assert waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS)) is known
+    assert waiters.long_polls.can_skip_receive(NamedQueue(ORDERS)) is known
     waiters.long_polls.wake(ORDERS, 1)
-    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 @pytest.mark.virtual_time
@@ -155,7 +155,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_hand
     waiters.long_polls.receives_notifications = True
     waiters.wait(take(1))
     await waiters.send(1, first_id=2)
-    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 @pytest.mark.virtual_time
@@ -167,7 +167,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_st
     waiters.long_polls.receives_notifications = True
     waiters.wait(take(1, visibility_seconds=0))
     await waiters.send(1)
-    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 @pytest.mark.virtual_time
@@ -178,7 +178,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhi
     waiters.wait(take(10))
     pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
     await waiters.send(1)
-    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 @pytest.mark.virtual_time
@@ -190,7 +190,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
     pool.during = gone.cancel
     await waiters.send(1)
     assert waiters.given_back == [(ORDERS, 1)]
-    assert not waiters.long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 @pytest.mark.virtual_time
@@ -376,7 +376,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     pipeline = await open_pipeline_connection(dsn, 8)
     long_polls = LongPollDispatcher(execute)
     handoff = DirectHandoff(LossyPool(pipeline), long_polls, WriteBackpressure())
-    waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), receive=take(1))
+    waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=take(1))
     entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
     effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
     with pytest.raises(OutcomeUnknown):

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.management.verdicts import QUEUES_A_PAGE
+from penstock.management.verdicts import QUEUES_PER_PAGE
 from penstock.verdicts import Minute
 from penstock_web.cli import main
 from tests.support.database import Database, TestServer
@@ -203,7 +203,7 @@ def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 # --- state -----------------------------------------------------------------------------------------------------------
 # `penstock metrics report` shows the present state from stored minutes, without any run of the metrics job.
 
-OTHERS = QUEUES_A_PAGE
+OTHERS = QUEUES_PER_PAGE
 """Adds idle queues, because the report must need more than one page of queues."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.binary_array import encode_arguments
@@ -175,7 +175,7 @@ async def test_publications_for_one_topic_go_together() -> None:
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     """The groups of its share differ from those of the neighbours' shares, which may hold a part of them."""
     arn = ORDERS + ".fifo"
-    takes = [Receive(RECEIVE_MESSAGES, ResolvedQueue(arn), 2, None)] * 3
+    takes = [Receive(RECEIVE_MESSAGES, NamedQueue(arn), 2, None)] * 3
     rows = [message(number) for number in range(5)]
     answers, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]

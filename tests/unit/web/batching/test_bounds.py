@@ -7,7 +7,7 @@ from typing import Any, cast
 import psycopg
 import pytest
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
 from penstock.limits.message_lengths import LARGEST_RECEIVE
@@ -162,7 +162,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
         return queue(statement, arguments)
 
     limit = make_receive_limit(None, is_xml=False)
-    receive = Receive(RECEIVE_MESSAGES, ResolvedQueue(ORDERS), 10, None, limit=limit)
+    receive = Receive(RECEIVE_MESSAGES, NamedQueue(ORDERS), 10, None, limit=limit)
 
     async def receive_at_once() -> list[Sequence[Row]]:
         return list(await asyncio.gather(*(batcher.submit(receive) for _ in range(10))))
@@ -200,7 +200,7 @@ def test_the_keys_of_effects() -> None:
     assert list(list_keys(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
     fifo = BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, -2, 0, 5, 1, 0, bytes(16))], merge_key=FIFO)
     assert list(list_keys(fifo)) == [(1, -2, 5)]
-    assert list(list_keys(Receive(RECEIVE_MESSAGES, ResolvedQueue(FIFO), 1, None))) == []
+    assert list(list_keys(Receive(RECEIVE_MESSAGES, NamedQueue(FIFO), 1, None))) == []
 
 
 async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +302,7 @@ async def test_a_lock_that_lasts_is_not_met_again_by_the_calls_of_others() -> No
 
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_queue_has_only_its_share() -> None:
-    shares, busy, other = QueueShares(2), ResolvedQueue("busy"), ResolvedQueue("other")
+    shares, busy, other = QueueShares(2), NamedQueue("busy"), NamedQueue("other")
     loop = asyncio.get_running_loop()
     starts = [loop.create_task(shares.start(busy)) for _ in range(4)]
     await shares.start(other)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.access.receipt_handle import ReceiptHandles
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Woken
 from penstock.environment import Environment
 from penstock.postgres.statement import Row, Statement
@@ -221,10 +221,10 @@ async def test_a_long_poll_ends_when_its_client_leaves() -> None:
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
     long_polls = connection.application.resources.long_polls
-    assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # because a request waits
+    assert long_polls.can_skip_receive(NamedQueue(ORDERS))  # because a request waits
     connection.connection.connection_lost(None)
     await settle()
-    assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
@@ -234,7 +234,7 @@ async def test_a_client_that_leaves_at_its_turn_makes_no_call() -> None:
     connection = Connection(reply=lambda *_: [HEADER])
     await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
     long_polls = connection.application.resources.long_polls
-    second = long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    second = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket())
     long_polls.wake(ORDERS, 1)
     connection.connection.connection_lost(None)
     await settle()

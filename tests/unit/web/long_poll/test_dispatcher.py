@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statement import Row, Statement
@@ -67,7 +67,7 @@ class Database:
 
 async def test_wake_answers_those_first_who_have_waited_longest() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     long_polls.wake(ORDERS, 2)
     assert [answer.done() for answer in answers] == [True, True, False]
     assert answers[0].result() == Woken.FOR_ONE
@@ -80,10 +80,10 @@ async def test_wake_answers_those_first_who_have_waited_longest() -> None:
 async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
     long_polls = LongPollDispatcher(Database().call)
     first, second = long_polls.next_ticket(), long_polls.next_ticket()
-    long_polls.wait(ResolvedQueue(ORDERS), 20, first)
-    waiting = long_polls.wait(ResolvedQueue(ORDERS), 20, second)
+    long_polls.wait(NamedQueue(ORDERS), 20, first)
+    waiting = long_polls.wait(NamedQueue(ORDERS), 20, second)
     long_polls.wake(ORDERS, 1)
-    again = long_polls.wait(ResolvedQueue(ORDERS), 20, first)
+    again = long_polls.wait(NamedQueue(ORDERS), 20, first)
     long_polls.wake(ORDERS, 1)
     assert again.done()
     assert not waiting.done()
@@ -92,31 +92,31 @@ async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
 async def test_a_message_that_came_without_waiting_receivers_is_found() -> None:
     """Two receivers find nothing, one message arrives meanwhile, and only then they begin to wait."""
     long_polls = LongPollDispatcher(Database().call)
-    long_polls.wait(ResolvedQueue(ORDERS), 0.5, long_polls.next_ticket())
+    long_polls.wait(NamedQueue(ORDERS), 0.5, long_polls.next_ticket())
     await asyncio.sleep(1)
     missed_wakeups = long_polls.missed_wakeups
     long_polls.wake(ORDERS, 1)
-    assert not long_polls.wait(ResolvedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
+    assert not long_polls.wait(NamedQueue(BILLS), 20, long_polls.next_ticket(), missed_wakeups).done()
     assert [
-        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
+        long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
     ] == [Woken.FOR_ONE] * 2
-    assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
+    assert not long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
 
 
 async def test_a_guess_that_there_is_more_is_not_missed() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+    long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket())
     missed_wakeups = long_polls.missed_wakeups
     long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
-    assert not long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
+    assert not long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), missed_wakeups).done()
 
 
 async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
     """Clients poll again at once, so all clients of a queue poll at about the same time."""
     long_polls = LongPollDispatcher(Database().call)
-    assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
+    assert await long_polls.wait(NamedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
     await settle()
-    assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))  # notifications do not arrive
+    assert not long_polls.can_skip_receive(NamedQueue(ORDERS))  # notifications do not arrive
     long_polls.receives_notifications = True
     for word in (
         lambda: long_polls.wake(ORDERS, 1),
@@ -124,21 +124,21 @@ async def test_a_receiver_after_an_empty_wait_makes_no_call() -> None:
         long_polls.renew_registrations,
         None,
     ):
-        assert await long_polls.wait(ResolvedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
+        assert await long_polls.wait(NamedQueue(ORDERS), 2, long_polls.next_ticket()) == Woken.NOT
         await settle()
-        assert long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+        assert long_polls.can_skip_receive(NamedQueue(ORDERS))
         if word is not None:
             word()
         else:
             await asyncio.sleep(1)
-        assert not long_polls.can_skip_receive(ResolvedQueue(ORDERS))
+        assert not long_polls.can_skip_receive(NamedQueue(ORDERS))
 
 
 async def test_the_time_is_over() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    assert await long_polls.wait(ResolvedQueue(ORDERS), 7.5, 0) == Woken.NOT
+    assert await long_polls.wait(NamedQueue(ORDERS), 7.5, 0) == Woken.NOT
     assert asyncio.get_running_loop().time() == pytest.approx(7.5)
-    assert await long_polls.wait(ResolvedQueue(ORDERS), 0, 1) == Woken.NOT
+    assert await long_polls.wait(NamedQueue(ORDERS), 0, 1) == Woken.NOT
 
 
 async def test_a_look_after_the_registration_closes_the_race() -> None:
@@ -146,7 +146,7 @@ async def test_a_look_after_the_registration_closes_the_race() -> None:
     long_polls = LongPollDispatcher(database.call)
     # The message was sent after the empty look and before the commit of the registration.
     database.ready = {ORDERS}
-    assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
+    assert await long_polls.wait(NamedQueue(ORDERS), 20, 0) == Woken.FOR_MORE
     assert database.watched == [(0.0, [ORDERS])]
     assert database.looked == [(0.0, [ORDERS])]
 
@@ -156,7 +156,7 @@ async def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() 
     long_polls = LongPollDispatcher(database.call)
     for number in range(100):
         for _ in range(10):
-            long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 20, long_polls.next_ticket())
+            long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 20, long_polls.next_ticket())
     await settle()
     assert [len(arns) for _, arns in database.watched] == [100]
 
@@ -164,7 +164,7 @@ async def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() 
 async def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
     await asyncio.sleep(0.5)
     long_polls.handle_notification(ORDERS)
     await settle()
@@ -179,7 +179,7 @@ async def test_a_notification_wakes_one_and_registers_again_while_others_wait() 
 async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     await asyncio.sleep(0.5)
     long_polls.wake(ORDERS, 1)  # This process sent the message and used up the registration.
     long_polls.handle_notification(ORDERS)
@@ -193,7 +193,7 @@ async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
 async def test_a_message_of_another_process_is_found_by_the_check() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
     await asyncio.sleep(0.5)
     long_polls.wake(ORDERS, 1)
     database.ready = {ORDERS}
@@ -206,7 +206,7 @@ async def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     for _ in range(200):
-        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+        long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket())
     for _ in range(100):
         long_polls.handle_notification(ORDERS)
         await asyncio.sleep(0.001)
@@ -223,14 +223,14 @@ async def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(8):
-        await long_polls.wait(ResolvedQueue(ORDERS), 20, number)
+        await long_polls.wait(NamedQueue(ORDERS), 20, number)
     times = [time for time, _ in database.watched]
     ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
     assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
     assert database.seconds == [5, 60, 60, 60, 60]
-    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    long_polls.wait(NamedQueue(ORDERS), 20, 0)
     long_polls.handle_notification(ORDERS)
-    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await settle()
     assert database.seconds[5:] == [5]
     polling.cancel()
@@ -240,7 +240,7 @@ async def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_r
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    orders, bills = (long_polls.wait(ResolvedQueue(ORDERS), 20, 0), long_polls.wait(ResolvedQueue(BILLS), 20, 1))
+    orders, bills = (long_polls.wait(NamedQueue(ORDERS), 20, 0), long_polls.wait(NamedQueue(BILLS), 20, 1))
     await asyncio.sleep(1.5)
     database.ready = {BILLS}  # the notification of this queue was lost
     database.commits += 1
@@ -256,7 +256,7 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     database.due_at = 8.3
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
@@ -271,7 +271,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    queues = [ResolvedQueue(f"{ORDERS}-{number}") for number in range(101)]
+    queues = [NamedQueue(f"{ORDERS}-{number}") for number in range(101)]
     answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
     await asyncio.sleep(10.5)
     assert database.asked[-5:] == [0] * 5
@@ -282,7 +282,7 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     assert database.asked[-2:] == [0, 101]
     database.ready = set()
     await asyncio.sleep(1.5)
-    bill = long_polls.wait(ResolvedQueue(BILLS), 20, 1)  # The last check did not return this queue.
+    bill = long_polls.wait(NamedQueue(BILLS), 20, 1)  # The last check did not return this queue.
     database.due_at = 13.7
     await asyncio.sleep(1)
     database.ready = {BILLS}
@@ -299,7 +299,7 @@ async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notifie
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = notified
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    answers = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     for _ in range(84):
         database.commits += 1
         await asyncio.sleep(0.5)
@@ -316,7 +316,7 @@ async def test_a_message_that_becomes_visible_is_found_at_once_among_thousands()
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = True
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answers = [long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    answers = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     await asyncio.sleep(12.4)
     database.ready = {f"{ORDERS}-7"}
     assert await answers[7] == Woken.FOR_MORE
@@ -329,7 +329,7 @@ async def test_registrations_that_failed_are_made_again_among_thousands() -> Non
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(101):
-        long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 3600, 0)
+        long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0)
     await asyncio.sleep(60.5)
     watched = len(database.watched)
     database.away = True
@@ -345,9 +345,9 @@ async def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(1.5)
-    long_polls.wait(ResolvedQueue(BILLS), 20, 1)
+    long_polls.wait(NamedQueue(BILLS), 20, 1)
     await asyncio.sleep(1)
     assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
     polling.cancel()
@@ -355,7 +355,7 @@ async def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
 
 async def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    gone, stays = (long_polls.wait(ResolvedQueue(ORDERS), 20, 0), long_polls.wait(ResolvedQueue(ORDERS), 20, 1))
+    gone, stays = (long_polls.wait(NamedQueue(ORDERS), 20, 0), long_polls.wait(NamedQueue(ORDERS), 20, 1))
     gone.cancel()
     long_polls.wake(ORDERS, 1)
     assert stays.done()
@@ -364,17 +364,17 @@ async def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
 async def test_a_thousand_waiters_have_no_task_each() -> None:
     long_polls = LongPollDispatcher(Database().call)
     for _ in range(1000):
-        long_polls.wait(ResolvedQueue(ORDERS), 20, long_polls.next_ticket())
+        long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket())
     await settle()
     assert len(asyncio.all_tasks()) == 1
 
 
 async def test_drain_sends_everybody_home() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    answers = [long_polls.wait(ResolvedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+    answers = [long_polls.wait(NamedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
     long_polls.drain()
     assert await asyncio.gather(*answers) == [Woken.NOT] * 3
-    assert await long_polls.wait(ResolvedQueue(ORDERS), 20, 9) == Woken.NOT
+    assert await long_polls.wait(NamedQueue(ORDERS), 20, 9) == Woken.NOT
     assert asyncio.get_running_loop().time() == 0.0
 
 
@@ -383,7 +383,7 @@ async def test_a_database_that_is_away_costs_only_time() -> None:
     database.away = True
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(2.5)
     database.away = False
     await asyncio.sleep(1)
@@ -396,7 +396,7 @@ async def test_a_database_that_is_away_costs_only_time() -> None:
 async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answer = long_polls.wait(ResolvedQueue(ORDERS), 20, 0)
+    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(0.5)
     database.ready = {ORDERS}  # The message was sent while no process listened.
     long_polls.renew_registrations()
@@ -408,7 +408,7 @@ async def test_queues_that_nobody_waits_for_are_forgotten() -> None:
     long_polls = LongPollDispatcher(Database().call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(1000):
-        long_polls.wait(ResolvedQueue(f"{ORDERS}-{number}"), 1, number)
+        long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 1, number)
     await asyncio.sleep(10)
     assert long_polls._queues == {}
     polling.cancel()
@@ -426,14 +426,14 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
     long_polls.receives_notifications = True
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     for number in range(101):
-        long_polls.wait(ResolvedQueue(f"{BILLS}-{number}"), 3600, 0)
-    long_polls.wait(ResolvedQueue(ORDERS), 6, 0)
+        long_polls.wait(NamedQueue(f"{BILLS}-{number}"), 3600, 0)
+    long_polls.wait(NamedQueue(ORDERS), 6, 0)
     for _ in range(42):
         database.commits += 1
         await asyncio.sleep(0.5)
     assert ORDERS not in database.looked[-1][1]
     await asyncio.sleep(begins_at - asyncio.get_running_loop().time())
-    answer = long_polls.wait(ResolvedQueue(ORDERS), 10, 0)
+    answer = long_polls.wait(NamedQueue(ORDERS), 10, 0)
     database.due_at, database.away = begins_at + 3, away
     await asyncio.sleep(1.5)
     database.away = False

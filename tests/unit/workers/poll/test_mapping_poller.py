@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from penstock.access.receipt_handle import ReceiptHandles
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Operation, Receive
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
@@ -78,7 +78,7 @@ class Queue:
     async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         raise NotImplementedError
 
-    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow]) -> None: ...
+    def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow]) -> None: ...
 
     async def _result(self, effect: Any) -> Any:
         if isinstance(effect, Receive):

@@ -13,7 +13,7 @@ from math import ceil
 from types import TracebackType
 from typing import Final, Self
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.errors import AwsError
 from penstock.postgres.statements.messages import ReceiptHandle, ReceivedRow
 from penstock.sqs.visibility import change
@@ -30,7 +30,7 @@ is slow."""
 class Hold:
     """A block during which the messages stay invisible. `seconds` is the queue's visibility timeout."""
 
-    def __init__(self, queue: ResolvedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService) -> None:
+    def __init__(self, queue: NamedQueue, rows: Sequence[ReceivedRow], seconds: float, service: PollService) -> None:
         self._queue = queue
         self._rows = list(rows)
         self._seconds = seconds

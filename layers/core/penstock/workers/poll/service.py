@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from penstock.aws.resolved_queue import ResolvedQueue
+from penstock.aws.named_queue import NamedQueue
 from penstock.effects import Operation
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
@@ -43,6 +43,6 @@ class PollService(Protocol):
     async def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
         """Returns the rows of one call. Raises AwsError."""
 
-    def return_messages(self, queue: ResolvedQueue, messages: Sequence[ReceivedRow], /) -> None:
+    def return_messages(self, queue: NamedQueue, messages: Sequence[ReceivedRow], /) -> None:
         """Makes messages visible again soon. If the call fails, the messages become visible after the visibility
         timeout."""

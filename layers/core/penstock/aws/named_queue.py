@@ -7,7 +7,7 @@ from penstock.aws.fifo_name import is_fifo_name
 
 
 @dataclass(frozen=True)
-class ResolvedQueue:
+class NamedQueue:
     """A queue that a request names. Later code uses this object instead of the name."""
 
     arn: str
