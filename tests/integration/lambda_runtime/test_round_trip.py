@@ -123,7 +123,7 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     assert "QUEUE_LAMBDA_MAPPINGS is off" in console.get("/console/mappings").text
     system = console.get("/console/system").text
     assert "<dt>connections, of at most</dt>" in system
-    assert "A function has one connection and no pool." in system
+    assert "A Lambda function has one connection and no pool." in system
 
 
 def test_a_named_stage_is_no_part_of_the_path(database: Database, form: EventForm) -> None:
