@@ -35,7 +35,7 @@ PARAMETERS = (
   RollbackAlarm:
     Type: String
     Default: ""
-    Description: Name of an alarm of CloudWatch that shifts all requests back to the present versions; empty - none
+    Description: Name of a CloudWatch alarm that shifts all requests back to the present versions; empty - no alarm
 """,
 )
 CONDITION = ("\nGlobals:\n", '  NoAlarm: !Equals [!Ref RollbackAlarm, ""]\n')

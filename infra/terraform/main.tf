@@ -1,5 +1,5 @@
-# Penstock on AWS as containers: a load balancer, tasks of ECS Fargate with PgBouncer beside the service, and PostgreSQL
-# of RDS. It needs a network, a certificate and the two images of infra/container; docs/operate/ecs.md says how.
+# Runs Penstock on AWS in containers: a load balancer, ECS Fargate tasks with the service and PgBouncer, and PostgreSQL
+# on RDS. It needs a network, a certificate and the two images of infra/container. docs/operate/ecs.md has the steps.
 #
 #   clients ──https──> balancer ──> task: penstock ──> PgBouncer ──┐
 #                                         └─ LISTEN, migrations ───┴──> RDS for PostgreSQL
@@ -16,26 +16,26 @@ locals {
   drain_seconds = tonumber(module.settings.effective.QUEUE_DRAIN_SECONDS)
 
   defaults = {
-    # PgBouncer is a container of the same task. Addresses have no password: libpq reads PGPASSWORD.
+    # PgBouncer is a container of the same task. Addresses have no password, because libpq reads PGPASSWORD.
     DATABASE_URL          = "postgresql://${local.user}@127.0.0.1:6432/${local.database}"
     DATABASE_DIRECT_URL   = "postgresql://${local.direct}"
     QUEUE_TRUST_FORWARDED = "true" # the balancer sets X-Forwarded-Proto
     QUEUE_REGION          = data.aws_region.here.name
     QUEUE_ACCESS          = local.access
-    # Without functions no endpoint is set: messages for functions then wait.
+    # Without functions, no endpoint is set, and messages for functions wait.
     QUEUE_LAMBDA_ENDPOINT  = length(var.lambda_functions) > 0 ? "https://lambda.${data.aws_region.here.name}.amazonaws.com" : ""
     QUEUE_LAMBDA_FUNCTIONS = join(",", var.lambda_functions)
   }
 
   environment = merge(module.settings.environment, {
-    # No code reads it: a new password creates new tasks.
+    # No code reads this variable. It makes a new password create new tasks.
     PENSTOCK_PASSWORD_VERSION = tostring(var.password_version)
   })
 
   secrets = merge({ PGPASSWORD = module.password.secret_arn }, var.secret_settings)
 
-  # With separate workers, the tasks behind the balancer neither deliver nor fire schedules. They still clean: any number
-  # of processes may, and a run without work costs almost nothing.
+  # With separate workers, the tasks behind the balancer neither deliver nor fire schedules. They still clean, because a
+  # run without work costs almost nothing.
   no_workers = { QUEUE_HTTP_DELIVERY_ENABLED = "false", QUEUE_SCHEDULE_ENABLED = "false" }
 
   pooler = {
@@ -64,7 +64,7 @@ resource "aws_security_group" "tasks" {
 
 resource "aws_vpc_security_group_egress_rule" "tasks" {
   security_group_id = aws_security_group.tasks.id
-  description       = "The database, images, secrets, logs, and the endpoints of deliveries, wherever they are"
+  description       = "The database, images, secrets, logs, and the endpoints of deliveries, which can have any address"
   ip_protocol       = "-1"
   cidr_ipv4         = "0.0.0.0/0"
 }
@@ -166,7 +166,7 @@ module "service" {
   requests_label     = module.balancer.requests_label
   log_retention_days = var.log_retention_days
 
-  # The first task migrates.
+  # The first task migrates, so the database must exist.
   depends_on = [module.database]
 }
 
@@ -226,7 +226,7 @@ module "metrics" {
   image       = var.metrics_image
   schedule    = var.metrics_schedule
   environment = merge(module.settings.environment, {
-    DATABASE_URL        = "postgresql://${local.direct}" # past the pooler: connections of a run share a snapshot
+    DATABASE_URL        = "postgresql://${local.direct}" # no pooler: a run's connections share a snapshot
     DATABASE_DIRECT_URL = ""
   })
   password_secret    = module.password.secret_arn

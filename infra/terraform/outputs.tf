@@ -1,5 +1,5 @@
 output "endpoint" {
-  description = "Address for clients; their host name, with the certificate, is a record that points to balancer_dns_name"
+  description = "Address for clients; the DNS record of its host name must point to balancer_dns_name"
   value       = try(coalesce(var.settings.QUEUE_BASE_URL), "https://${module.balancer.dns_name}")
 }
 
@@ -19,17 +19,17 @@ output "database_address" {
 }
 
 output "database_secret_arn" {
-  description = "Secret that holds the password of the role penstock"
+  description = "Secret with the password of the role penstock"
   value       = module.password.secret_arn
 }
 
 output "pooler_address" {
-  description = "host:port of the PgBouncer for Lambda functions; empty without one"
+  description = "host:port of the PgBouncer for Lambda functions; empty if there is none"
   value       = try("${module.pooler[0].dns_name}:6432", "")
 }
 
 output "connections" {
-  description = "Most connections to the database: of every PgBouncer, those of each process that go past it (LISTEN, and half of its own up to four), and one a task for migrations"
+  description = "Most connections to the database: those of every PgBouncer, each process's direct ones (LISTEN, and half of its own connections, at most four), and one in each task for migrations"
   value = (
     var.service_tasks.most * (var.pool_size + var.processes_per_task * (1 + min(4, floor(local.connections / 2))) + 1)
     + var.worker_tasks * (var.pool_size + 2)
@@ -43,6 +43,6 @@ output "cluster_name" {
 }
 
 output "log_groups" {
-  description = "Where the tasks write"
+  description = "Log group of the tasks"
   value       = compact(concat([module.service.log_group], module.workers[*].log_group, module.pooler[*].log_group))
 }

@@ -5,61 +5,62 @@ variable "name" {
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{1,17}[a-z0-9]$", var.name))
-    error_message = "name must have 3 to 19 small letters, digits and hyphens: names of load balancers have at most 32."
+    error_message = "name must have 3 to 19 lower-case letters, digits and hyphens, because names of load balancers have at most 32."
   }
 }
 
 # --- the network ------------------------------------------------------------------------------------------------------
 variable "vpc_id" {
-  description = "The network; it must resolve host names"
+  description = "The network, which must resolve host names"
   type        = string
 }
 
 variable "private_subnet_ids" {
-  description = "Subnets of the tasks and of the database, in two zones at least, with a way out (NAT or endpoints)"
+  description = "Subnets of the tasks and of the database, in at least two zones, with a NAT gateway or endpoints"
   type        = list(string)
 
   validation {
     condition     = length(var.private_subnet_ids) >= 2
-    error_message = "private_subnet_ids must be at least two, in different zones."
+    error_message = "private_subnet_ids must be at least two subnets in different zones."
   }
 }
 
 variable "balancer_subnet_ids" {
-  description = "Subnets of the load balancer, in two zones at least; public ones when it is not internal"
+  description = "Subnets of the load balancer, in at least two zones; public ones unless it is internal"
   type        = list(string)
 
   validation {
     condition     = length(var.balancer_subnet_ids) >= 2
-    error_message = "balancer_subnet_ids must be at least two, in different zones."
+    error_message = "balancer_subnet_ids must be at least two subnets in different zones."
   }
 }
 
 variable "internal" {
-  description = "Whether the load balancer has private addresses only"
+  description = "Whether the load balancer has only private addresses"
   type        = bool
   default     = true
 }
 
 variable "client_cidrs" {
-  description = "Networks whose clients may reach the load balancer"
+  description = "Networks from which clients can reach the load balancer"
   type        = list(string)
   nullable    = false
 
   validation {
     condition     = alltrue([for c in var.client_cidrs : can(cidrnetmask(c))])
-    error_message = "client_cidrs must be networks of IPv4, such as 10.0.0.0/8."
+    error_message = "client_cidrs must be IPv4 networks, such as 10.0.0.0/8."
   }
 
-  # The sum counts: two halves of the internet are the internet. All private networks together have fewer addresses.
+  # The sum of addresses counts, because two halves of the internet are the internet. All private networks together have
+  # fewer addresses.
   validation {
     condition     = local.access == "sigv4" || sum(concat([0], [for c in var.client_cidrs : try(pow(2, 32 - split("/", c)[1]), 0)])) <= pow(2, 25)
-    error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise admit only your own networks, 2^25 addresses in all."
+    error_message = "The service verifies signatures only with QUEUE_ACCESS = \"sigv4\". Otherwise, client_cidrs can have only your own networks, with at most 2^25 addresses."
   }
 }
 
 variable "certificate_arn" {
-  description = "Certificate (ACM) of the host name that clients use"
+  description = "ARN of the certificate (ACM) for the clients' host name"
   type        = string
 
   validation {
@@ -68,9 +69,9 @@ variable "certificate_arn" {
   }
 }
 
-# Long polls last up to 20 s; the service keeps idle connections for 75 s, and the balancer must be the one that closes.
+# Long polls last up to 20 s. The service keeps idle connections for 75 s, and the balancer must close them earlier.
 variable "idle_timeout_seconds" {
-  description = "Seconds after which the load balancer closes a connection on which nothing comes"
+  description = "Seconds after which the load balancer closes an idle connection"
   type        = number
   default     = 60
 
@@ -81,7 +82,7 @@ variable "idle_timeout_seconds" {
 }
 
 variable "deregistration_delay_seconds" {
-  description = "Seconds in which a task that is about to be stopped may finish its requests"
+  description = "Seconds for a stopping task's running requests"
   type        = number
   default     = 30
 
@@ -92,19 +93,19 @@ variable "deregistration_delay_seconds" {
 }
 
 variable "balancer_log_bucket" {
-  description = "Bucket of S3 for the load balancer's access logs, whose policy lets Elastic Load Balancing write; empty: no logs"
+  description = "S3 bucket for the load balancer's access logs; its policy must let Elastic Load Balancing write; empty: no logs"
   type        = string
   default     = ""
 }
 
 # --- the service ------------------------------------------------------------------------------------------------------
 variable "image" {
-  description = "Image of infra/container/Dockerfile, by digest or by a tag that never moves"
+  description = "Image of infra/container/Dockerfile, by its digest or a tag that never moves"
   type        = string
 
   validation {
     condition     = !endswith(var.image, ":latest") && can(regex("(@sha256:|:[^/]+$)", var.image))
-    error_message = "image must name a version: a rollback goes back to the image of before."
+    error_message = "image must have a digest or a fixed tag, because a rollback needs the previous image."
   }
 }
 
@@ -114,7 +115,7 @@ variable "pooler_image" {
 }
 
 variable "architecture" {
-  description = "Processor that both images are built for"
+  description = "Processor architecture of both images"
   type        = string
   default     = "ARM64"
 
@@ -125,7 +126,7 @@ variable "architecture" {
 }
 
 variable "task_cpu" {
-  description = "CPU units of a task (1024: one processor), those of PgBouncer included"
+  description = "CPU units of a task with PgBouncer (1024: one processor)"
   type        = number
   default     = 1024
 }
@@ -137,7 +138,7 @@ variable "task_memory" {
 }
 
 variable "processes_per_task" {
-  description = "Processes of the service in a task; one uses up to one processor"
+  description = "Processes of the service in a task; each uses up to one processor"
   type        = number
   default     = 1
 }
@@ -154,7 +155,7 @@ variable "service_tasks" {
 }
 
 variable "requests_per_task" {
-  description = "More tasks start also when each behind the load balancer gets more requests a minute; 0: only processor time decides"
+  description = "Requests a minute to each task behind the load balancer above which more tasks start; 0: only processor time counts"
   type        = number
   default     = 0
 
@@ -165,31 +166,31 @@ variable "requests_per_task" {
 }
 
 variable "worker_tasks" {
-  description = "Separate tasks for deliveries and schedules; 0: those behind the load balancer do both"
+  description = "Separate tasks for deliveries and schedules; 0: the tasks behind the load balancer do both"
   type        = number
   default     = 0
 }
 
 variable "pool_size" {
-  description = "Most connections of one PgBouncer to the database; each task has one PgBouncer"
+  description = "Most connections of a PgBouncer to the database; each task has a PgBouncer"
   type        = number
   default     = 10
 }
 
 variable "lambda_functions" {
-  description = "ARNs of functions that mappings, topics and schedules may invoke, with * for any characters; one without * at its end covers no alias and no version. The default of QUEUE_LAMBDA_FUNCTIONS"
+  description = "ARNs of functions that mappings, topics and schedules can invoke, with * for any characters; an ARN needs * at its end to cover aliases and versions; the default of QUEUE_LAMBDA_FUNCTIONS"
   type        = list(string)
   default     = []
 }
 
 variable "log_retention_days" {
-  description = "How long CloudWatch keeps logs, in days; one of the values that CloudWatch has"
+  description = "Days for which CloudWatch keeps logs; must be one of CloudWatch's values"
   type        = number
   default     = 30
 }
 
 variable "database_class" {
-  description = "Instance class of the database; docs/operate/sizing.md helps to choose"
+  description = "Instance class of the database (docs/operate/sizing.md)"
   type        = string
   default     = "db.m7g.large"
 }
@@ -206,72 +207,72 @@ variable "database_version" {
 }
 
 variable "database_storage_gb" {
-  description = "Storage to begin with, in GiB"
+  description = "Initial storage in GiB"
   type        = number
   default     = 100
 }
 
 variable "database_storage_limit_gb" {
-  description = "Size up to which RDS enlarges the storage, in GiB"
+  description = "Size in GiB up to which RDS enlarges the storage"
   type        = number
   default     = 1000
 
   validation {
     condition     = var.database_storage_limit_gb >= var.database_storage_gb
-    error_message = "database_storage_limit_gb must not be less than database_storage_gb."
+    error_message = "database_storage_limit_gb must be at least database_storage_gb."
   }
 }
 
 variable "database_multi_az" {
-  description = "Keep a standby in another zone, which takes over"
+  description = "Whether a standby in another zone can take over"
   type        = bool
   default     = true
 }
 
 variable "backup_retention_days" {
-  description = "Days back to which the database can be restored to a point in time"
+  description = "Days for which the database can be restored to a point in time"
   type        = number
   default     = 7
 
   validation {
     condition     = var.backup_retention_days >= 1 && var.backup_retention_days <= 35
-    error_message = "backup_retention_days must be from 1 to 35: without it there is no restore to a point in time."
+    error_message = "backup_retention_days must be from 1 to 35, because a restore to a point in time needs backups."
   }
 }
 
 variable "deletion_protection" {
-  description = "Refuse to delete the database and the load balancer"
+  description = "Whether AWS refuses to delete the database and the load balancer"
   type        = bool
   default     = true
 }
 
 variable "database_ca_file" {
-  description = "File in both images with the authorities that the database's certificate may be of (docs/operate/database.md)"
+  description = "File in both images with the certificate authorities for the database (docs/operate/database.md)"
   type        = string
   default     = "/etc/penstock/rds.pem"
 }
 
 variable "password_version" {
-  description = "Raise it for a new password of the database (docs/operate/rotating.md)"
+  description = "Number to raise for a new database password (docs/operate/rotating.md)"
   type        = number
   default     = 1
 }
 
 # --- PgBouncer for Lambda functions and applications ------------------------------------------------------------------
 variable "pooler_tasks" {
-  description = "Tasks of a PgBouncer for other clients than the service, such as Lambda functions; 0: none"
+  description = "Tasks with a PgBouncer for clients besides the service, such as Lambda functions; 0: none"
   type        = number
   default     = 0
 }
 
 variable "pooler_client_group_ids" {
-  description = "Security groups that may reach this PgBouncer, by any name: {functions = \"sg-…\"}"
+  description = "Security groups that can reach this PgBouncer, by any name: {functions = \"sg-…\"}"
   type        = map(string)
   default     = {}
 }
 
 variable "pooler_certificate_secret_arn" {
-  description = "Secret with the certificate of this PgBouncer, JSON with certificate and key in PEM; empty: clients connect without TLS"
+  description = "Secret with this PgBouncer's certificate: JSON with certificate and key in PEM; empty: clients connect without TLS"
   type        = string
   default     = ""
 }
@@ -283,7 +284,7 @@ variable "metrics_image" {
 }
 
 variable "metrics_schedule" {
-  description = "When the metrics job runs: an expression of EventBridge Scheduler"
+  description = "Schedule expression (EventBridge Scheduler) for the metrics job"
   type        = string
   default     = "rate(1 hour)"
 
@@ -294,13 +295,13 @@ variable "metrics_schedule" {
 }
 
 variable "metrics_cpu" {
-  description = "Processor of a run, in CPU units: 1024 are one"
+  description = "CPU units of a run (1024: one processor)"
   type        = number
   default     = 2048
 }
 
 variable "metrics_memory" {
-  description = "Memory of a run, in MiB"
+  description = "Memory of a run in MiB"
   type        = number
   default     = 8192
 }
@@ -312,24 +313,24 @@ variable "settings" {
 
   validation {
     condition     = can(regex("^(https://[^/]+)?$", lookup(var.settings, "QUEUE_BASE_URL", "")))
-    error_message = "QUEUE_BASE_URL must be https://host, without a path: the load balancer only speaks HTTPS."
+    error_message = "QUEUE_BASE_URL must be https://host without a path, because the load balancer only has HTTPS."
   }
 
   validation {
     condition     = lookup(var.settings, "QUEUE_BASE_URL", "") != "" || lookup(var.settings, "QUEUE_ALLOWED_HOSTS", "") != ""
-    error_message = "The service must know the host name that clients use: set QUEUE_BASE_URL, or QUEUE_ALLOWED_HOSTS."
+    error_message = "The service needs the clients' host name: set QUEUE_BASE_URL or QUEUE_ALLOWED_HOSTS."
   }
 }
 
 variable "secret_settings" {
-  description = "Settings that are secrets, by name: the ARN of a secret with the value, or of one that is a JSON object, with a key: { QUEUE_ENCRYPTION_KEY = \"arn:…:KEY::\" }"
+  description = "Secret settings by name: the ARN of a secret with the value, or of a secret with a JSON object, plus a key: { QUEUE_ENCRYPTION_KEY = \"arn:…:KEY::\" }"
   type        = map(string)
   default     = {}
   nullable    = false
 
   validation {
     condition     = alltrue([for arn in values(var.secret_settings) : can(regex("^arn:[a-z-]+:secretsmanager:[^:]+:[0-9]+:secret:[^:]+(:[^:]*:[^:]*:[^:]*)?$", arn))])
-    error_message = "secret_settings must have ARNs of secrets of Secrets Manager."
+    error_message = "secret_settings must have ARNs of Secrets Manager's secrets."
   }
 
   validation {

@@ -1,5 +1,5 @@
 terraform {
-  # 1.11 writes the database's password to RDS and Secrets Manager without storing it in the state.
+  # Terraform 1.11 can give RDS and Secrets Manager the database's password without storing it in the state.
   required_version = ">= 1.11"
 
   required_providers {

@@ -1,10 +1,10 @@
 {{- define "penstock.name" -}}
-{{- /* With the longest suffix, "-pgbouncer", at most 63 characters, as a name of DNS. */}}
+{{- /* The name of the objects. With the longest suffix, "-pgbouncer", it has at most 63 characters, as in DNS. */}}
 {{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) }}
 {{- $name | trunc 53 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* Labels that never change, for selectors: (list . "component"). */}}
+{{- /* The labels for selectors, which never change: (list . "component"). */}}
 {{- define "penstock.selector" -}}
 app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}

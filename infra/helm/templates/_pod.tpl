@@ -1,4 +1,4 @@
-{{- /* The parts that all pods share. */}}
+{{- /* This file has the parts that all pods share. */}}
 {{- define "penstock.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -35,7 +35,7 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Labels and annotations of pods: (list . "component"). */}}
+{{- /* The labels and annotations of pods: (list . "component"). */}}
 {{- define "penstock.podMetadata" -}}
 {{- $values := (index . 0).Values.pod -}}
 labels:
@@ -49,7 +49,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{- /* Not all pods of a component on one node, or in one zone, if it can be: (list . "component"). */}}
+{{- /* Spreads the pods of a component over nodes and zones if possible: (list . "component"). */}}
 {{- define "penstock.spread" -}}
 topologySpreadConstraints:
   {{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
@@ -62,13 +62,13 @@ topologySpreadConstraints:
   {{- end }}
 {{- end }}
 
-{{- /* One variable that is a key of a secret: (list "NAME" "secret" "key"). */}}
+{{- /* A variable with the value of a secret's key: (list "NAME" "secret" "key"). */}}
 {{- define "penstock.secretVariable" -}}
 - name: {{ index . 0 }}
   valueFrom: {secretKeyRef: {name: {{ index . 1 }}, key: {{ index . 2 }}}}
 {{- end }}
 
-{{- /* The authorities with which the service and PgBouncer verify the database. */}}
+{{- /* The certificate authorities with which the service and PgBouncer verify the database. */}}
 {{- define "penstock.caFile" -}}
 {{- if .Values.database.caConfigMap.name }}/etc/penstock/database/{{ .Values.database.caConfigMap.key }}{{ else }}{{ .Values.database.caFile }}{{ end }}
 {{- end }}
@@ -92,7 +92,7 @@ postgresql://{{ .user }}@{{ .host }}:{{ .port }}/{{ .name }}?sslmode={{ .sslMode
 {{- end }}
 {{- end }}
 
-{{- /* Files with authorities that these variables name: for containers, and for their pods. */}}
+{{- /* Files with the certificate authorities of these variables, for containers and for their pods. */}}
 {{- define "penstock.databaseMounts" -}}
 {{- if .Values.database.caConfigMap.name }}
 - {name: database-ca, mountPath: /etc/penstock/database, readOnly: true}

@@ -1,4 +1,4 @@
-{{- /* Combinations of values that values.schema.json cannot refuse with a sentence. */}}
+{{- /* Refuses combinations of values that values.schema.json cannot refuse with a message. */}}
 {{- define "penstock.refusals" -}}
 {{- $database := required "database.host: the host of PostgreSQL" .Values.database.host }}
 {{- $password := required "database.existingSecret: a secret with the database's password" .Values.database.existingSecret }}

@@ -1,16 +1,16 @@
-{{- /* The settings of the service, as variables of its containers. Secrets are references to secrets of the namespace. */}}
+{{- /* The service's settings as variables of its containers. Secret settings refer to secrets of the namespace. */}}
 
-{{- /* A value as a text. Numbers of values are floating point, and Helm would write 1e+07. */}}
+{{- /* A value as text. Helm's numbers are floating point, so Helm alone writes 1e+07. */}}
 {{- define "penstock.text" -}}
 {{- if kindIs "float64" . }}{{ if eq . (floor .) }}{{ int64 . }}{{ else }}{{ . }}{{ end }}{{ else }}{{ . }}{{ end }}
 {{- end }}
 
-{{- /* By name, as JSON: the chart's values, overridden by .Values.settings; without secret ones. */}}
+{{- /* The settings that are not secret, as JSON by name. .Values.settings overrides the chart's own values. */}}
 {{- define "penstock.settings" -}}
 {{- $found := dict "DATABASE_URL" (include "penstock.pooledUrl" .) "DATABASE_DIRECT_URL" (include "penstock.directUrl" .) }}
 {{- if .Values.ingress.enabled }}
 {{- $_ := set $found "QUEUE_BASE_URL" (printf "https://%s" .Values.ingress.host) }}
-{{- $_ := set $found "QUEUE_TRUST_FORWARDED" "true" }}{{- /* the controller of the ingress sets X-Forwarded-Proto */}}
+{{- $_ := set $found "QUEUE_TRUST_FORWARDED" "true" }}{{- /* the ingress controller sets X-Forwarded-Proto */}}
 {{- end }}
 {{- range $name, $value := .Values.settings }}
 {{- $text := include "penstock.text" $value }}
@@ -20,7 +20,7 @@
 {{- toJson $found }}
 {{- end }}
 
-{{- /* The value of one setting, or its default: (list . "NAME"). */}}
+{{- /* The value of a setting, or its default: (list . "NAME"). */}}
 {{- define "penstock.setting" -}}
 {{- $defaults := include "penstock.settingDefaults" (index . 0) | fromJson }}
 {{- get (merge (include "penstock.settings" (index . 0) | fromJson) $defaults) (index . 1) }}
@@ -30,8 +30,8 @@
 {{ include "penstock.setting" (list . "QUEUE_ADDRESS") | splitList ":" | last }}
 {{- end }}
 
-{{- /* Variables: (dict "root" . "set" (dict "NAME" "value") "without" (list "NAME")). No password is in an address: libpq
-takes it from PGPASSWORD. */}}
+{{- /* Variables: (dict "root" . "set" (dict "NAME" "value") "without" (list "NAME")). Addresses have no password,
+because libpq reads PGPASSWORD. */}}
 {{- define "penstock.environment" -}}
 {{- $settings := merge (dict) (.set | default dict) (include "penstock.settings" .root | fromJson) }}
 {{- $without := .without | default list }}

@@ -29,23 +29,23 @@ run "balancer" {
   }
   assert {
     condition     = tonumber(aws_lb_target_group.this.deregistration_delay) > 20
-    error_message = "a long poll of 20 s would be cut when its task goes"
+    error_message = "a stopping task must finish long polls of 20 s"
   }
   assert {
     condition     = aws_lb_target_group.this.health_check[0].path == "/readyz" && aws_lb_target_group.this.health_check[0].timeout > 2
-    error_message = "the balancer must ask whether the service is ready, and wait 2 s for the answer"
+    error_message = "the health check must call /readyz and wait more than 2 s for its response"
   }
   assert {
     condition     = aws_lb_listener.https.protocol == "HTTPS" && aws_lb_listener.https.port == 443
-    error_message = "requests carry credentials"
+    error_message = "requests have credentials, so clients need HTTPS"
   }
   assert {
     condition     = tolist(aws_lb_listener_rule.private.condition)[0].path_pattern[0].values == toset(["/metrics"])
-    error_message = "metrics are not for clients"
+    error_message = "clients must not read metrics"
   }
   assert {
     condition     = [for r in aws_vpc_security_group_ingress_rule.clients : "${r.from_port} ${r.cidr_ipv4}"] == ["443 10.0.0.0/8"]
-    error_message = "only the clients' networks come in, and only to 443"
+    error_message = "only the clients' networks reach the balancer, and only port 443"
   }
   assert {
     condition     = length(aws_lb.this.access_logs) == 0
@@ -64,6 +64,6 @@ run "access_logs" {
 
   assert {
     condition     = one([for l in aws_lb.this.access_logs : "${l.enabled} ${l.bucket} ${l.prefix}"]) == "true logs penstock"
-    error_message = "requests are logged to the bucket"
+    error_message = "the bucket gets the access logs"
   }
 }

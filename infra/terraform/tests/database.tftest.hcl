@@ -26,11 +26,11 @@ run "database" {
 
   assert {
     condition     = aws_db_instance.this.storage_encrypted && !aws_db_instance.this.publicly_accessible && aws_db_instance.this.multi_az
-    error_message = "encrypted, private, with a standby"
+    error_message = "the database is encrypted and private and has a standby"
   }
   assert {
     condition     = aws_db_instance.this.backup_retention_period > 0 && !aws_db_instance.this.skip_final_snapshot && aws_db_instance.this.deletion_protection
-    error_message = "nothing may be lost"
+    error_message = "a deletion must keep the data"
   }
   assert {
     condition     = aws_db_instance.this.password == null && aws_db_instance.this.password_wo_version == 1
@@ -45,11 +45,11 @@ run "database" {
       for name in ["log_parameter_max_length", "log_parameter_max_length_on_error"] :
       { for p in aws_db_parameter_group.this.parameter : p.name => p.value }[name]
     ] == ["0", "0"]
-    error_message = "slow calls are logged without bodies of messages"
+    error_message = "the log has slow calls without messages' bodies"
   }
   assert {
     condition     = !contains([for p in aws_db_parameter_group.this.parameter : p.name], "synchronous_commit")
-    error_message = "an acknowledged message is on disk: synchronous_commit stays as it is"
+    error_message = "an acknowledged message is on disk, so synchronous_commit stays on"
   }
   assert {
     condition     = [for r in aws_vpc_security_group_ingress_rule.clients : r.referenced_security_group_id] == ["sg-1"]
@@ -57,7 +57,7 @@ run "database" {
   }
 }
 
-# Each database has another name of its snapshot: RDS deletes no database if that name exists.
+# Each database has its own name for the final snapshot, because RDS does not delete a database if that name exists.
 run "first_database" {
   command = apply
   module {
@@ -66,7 +66,7 @@ run "first_database" {
 
   assert {
     condition     = can(regex("^penstock-final-[0-9a-f]{8}$", aws_db_instance.this.final_snapshot_identifier))
-    error_message = "the final snapshot is named after the installation"
+    error_message = "the final snapshot's name contains the installation's name"
   }
 }
 

@@ -29,7 +29,7 @@ variables {
 }
 
 run "a_task_each_hour" {
-  command = apply # makes definitions known; the provider is a mock
+  command = apply # makes the definitions known; the provider is a mock
   module {
     source = "./modules/metrics"
   }
@@ -44,6 +44,6 @@ run "a_task_each_hour" {
       container.readonlyRootFilesystem && container.secrets == [{ name = "PGPASSWORD", valueFrom = var.password_secret }]
       && !strcontains(jsonencode(container.environment), "password") && length(container.environment) == 1
     ])
-    error_message = "the password is a secret, not a variable, and empty variables are left out"
+    error_message = "the password is a secret, and the job does not get empty variables"
   }
 }

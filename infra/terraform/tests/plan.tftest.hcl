@@ -1,4 +1,4 @@
-# The plan without AWS: `make check-terraform`.
+# Tests the plan without AWS: `make check-terraform`.
 
 mock_provider "aws" {
   mock_data "aws_region" {
@@ -50,11 +50,11 @@ run "everything" {
 
   assert {
     condition     = output.connections == 6 * (10 + 4 + 2)
-    error_message = "6 tasks, each with 10 connections of PgBouncer, 4 past it, one for LISTEN and one for migrations"
+    error_message = "6 tasks, each with 10 connections of PgBouncer, 4 direct ones, one for LISTEN and one for migrations"
   }
   assert {
     condition     = length(module.workers) == 0 && length(module.pooler) == 0
-    error_message = "workers and a shared PgBouncer are asked for"
+    error_message = "workers and a shared PgBouncer are off by default"
   }
   assert {
     condition     = startswith(output.endpoint, "https://")
@@ -77,7 +77,7 @@ run "settings_of_the_service" {
 
   assert {
     condition     = module.settings.environment.QUOTA_QUEUES == "1000" && module.settings.environment.OTLP_ENABLED == "true" && module.settings.environment.QUEUE_ACCESS == "sigv4"
-    error_message = "a setting is set by its name, and the others are as before"
+    error_message = "a setting has its new value, and the other settings stay the same"
   }
   assert {
     condition     = output.connections == 6 * (10 + 2 + 2) && aws_vpc_security_group_ingress_rule.tasks.from_port == 8000
@@ -117,7 +117,7 @@ run "with_workers_and_a_shared_pooler" {
   }
   assert {
     condition     = endswith(output.pooler_address, ":6432") && length(output.log_groups) == 3
-    error_message = "both modules must be there"
+    error_message = "both modules must exist"
   }
 }
 
@@ -130,6 +130,6 @@ run "scaling_by_requests" {
 
   assert {
     condition     = module.balancer.requests_label == "app/penstock/1/targetgroup/penstock/1"
-    error_message = "requests are those of this load balancer and of these tasks"
+    error_message = "the label must belong to this load balancer and these tasks"
   }
 }

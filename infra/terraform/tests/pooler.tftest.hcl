@@ -33,7 +33,7 @@ variables {
 }
 
 run "without_a_certificate" {
-  command = apply # makes definitions known; the provider is a mock
+  command = apply # makes the definitions known; the provider is a mock
   module {
     source = "./modules/pooler"
   }

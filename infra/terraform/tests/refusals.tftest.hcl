@@ -1,4 +1,4 @@
-# Values that the plan refuses.
+# Tests that the plan refuses wrong values.
 
 mock_provider "aws" {}
 

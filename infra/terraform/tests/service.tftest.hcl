@@ -37,7 +37,7 @@ variables {
 }
 
 run "service" {
-  command = apply # makes definitions known; the provider is a mock
+  command = apply # makes the definitions known; the provider is a mock
   module {
     source = "./modules/service"
   }
@@ -49,7 +49,7 @@ run "service" {
       && aws_ecs_service.this.deployment_circuit_breaker[0].rollback
       && aws_ecs_service.this.wait_for_steady_state
     )
-    error_message = "a rollout must start new tasks first and go back by itself"
+    error_message = "a rollout must start new tasks first and roll back after a failure"
   }
   assert {
     condition     = [for c in jsondecode(aws_ecs_task_definition.this.container_definitions) : c.name] == ["pgbouncer", "migrate", "penstock"]
@@ -57,7 +57,7 @@ run "service" {
   }
   assert {
     condition     = alltrue([for c in jsondecode(aws_ecs_task_definition.this.container_definitions) : c.readonlyRootFilesystem])
-    error_message = "no container writes to its image"
+    error_message = "containers cannot write to their images"
   }
   assert {
     condition = alltrue([
@@ -69,34 +69,34 @@ run "service" {
   }
   assert {
     condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[1].essential == false && jsondecode(aws_ecs_task_definition.this.container_definitions)[1].command == ["migrate", "--tune-role", "penstock", "--first-key"]
-    error_message = "migrations end, and the task goes on"
+    error_message = "the task must continue after the migrations"
   }
   assert {
     condition = { for d in jsondecode(aws_ecs_task_definition.this.container_definitions)[2].dependsOn : d.containerName => d.condition } == {
       migrate   = "SUCCESS"
       pgbouncer = "HEALTHY"
     }
-    error_message = "migrations first"
+    error_message = "the service must start after the migrations"
   }
   assert {
     condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[2].stopTimeout > 4
-    error_message = "the service may take QUEUE_DRAIN_SECONDS to stop"
+    error_message = "the service must have QUEUE_DRAIN_SECONDS to stop"
   }
   assert {
     condition     = !contains([for e in jsondecode(aws_ecs_task_definition.this.container_definitions)[2].environment : e.name], "QUEUE_BASE_URL")
-    error_message = "empty variables are left out"
+    error_message = "the service does not get empty variables"
   }
   assert {
     condition     = local.secret_arns == tolist(["arn:aws:secretsmanager:eu-central-1:111122223333:secret:a", "arn:aws:secretsmanager:eu-central-1:111122223333:secret:b"])
-    error_message = "ECS may read the secrets, whose keys no policy names"
+    error_message = "ECS can read the secrets, and the policy has their ARNs without keys"
   }
   assert {
     condition     = one(aws_ecs_service.this.load_balancer[*].container_name) == "penstock"
-    error_message = "requests go to the service"
+    error_message = "requests must reach the service"
   }
   assert {
     condition     = length(aws_appautoscaling_policy.cpu) == 1 && length(aws_appautoscaling_policy.requests) == 0
-    error_message = "only processor time decides, unless requests are set"
+    error_message = "without requests_per_task, only processor time counts"
   }
 }
 
@@ -110,7 +110,7 @@ run "scaling_by_requests" {
     requests_label    = "app/penstock/1/targetgroup/penstock/2"
   }
 
-  # AWS, "PredefinedMetricSpecification" (Application Auto Scaling): the label has both, and must be given.
+  # The label is required and has both ("PredefinedMetricSpecification", Application Auto Scaling API Reference).
   assert {
     condition = one([
       for p in aws_appautoscaling_policy.requests : one([
@@ -119,11 +119,11 @@ run "scaling_by_requests" {
         ]) == "ALBRequestCountPerTarget app/penstock/1/targetgroup/penstock/2"
       ])
     ])
-    error_message = "more tasks by requests"
+    error_message = "the number of tasks must depend on requests"
   }
   assert {
     condition     = length(aws_appautoscaling_policy.cpu) == 1
-    error_message = "and by processor time, too"
+    error_message = "the number of tasks must also depend on processor time"
   }
 }
 
@@ -139,7 +139,7 @@ run "workers" {
 
   assert {
     condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0 && length(aws_appautoscaling_policy.requests) == 0 && length(aws_iam_role_policy.invocations) == 0
-    error_message = "workers are behind no load balancer, and as many as were asked for"
+    error_message = "workers have no load balancer and the given number of tasks"
   }
 }
 
@@ -158,6 +158,6 @@ run "functions" {
         for s in jsondecode(p.policy).Statement : tolist(s.Action) == tolist(["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"]) && tolist(s.Resource) == tolist(var.lambda_functions)
       ])
     ])
-    error_message = "the service may invoke these functions and do nothing else"
+    error_message = "the service must only be able to invoke these functions"
   }
 }

@@ -64,7 +64,7 @@ def test_every_value_that_the_service_refuses_is_refused(module: Path) -> None:
 def test_names_are_refused(module: Path) -> None:
     settings = {"QUEUE_SHARD": "4", "QUEUE_ENCRYPTION_KEY": "a"}
     assert evaluate(module, "local.refusals", settings, {"QUEUE_SHARDS": "arn"}) == [
-        "QUEUE_SHARD is no setting of docs/reference/settings.md",
-        "QUEUE_ENCRYPTION_KEY is a secret, which secret_settings must name",
-        "QUEUE_SHARDS is no secret: settings must have it",
+        "QUEUE_SHARD is not a setting of docs/reference/settings.md",
+        "QUEUE_ENCRYPTION_KEY is a secret setting: set it in secret_settings",
+        "QUEUE_SHARDS is not a secret setting: set it in settings",
     ]

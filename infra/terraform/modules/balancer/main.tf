@@ -1,4 +1,5 @@
-# The only listener for clients speaks HTTPS. SDKs do not follow a redirect of a POST, so port 80 is closed.
+# Creates the load balancer. Clients have only a listener for HTTPS: SDKs do not follow a redirect of a POST, so port 80
+# is closed.
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-balancer-"
@@ -28,7 +29,7 @@ resource "aws_vpc_security_group_egress_rule" "tasks" {
   ip_protocol       = "tcp"
   from_port         = var.port
   to_port           = var.port
-  cidr_ipv4         = "0.0.0.0/0" # the tasks' group decides which it reaches
+  cidr_ipv4         = "0.0.0.0/0" # the tasks' group admits only the service's port
 }
 
 resource "aws_lb" "this" {
@@ -39,7 +40,7 @@ resource "aws_lb" "this" {
   security_groups    = [aws_security_group.this.id]
   idle_timeout       = var.idle_timeout_seconds
 
-  # Signatures cover the Host header, and queue URLs contain it.
+  # Signatures cover the Host header, and queue URLs contain it, so the balancer keeps it.
   preserve_host_header       = true
   xff_header_processing_mode = "append"
   drop_invalid_header_fields = true
@@ -62,17 +63,17 @@ resource "aws_lb_target_group" "this" {
   protocol    = "HTTP"
   target_type = "ip"
 
-  # ECS removes a task from here first and stops it after this time, in which long polls end.
+  # ECS first removes a task from this group, and stops it after this time, in which long polls end.
   deregistration_delay          = var.deregistration_delay_seconds
-  load_balancing_algorithm_type = "least_outstanding_requests" # a long poll must not count as much as a send
+  load_balancing_algorithm_type = "least_outstanding_requests" # long polls take longer than sends
 
-  # /readyz, not /livez: without a writable database, requests go to other tasks. When no task is ready, the balancer
-  # sends to all of them, and clients get the service's 503 with Retry-After.
+  # A task without a writable database is not ready, and its requests go to other tasks. If no task is ready, the
+  # balancer sends requests to all tasks, and clients get the service's 503 with Retry-After.
   health_check {
     path                = "/readyz"
     matcher             = "200"
     interval            = 5
-    timeout             = 4 # the answer comes after 2 s at the latest
+    timeout             = 4 # /readyz responds within 2 s
     healthy_threshold   = 2
     unhealthy_threshold = 2
   }

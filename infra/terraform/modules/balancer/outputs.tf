@@ -3,11 +3,11 @@ output "zone_id" { value = aws_lb.this.zone_id }
 output "security_group_id" { value = aws_security_group.this.id }
 
 output "target_group_arn" {
-  description = "Known once a listener uses it: ECS refuses a target group without a load balancer"
+  description = "Known after a listener uses the group, because ECS refuses a target group without a load balancer"
   value       = aws_lb_listener.https.default_action[0].target_group_arn
 }
 
 output "requests_label" {
-  description = "Names balancer and target group for CloudWatch's metric RequestCountPerTarget"
+  description = "Label of the balancer and target group in CloudWatch's metric RequestCountPerTarget"
   value       = "${aws_lb.this.arn_suffix}/${aws_lb_target_group.this.arn_suffix}"
 }

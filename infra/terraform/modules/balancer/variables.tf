@@ -10,7 +10,7 @@ variable "deregistration_delay_seconds" { type = number }
 variable "deletion_protection" { type = bool }
 
 variable "log_bucket" {
-  description = "Bucket for access logs; empty: none"
+  description = "Bucket for access logs; empty: no logs"
   type        = string
   default     = ""
 }

@@ -1,4 +1,4 @@
-# PostgreSQL with a standby, encrypted and backed up. Only the tasks reach it, through TLS.
+# Creates PostgreSQL with a standby, encryption and backups. Only the tasks can reach it, and only with TLS.
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-database-"
@@ -30,7 +30,7 @@ resource "aws_db_subnet_group" "this" {
 resource "aws_db_parameter_group" "this" {
   name_prefix = "${var.name}-"
   family      = "postgres${var.engine_version}"
-  description = "Settings of ${var.name}; docs/operate/postgres_settings.md says why"
+  description = "Settings of ${var.name}; docs/operate/postgres_settings.md explains them"
 
   dynamic "parameter" {
     for_each = local.parameters
@@ -47,24 +47,24 @@ resource "aws_db_parameter_group" "this" {
 }
 
 locals {
-  # RDS has fsync, full_page_writes and synchronous_commit on: an acknowledged message is on disk.
+  # RDS has fsync, full_page_writes and synchronous_commit on, so an acknowledged message is on disk.
   parameters = {
     "rds.force_ssl"                       = { value = "1", at_once = true }
     "autovacuum_naptime"                  = { value = "10", at_once = true }     # s: queues create dead rows constantly
-    "autovacuum_vacuum_cost_limit"        = { value = "2000", at_once = true }   # of all workers together
-    "max_wal_size"                        = { value = "4096", at_once = true }   # MB: fewer checkpoints, fewer full pages
-    "idle_in_transaction_session_timeout" = { value = "600000", at_once = true } # ms: no session holds vacuum back for long
+    "autovacuum_vacuum_cost_limit"        = { value = "2000", at_once = true }   # for all workers together
+    "max_wal_size"                        = { value = "4096", at_once = true }   # MB: fewer checkpoints and full pages
+    "idle_in_transaction_session_timeout" = { value = "600000", at_once = true } # ms: sessions cannot hold vacuum back
     "jit"                                 = { value = "0", at_once = true }
     "log_lock_waits"                      = { value = "1", at_once = true }
     "log_min_duration_statement"          = { value = "1000", at_once = true } # ms
-    "log_parameter_max_length"            = { value = "0", at_once = true }    # slow calls without bodies of messages
+    "log_parameter_max_length"            = { value = "0", at_once = true }    # the log has no messages' bodies
     "log_parameter_max_length_on_error"   = { value = "0", at_once = true }
     "shared_preload_libraries"            = { value = "pg_stat_statements", at_once = false }
   }
 }
 
-# Its id is part of the final snapshot's name: RDS does not delete a database if the name of its snapshot exists. Each
-# replacement of the database gets another id.
+# The final snapshot's name contains this id, which is new for each replacement of the database. RDS does not delete a
+# database if a snapshot with the name exists.
 resource "terraform_data" "instance" {
   triggers_replace = [var.name, var.database, var.user]
 }

@@ -1,5 +1,5 @@
 output "address" {
-  description = "Host; after a failover the same name leads to the other one"
+  description = "Host of the database; after a failover, the name leads to the new primary"
   value       = aws_db_instance.this.address
 }
 

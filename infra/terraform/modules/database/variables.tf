@@ -5,7 +5,7 @@ variable "vpc_id" { type = string }
 variable "subnet_ids" { type = list(string) }
 
 variable "client_group_ids" {
-  description = "Security groups that may connect, by a name"
+  description = "Security groups that can connect, by any name"
   type        = map(string)
 }
 

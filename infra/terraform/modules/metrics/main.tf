@@ -1,4 +1,4 @@
-# The metrics job: EventBridge Scheduler starts a task each hour.
+# Creates the metrics job: EventBridge Scheduler starts a task each hour.
 
 locals {
   environment = [for name, value in var.environment : { name = name, value = value } if value != ""]
@@ -19,7 +19,7 @@ module "start_role" {
   secret_arns   = [var.password_secret]
 }
 
-# The job has no rights on AWS.
+# The job has no permissions on AWS.
 resource "aws_iam_role" "task" {
   name_prefix        = "${var.name}-task-"
   assume_role_policy = module.start_role.trust_policy
@@ -88,7 +88,7 @@ resource "aws_scheduler_schedule" "this" {
       }
     }
 
-    # A failed start is not repeated: the next run computes everything.
+    # A failed start is not repeated, because the next run computes everything.
     retry_policy {
       maximum_retry_attempts = 0
     }
@@ -118,7 +118,7 @@ data "aws_iam_policy_document" "scheduler" {
 
 data "aws_iam_policy_document" "run" {
   statement {
-    actions   = ["ecs:RunTask"] # this job, in this cluster
+    actions   = ["ecs:RunTask"] # only this job in this cluster
     resources = ["${aws_ecs_task_definition.this.arn_without_revision}:*", aws_ecs_task_definition.this.arn_without_revision]
     condition {
       test     = "ArnEquals"
@@ -128,7 +128,7 @@ data "aws_iam_policy_document" "run" {
   }
 
   statement {
-    actions   = ["iam:PassRole"] # the roles of its task
+    actions   = ["iam:PassRole"] # the roles of the job's task
     resources = [module.start_role.arn, aws_iam_role.task.arn]
     condition {
       test     = "StringEquals"
@@ -138,7 +138,7 @@ data "aws_iam_policy_document" "run" {
   }
 
   statement {
-    actions   = ["ecs:TagResource"] # tags of the task
+    actions   = ["ecs:TagResource"] # the task's tags
     resources = ["*"]
     condition {
       test     = "StringEquals"

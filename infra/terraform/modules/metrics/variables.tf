@@ -4,7 +4,7 @@ variable "image" { type = string }
 variable "schedule" { type = string }
 
 variable "environment" {
-  description = "Variables of the job; empty ones are left out"
+  description = "Variables of the job; the job does not get empty ones"
   type        = map(string)
 }
 

@@ -1,5 +1,5 @@
-# Secrets Manager creates and keeps the password, and RDS and the tasks get it from there. It is in no state, plan or log.
-# Another `password_version` creates another one; docs/operate/rotating.md describes the order of the changes.
+# Secrets Manager creates and stores the password for RDS and the tasks. No state, plan or log contains it. A new
+# `password_version` creates a new password. docs/operate/rotating.md describes the order of the changes.
 
 variable "name" { type = string }
 variable "user" { type = string }
@@ -7,7 +7,7 @@ variable "password_version" { type = number }
 
 ephemeral "aws_secretsmanager_random_password" "this" {
   password_length     = 40
-  exclude_punctuation = true # it is part of an address when a Lambda stack uses it
+  exclude_punctuation = true # a Lambda stack has the password in an address
 }
 
 resource "aws_secretsmanager_secret" "this" {
@@ -22,14 +22,14 @@ resource "aws_secretsmanager_secret_version" "this" {
   secret_string_wo_version = var.password_version
 }
 
-# Read back, so that both always have the same one, even after an interrupted apply.
+# RDS gets the stored password, so that both have the same one even after an interrupted apply.
 ephemeral "aws_secretsmanager_secret_version" "this" {
   secret_id  = aws_secretsmanager_secret_version.this.secret_id
   version_id = aws_secretsmanager_secret_version.this.version_id
 }
 
 output "secret_arn" {
-  description = "Known once it has a password"
+  description = "Known after the secret has a password"
   value       = aws_secretsmanager_secret_version.this.arn
 }
 

@@ -1,18 +1,19 @@
-# PgBouncer for clients without a pooler beside them, mainly Lambda functions: hundreds of execution environments share
-# `tasks` times POOL_SIZE connections. Its balancer forwards TCP.
+# Runs PgBouncer for clients without their own pooler, mainly Lambda functions. Hundreds of execution environments share
+# `tasks` times POOL_SIZE connections. The load balancer forwards TCP.
 
 module "container" {
   source = "../pooler_container"
 
-  image           = var.image
-  environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) # no code reads it: a new password creates new tasks
+  image = var.image
+  # No code reads PASSWORD_VERSION. It makes a new password create new tasks.
+  environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) })
   password_secret = var.password_secret
   secrets         = local.certificate
   log_group       = aws_cloudwatch_log_group.this.name
 }
 
 locals {
-  # Members of one secret.
+  # Certificate and key are members of one secret.
   certificate = var.certificate_secret == "" ? {} : {
     CLIENT_TLS_CERTIFICATE = "${var.certificate_secret}:certificate::"
     CLIENT_TLS_KEY         = "${var.certificate_secret}:key::"
@@ -65,7 +66,7 @@ resource "aws_lb_target_group" "this" {
   protocol    = "TCP"
   target_type = "ip"
 
-  # Transactions are short; a function opens a cut connection again.
+  # Transactions are short, and a function replaces a closed connection.
   deregistration_delay   = 30
   connection_termination = true
   preserve_client_ip     = "false"
@@ -98,7 +99,7 @@ resource "aws_ecs_task_definition" "this" {
   family                   = var.name
   requires_compatibilities = ["FARGATE"]
   network_mode             = "awsvpc"
-  cpu                      = 256 # PgBouncer uses one processor at most, and little of it
+  cpu                      = 256 # PgBouncer uses at most one processor, and little of it
   memory                   = 512
   execution_role_arn       = module.start_role.arn
   skip_destroy             = true
@@ -146,7 +147,7 @@ resource "aws_ecs_service" "this" {
   }
 }
 
-# PgBouncer has no rights on AWS, and no role.
+# PgBouncer has no permissions on AWS and no role.
 module "start_role" {
   source = "../start_role"
 

@@ -1,4 +1,4 @@
-# The container of PgBouncer, the same beside the service and alone.
+# Defines the container of PgBouncer for the service's tasks and for PgBouncer's own tasks.
 
 variable "image" { type = string }
 variable "environment" { type = map(string) }
@@ -6,7 +6,7 @@ variable "password_secret" { type = string }
 variable "log_group" { type = string }
 
 variable "secrets" {
-  description = "More variables that are secrets, with the secrets' ARNs"
+  description = "ARNs of further secrets, by the names of their variables"
   type        = map(string)
   default     = {}
 }

@@ -1,7 +1,7 @@
-# Tasks of the service: with a target group behind the load balancer, without one as workers.
+# Runs the service's tasks: behind the load balancer with a target group, and as workers without one.
 #
-# A task starts PgBouncer and `penstock migrate`, then the service. So the first new task migrates while the old ones serve; a
-# failed migration ends the task, and ECS rolls back.
+# A task starts PgBouncer and `penstock migrate`, and then the service. The first new task thus migrates while the old
+# tasks work. A failed migration ends the task, and ECS rolls back.
 
 locals {
   log_options = {
@@ -13,7 +13,7 @@ locals {
   secrets     = [for name, arn in var.secrets : { name = name, valueFrom = arn }]
 
   pooler = merge(module.pooler_container.definition, {
-    stopTimeout = 20 # ends after the service
+    stopTimeout = 20 # PgBouncer ends after the service
     healthCheck = {
       command     = ["CMD", "bash", "-c", "</dev/tcp/127.0.0.1/6432"]
       interval    = 5
@@ -26,9 +26,9 @@ locals {
   migrate = {
     name                   = "migrate"
     image                  = var.image
-    command                = ["migrate", "--tune-role", var.migrate_role, "--first-key"] # the key is in this container's log
+    command                = ["migrate", "--tune-role", var.migrate_role, "--first-key"] # its log has the key
     essential              = false
-    startTimeout           = 900 # s: the limit of migrations, after which the service gives up
+    startTimeout           = 900 # s: the limit of migrations
     readonlyRootFilesystem = true
     environment            = local.environment
     secrets                = local.secrets
@@ -52,7 +52,7 @@ locals {
       { containerName = "pgbouncer", condition = "HEALTHY" },
     ]
     logConfiguration = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "penstock" }) }
-    # /livez, not /readyz: an outage of the database must not restart the service.
+    # An outage of the database must not restart the service, so the check calls /livez instead of /readyz.
     healthCheck = {
       command = [
         "CMD", "python3", "-c",
@@ -93,7 +93,7 @@ resource "aws_ecs_task_definition" "this" {
   execution_role_arn       = module.start_role.arn
   task_role_arn            = aws_iam_role.task.arn
   container_definitions    = jsonencode([local.pooler, local.migrate, local.penstock])
-  # The previous definition stays active, for a rollback.
+  # The previous definition stays active for a rollback.
   skip_destroy = true
 
   runtime_platform {
@@ -114,7 +114,7 @@ resource "aws_ecs_service" "this" {
   launch_type     = "FARGATE"
   propagate_tags  = "SERVICE"
 
-  # New tasks start before old ones end; if one does not become healthy, ECS returns to the old ones.
+  # New tasks start before old ones end. If a new task does not become healthy, ECS returns to the old definition.
   deployment_minimum_healthy_percent = 100
   deployment_maximum_percent         = 200
   health_check_grace_period_seconds  = var.target_group_arn == null ? null : 120
@@ -142,7 +142,7 @@ resource "aws_ecs_service" "this" {
   }
 
   lifecycle {
-    ignore_changes = [desired_count] # scaling.tf
+    ignore_changes = [desired_count] # scaling.tf changes it
   }
 }
 

@@ -1,5 +1,5 @@
 locals {
-  # Without the key at the end of an ARN.
+  # The secrets' ARNs, without a key at their end.
   secret_arns = distinct([for arn in concat([var.password_secret], values(var.secrets)) : join(":", slice(split(":", "${arn}:::"), 0, 7))])
 }
 
@@ -11,7 +11,7 @@ module "start_role" {
   secret_arns   = local.secret_arns
 }
 
-# The service may only invoke functions on AWS, if any are given.
+# The service's only permissions on AWS are those to invoke the given functions.
 resource "aws_iam_role" "task" {
   name_prefix        = "${var.name}-task-"
   assume_role_policy = module.start_role.trust_policy
@@ -26,7 +26,7 @@ resource "aws_iam_role_policy" "invocations" {
     Version = "2012-10-17"
     Statement = [{
       Effect   = "Allow"
-      Action   = ["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"] # for its timeout, when a mapping is created
+      Action   = ["lambda:InvokeFunction", "lambda:GetFunctionConfiguration"] # a mapping needs the timeout
       Resource = var.lambda_functions
     }]
   })

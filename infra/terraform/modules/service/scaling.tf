@@ -1,6 +1,6 @@
-# Starts more tasks when the present ones are busy. A task with only long polls uses no processor. Of two policies the larger
-# number counts. The age of messages does not scale tasks: the service writes no metrics to CloudWatch, and waiting messages
-# need more consumers.
+# Starts more tasks when the present tasks are busy. A task with only long polls uses almost no processor time. With two
+# policies, the larger number of tasks counts. The age of messages does not scale tasks: waiting messages need more
+# consumers, and the service writes no metrics to CloudWatch.
 
 resource "aws_appautoscaling_target" "this" {
   service_namespace  = "ecs"

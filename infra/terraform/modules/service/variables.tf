@@ -4,12 +4,12 @@ variable "image" { type = string }
 variable "pooler_image" { type = string }
 
 variable "environment" {
-  description = "Variables of the service; empty ones count as not set and are left out"
+  description = "Variables of the service; empty ones count as not set"
   type        = map(string)
 }
 
 variable "secrets" {
-  description = "Variables of the service that are secrets, with the secrets' ARNs"
+  description = "ARNs of the service's secrets, by the names of their variables"
   type        = map(string)
 }
 
@@ -19,12 +19,12 @@ variable "port" {
 }
 
 variable "drain_seconds" {
-  description = "QUEUE_DRAIN_SECONDS: how long the service finishes requests after SIGTERM"
+  description = "QUEUE_DRAIN_SECONDS: the time for running requests after SIGTERM"
   type        = number
 }
 
 variable "lambda_functions" {
-  description = "ARNs of the functions of Lambda that the service may invoke"
+  description = "ARNs of the Lambda functions that the service can invoke"
   type        = list(string)
   default     = []
 }
@@ -56,13 +56,13 @@ variable "target_group_arn" {
 }
 
 variable "requests_per_task" {
-  description = "Requests a minute of a task, beyond which more tasks start; 0: only processor time decides"
+  description = "Requests a minute to each task above which more tasks start; 0: only processor time counts"
   type        = number
   default     = 0
 }
 
 variable "requests_label" {
-  description = "What names these requests for Application Auto Scaling"
+  description = "Label of these requests for Application Auto Scaling"
   type        = string
   default     = ""
 }

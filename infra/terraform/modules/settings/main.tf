@@ -1,4 +1,4 @@
-# Refuses unknown names, and values that the service would refuse. Terraform's plan lists all of them.
+# Refuses unknown names and values that the service refuses. Terraform's plan lists all refusals.
 
 locals {
   present = { for name, value in var.settings : name => value if value != "" && contains(keys(local.known_settings), name) }
@@ -9,15 +9,15 @@ locals {
 
   refusals = concat(
     [
-      for name in concat(keys(var.settings), keys(var.secret_settings)) : "${name} is no setting of docs/reference/settings.md"
+      for name in concat(keys(var.settings), keys(var.secret_settings)) : "${name} is not a setting of docs/reference/settings.md"
       if !contains(keys(local.known_settings), name)
     ],
     [
-      for name in keys(var.settings) : "${name} is a secret, which secret_settings must name"
+      for name in keys(var.settings) : "${name} is a secret setting: set it in secret_settings"
       if try(local.known_settings[name].secret, false)
     ],
     [
-      for name in keys(var.secret_settings) : "${name} is no secret: settings must have it"
+      for name in keys(var.secret_settings) : "${name} is not a secret setting: set it in settings"
       if contains(keys(local.known_settings), name) && !try(local.known_settings[name].secret, false)
     ],
     [

@@ -1,5 +1,5 @@
 output "environment" {
-  description = "Variables of the service that are no secrets"
+  description = "Variables of the service that are not secret"
   value       = local.environment
 
   precondition {
@@ -9,7 +9,7 @@ output "environment" {
 }
 
 output "effective" {
-  description = "The value of every setting that is no secret, by its name, the service's own default included"
+  description = "Values of all settings that are not secret, by name, with the service's defaults"
   value = {
     for name, known in local.known_settings : name => try(coalesce(var.settings[name]), var.defaults[name], known.default)
     if !try(known.secret, false)

@@ -1,5 +1,5 @@
 variable "defaults" {
-  description = "Settings of the other modules, by name; `settings` overrides them"
+  description = "The other modules' settings by name; `settings` overrides them"
   type        = map(string)
 }
 
@@ -9,6 +9,6 @@ variable "settings" {
 }
 
 variable "secret_settings" {
-  description = "ARNs of secrets, by name of setting"
+  description = "ARNs of secrets, by the names of their settings"
   type        = map(string)
 }

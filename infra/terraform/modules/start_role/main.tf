@@ -1,4 +1,4 @@
-# The rights of ECS to start a task.
+# Creates the role with which ECS starts a task.
 
 variable "name" { type = string }
 variable "log_group_arn" { type = string }
@@ -22,28 +22,28 @@ resource "aws_iam_role_policy" "this" {
 data "aws_iam_policy_document" "this" {
   statement {
     actions = [
-      "ecr:BatchCheckLayerAvailability", # which layers of the images exist
-      "ecr:BatchGetImage",               # the manifests of the images
-      "ecr:GetDownloadUrlForLayer",      # the addresses of the layers
+      "ecr:BatchCheckLayerAvailability", # checks which layers exist
+      "ecr:BatchGetImage",               # reads the images' manifests
+      "ecr:GetDownloadUrlForLayer",      # gets the layers' addresses
     ]
-    resources = ["arn:${data.aws_partition.here.partition}:ecr:*:*:repository/*"] # their owners grant the rights
+    resources = ["arn:${data.aws_partition.here.partition}:ecr:*:*:repository/*"] # repositories grant access
   }
 
   statement {
-    actions   = ["ecr:GetAuthorizationToken"] # to log in to the registry; it has no resource
+    actions   = ["ecr:GetAuthorizationToken"] # logs in to the registry; the action has no resource
     resources = ["*"]
   }
 
   statement {
     actions = [
-      "logs:CreateLogStream", # one for each container of a task
-      "logs:PutLogEvents",    # the output of the containers
+      "logs:CreateLogStream", # creates a stream for each container
+      "logs:PutLogEvents",    # writes the containers' output
     ]
     resources = ["${var.log_group_arn}:*"]
   }
 
   statement {
-    actions   = ["secretsmanager:GetSecretValue"] # variables of the containers
+    actions   = ["secretsmanager:GetSecretValue"] # reads the containers' secret variables
     resources = var.secret_arns
   }
 }
@@ -55,18 +55,18 @@ data "aws_iam_policy_document" "tasks" {
     actions = ["sts:AssumeRole"]
     principals {
       type        = "Service"
-      identifiers = ["ecs-tasks.amazonaws.com"] # only ECS, on behalf of a task
+      identifiers = ["ecs-tasks.amazonaws.com"] # only ECS assumes the role, for a task
     }
   }
 }
 
 output "arn" {
-  description = "Known once the role has its rights"
+  description = "Known after the role has its permissions"
   value       = aws_iam_role.this.arn
   depends_on  = [aws_iam_role_policy.this]
 }
 
 output "trust_policy" {
-  description = "Lets only ECS act in a role on behalf of a task"
+  description = "Lets only ECS assume a role for a task"
   value       = data.aws_iam_policy_document.tasks.json
 }

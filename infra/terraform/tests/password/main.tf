@@ -1,4 +1,4 @@
-# Replaces modules/password in the tests: mocks of providers support no ephemeral values (Terraform 1.11).
+# Replaces modules/password in the tests, because mocks of providers do not support ephemeral values (Terraform 1.11).
 
 variable "name" { type = string }
 variable "user" { type = string }
