@@ -1,4 +1,4 @@
-"""`python -m benchmarks` is `python -m benchmarks.run`."""
+"""Runs benchmarks.run for `python -m benchmarks`."""
 
 from .run import main
 

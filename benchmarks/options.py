@@ -30,7 +30,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
 
 
 def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
-    """Parses the arguments. Names may be separated by commas or blanks. Unknown names end the program."""
+    """Parses the arguments. Commas or blanks separate names. Unknown names end the program."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
     add = parser.add_argument
     add("--scenario", nargs="+", default=["all"], help=f"of {', '.join((*GROUPS, *STUDIES))}")

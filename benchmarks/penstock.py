@@ -25,7 +25,9 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """Penstock. `endpoint`, `pids` and `dsn` belong to a running service, whose database may be unknown.
+    """Implements the system `penstock`.
+
+    `endpoint`, `pids` and `dsn` belong to a running service. `dsn` can be unknown.
 
     `programs` is the folder with `penstock`, in this environment or another one. `settings` has further environment
     variables of the service.
@@ -53,8 +55,9 @@ class Penstock:
         self._folder: Path | None = None
 
     def start(self) -> None:
-        """Starts the service if necessary. Raises UnavailableError with the service's output if the service does not
-        start.
+        """Starts the service if necessary.
+
+        Raises UnavailableError with the service's output if the service does not start.
         """
         if not self.endpoint:
             self._launch()
@@ -91,9 +94,7 @@ class Penstock:
         return done.stdout.splitlines()
 
     def _roots(self) -> dict[str, list[int]]:
-        """Returns the process trees of the server side. A PgBouncer that is a child of the service counts
-        separately.
-        """
+        """Returns the process trees of the server side. A PgBouncer below the service counts separately."""
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]

@@ -27,7 +27,7 @@ INSTALLED = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True, slots=True)
 class PgbenchRun:
-    """The results of one pgbench run. Latencies are of whole transactions."""
+    """Has the results of one pgbench run. Latencies belong to whole transactions."""
 
     transactions: int
     elapsed_seconds: float
@@ -37,13 +37,13 @@ class PgbenchRun:
 
 @dataclass(frozen=True, slots=True)
 class Pgbench:
-    """The program, and the DSN of its database."""
+    """Runs the program pgbench on a database."""
 
     program: str
     dsn: str
 
     def command(self, script: Path, clients: int) -> list[str]:
-        """The command without its end: `-t` or `-T`, and the DSN."""
+        """Returns the command without its end: `-t` or `-T`, and the DSN."""
         return [self.program, "-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-f", str(script)]
 
     def run(self, text: str, clients: int, transactions: int) -> PgbenchRun:
@@ -65,8 +65,9 @@ class Pgbench:
             )
 
     def opening_cpu(self, clients: int, meter: Meter) -> float:
-        """Returns the CPU of opening the connections. pgbench opens connections within the measured time, and a
-        service does not.
+        """Returns the CPU of opening the connections.
+
+        pgbench opens connections within the measured time, and a service does not.
         """
         before = meter.read()
         self.run("select 1;\n", clients, 1)
@@ -107,17 +108,17 @@ def find_pgbench(binaries: Path) -> str:
 # systems on PostgreSQL, without the CPU of opening connections.
 
 CLIENTS = 16
-INSERTS = 20_000  # of one figure: about a second of CPU, which the kernel counts in 1/100 s
-FIGURES = 3  # a vacuum at the same time makes one of them too large; the median ignores it
+INSERTS = 20_000  # for one figure: about a second of CPU, which the kernel counts in 1/100 s
+FIGURES = 3  # a vacuum can make one figure too large; the median ignores it
 TABLE = "create table bare_insert (id bigint generated always as identity primary key, body text not null)"
 INSERT = f"insert into bare_insert (body) values ('{body_of(100)}');\n"
 FAILURES = (UnavailableError, RuntimeError, OSError, psycopg.Error)
 
 
 def measure_bare_insert(dsn: str, inserts: int = INSERTS) -> list[float]:
-    """CPU seconds of PostgreSQL for 1,000 INSERTs, measured FIGURES times.
+    """Measures PostgreSQL's CPU seconds for 1,000 INSERTs, FIGURES times.
 
-    Raises one of FAILURES: pgbench is missing, the server is unknown or on another machine, no role may create a
+    Raises one of FAILURES if pgbench is missing, the server is unknown or on another machine, no role can create a
     database, or the INSERTs were too few to measure.
     """
     if not dsn:

@@ -55,8 +55,9 @@ def postmaster_of(dsn: str) -> int:
 
 
 def settings_of(dsn: str) -> dict[str, str]:
-    """Returns the settings of the configuration file and command line, in the units of `-c name=value` without a
-    suffix.
+    """Returns the settings of the configuration file and command line.
+
+    Values have the units of `-c name=value` without a suffix.
     """
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -78,17 +79,18 @@ def shown_settings(dsn: str) -> dict[str, str]:
 
 
 def data_folder(dsn: str) -> Path:
-    """Returns the server's data folder, with the write-ahead log. The data folder is the server's working folder, so
-    no special role is needed.
+    """Returns the server's data folder, with the write-ahead log.
+
+    The data folder is the server's working folder, so no special role is needed.
     """
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
 
 def administrator_dsn(dsn: str) -> str:
-    """Returns the DSN if its role may create databases, or else the DSN of the superuser `postgres` through the
-    server's socket.
+    """Returns the DSN of a role that can create databases.
 
-    `penstock up` does not give its role this right. Only root and the server's user can enter that socket's folder.
+    If the role of `dsn` cannot, this is the superuser `postgres` through the server's socket. `penstock up` does not
+    give its role this right. Only root and the server's user can enter that socket's folder.
     """
     query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -100,7 +102,7 @@ def administrator_dsn(dsn: str) -> str:
 
 
 def checkpoint(dsn: str) -> None:
-    """Writes dirty pages before a measured time. Does nothing if the role has no permission."""
+    """Writes dirty pages before a measured time, if the role has the permission."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         try:
             connection.execute("checkpoint")
@@ -109,8 +111,9 @@ def checkpoint(dsn: str) -> None:
 
 
 def binaries_of(postmaster: int | None) -> Path:
-    """Returns the folder with the programs of a running server, or else of the newest installed one. Raises
-    UnavailableError.
+    """Returns the program folder of a running server, or otherwise of the newest installed one.
+
+    Raises UnavailableError.
     """
     if postmaster is not None:
         return Path(f"/proc/{postmaster}/exe").readlink().parent
@@ -122,7 +125,7 @@ def binaries_of(postmaster: int | None) -> Path:
 
 
 class EphemeralPostgres:
-    """A server that listens only on a Unix socket and is deleted at the end. Root runs it as `postgres` or `nobody`."""
+    """Runs a server on a Unix socket and deletes it at the end. Root runs it as `postgres` or `nobody`."""
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries

@@ -39,7 +39,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The figures of a run: CPU seconds of the server side for a thousand messages, and latencies."""
+    """Has the figures of a run: CPU seconds of the server side for a thousand messages, and latencies."""
 
     cpu_seconds: float
     p50_ms: float
@@ -72,7 +72,7 @@ def fill(service: Penstock, messages: int) -> None:
 
 
 def cost(outcome: Outcome) -> Cost:
-    """What a run cost. Raises ValueError if the run lost or doubled messages."""
+    """Returns a run's cost. Raises ValueError if the run lost or duplicated messages."""
     if not outcome.valid:
         raise ValueError(f"{outcome.scenario}: {outcome.verdict}")
     return Cost(outcome.server_cpu_seconds_per_1000, outcome.latency.p50_ms, outcome.latency.p99_ms)
@@ -113,7 +113,7 @@ def main(  # noqa: PLR0913, PLR0917 - options of the command
     waiting: Annotated[int, typer.Option(help="messages that another queue holds")] = 0,
     log: Annotated[Path | None, typer.Option(help="file that every round is appended to")] = None,
 ) -> None:
-    """What a message costs: Prints a line for each NEW with BASE, NEW, their quotient, and both latencies."""
+    """Prints a line for each NEW with BASE, NEW, their quotient, and both latencies."""
     revisions = [base, *(new or ["HEAD"])]
     scenarios = [SCENARIOS[name] for name in scenario.split(",")]
     numbers = [int(number) for number in connections.split(",")]
@@ -149,8 +149,9 @@ def append_round(log: Path | None, scenario: Scenario, plan: Plan, revisions: li
 
 
 def report(scenario: Scenario, plan: Plan, revisions: list[str], rounds: list[list[Cost]]) -> None:
-    """Returns a line for each NEW: medians of BASE and NEW in CPU seconds for 1,000 messages, the quotient, and
-    latencies.
+    """Returns a line for each NEW.
+
+    A line has the medians of BASE and NEW in CPU seconds for 1,000 messages, the quotient, and latencies.
     """
     base, *others = zip(*rounds, strict=True)
     for revision, new in zip(revisions[1:], others, strict=True):

@@ -16,10 +16,10 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario. Connections get the flows of `measured` in turn. If `filled` is true, the queue has all messages at
-    the start. If `fifo` is true, the queue is FIFO.
+    """Describes a scenario.
 
-    The main figure is messages a second until the last response to one of `counted`.
+    Connections get the flows of `measured` in turn. If `filled` is true, the queue has all messages at the start. If
+    `fifo` is true, the queue is FIFO. The main figure is messages a second until the last response to one of `counted`.
     """
 
     name: str

@@ -1,6 +1,4 @@
-"""Defines the interface of a system under test (Penstock or a peer), and functions that start and stop its
-processes.
-"""
+"""Defines the interface of a system under test (Penstock or a peer), and starts and stops its processes."""
 
 import socket
 import subprocess
@@ -15,11 +13,11 @@ from .scenarios import Scenario
 
 
 class UnavailableError(Exception):
-    """The system cannot be measured on this machine. The text names the missing part."""
+    """Means that the system cannot be measured on this machine. The text has the missing part."""
 
 
 class System(Protocol):
-    """A system under test, which is started once, runs many scenarios, and is stopped once."""
+    """Describes a system under test, which is started once, runs many scenarios, and is stopped once."""
 
     @property
     def name(self) -> str: ...
@@ -37,8 +35,9 @@ class System(Protocol):
     def pss_bytes(self) -> dict[str, int | None]: ...
 
     def disk_bytes(self) -> int | None:
-        """Returns the size of the system's data on disk, or None if the system stores no data or the size cannot be
-        read.
+        """Returns the size of the system's data on disk.
+
+        Returns None if the system stores no data or the size cannot be read.
         """
 
     def stop(self) -> None: ...

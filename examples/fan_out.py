@@ -1,4 +1,4 @@
-"""One message published to a topic reaches several queues; a filter policy says which messages a queue wants."""
+"""Publishes messages to a topic with two queues. One queue has a filter policy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def client(service: str) -> Any:
 
 
 def subscribed_queue(sns: Any, sqs: Any, topic: str, name: str, **attributes: str) -> str:
-    """The URL of a queue that gets the messages of the topic."""
+    """Creates a queue, subscribes it to the topic, and returns its URL."""
     url: str = sqs.create_queue(QueueName=name)["QueueUrl"]
     answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-    # Raw: the queue gets the message as it was published, not wrapped in the JSON envelope of SNS.
+    # With raw delivery, the queue gets the message alone. Otherwise, it gets SNS's JSON envelope with the message.
     sns.subscribe(
         TopicArn=topic,
         Protocol="sqs",
@@ -37,7 +37,7 @@ def publish(sns: Any, topic: str, text: str, amount: int) -> None:
 
 
 def drain(sqs: Any, url: str) -> list[str]:
-    """Receive and delete what is in the queue."""
+    """Receives and deletes the messages in the queue, and returns their bodies."""
     bodies = []
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         for message in messages:
@@ -54,12 +54,12 @@ def main() -> None:
     fraud = subscribed_queue(sns, sqs, topic, "example-fraud", FilterPolicy=large)
     publish(sns, topic, "sale of 20", amount=20)
     publish(sns, topic, "sale of 5000", amount=5000)
-    # Publish stores the message in every queue in one transaction, so there is nothing to wait for.
+    # Publish stores the message in all queues in one transaction, so the queues have it at once.
     found = {"billing": drain(sqs, billing), "fraud": drain(sqs, fraud)}
     for name, bodies in found.items():
         print(f"{name} received: {', '.join(bodies)}")
     if found != {"billing": ["sale of 20", "sale of 5000"], "fraud": ["sale of 5000"]}:
-        raise SystemExit("a queue has not received what it should have")
+        raise SystemExit("a queue has not received the right messages")
 
 
 if __name__ == "__main__":

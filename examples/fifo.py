@@ -1,6 +1,6 @@
-"""A FIFO queue keeps the order of each message group, and stores a message that is sent twice once.
+"""Sends events to a FIFO queue, which keeps each group's order and stores a repeated message only once.
 
-Here a group is an account: its events come in the order in which they were sent, whatever other accounts do.
+A group is an account here. Its events arrive in the order of sending, independent of other accounts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EVENTS = [
 
 
 def send(sqs: Any, url: str) -> None:
-    """Send every event, each of them twice, as a client does that never saw the first answer."""
+    """Sends every event twice, like a client that has not received the first response."""
     run = uuid.uuid4().hex
     for number, (account, event) in enumerate(EVENTS):
         for _ in range(2):
@@ -30,7 +30,7 @@ def send(sqs: Any, url: str) -> None:
 
 
 def receive(sqs: Any, url: str) -> dict[str, list[str]]:
-    """The events of each account, until the queue is empty."""
+    """Receives and deletes messages until the queue is empty, and returns the events by account."""
     events = defaultdict(list)
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["MessageGroupId"]).get(
         "Messages"
@@ -53,7 +53,7 @@ def main() -> None:
         print(f"{account}: {', '.join(events)}")
     for account, events in received.items():
         if events != [event for name, event in EVENTS if name == account]:
-            sys.exit(f"the events of {account} did not come once and in order")
+            sys.exit(f"the events of {account} did not arrive once and in order")
 
 
 if __name__ == "__main__":

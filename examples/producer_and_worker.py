@@ -1,6 +1,7 @@
-"""A producer sends ten orders, a worker handles them; one fails the first time and comes again.
+"""Runs a producer of ten orders and a worker, which fails at the first attempt to handle one of them.
 
-A message stays in the queue until the worker deletes it. If the worker fails or dies, somebody receives it again.
+A message stays in the queue until the worker deletes it. If the worker fails or ends, a worker receives the message
+again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ def produce(sqs: Any, url: str) -> None:
 
 
 def work(sqs: Any, url: str) -> None:
-    """Handle messages until every order is done. A real worker never ends."""
+    """Handles messages until every order is done. A worker in production never ends."""
     open_orders = set(ORDERS)
     while open_orders:
-        # This waits up to 20 seconds for a message and returns as soon as there is one.
+        # The call waits up to 20 seconds for a message, and returns as soon as one arrives.
         answer = sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"]
         )
@@ -31,7 +32,7 @@ def work(sqs: Any, url: str) -> None:
             try:
                 handle(message)
             except ConnectionError as error:
-                # Not deleted, so the message comes again: at once, rather than after its visibility timeout.
+                # The message stays in the queue. A visibility timeout of 0 makes it visible again at once.
                 print(f"the worker failed on {message['Body']}: {error}")
                 sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
             else:
@@ -43,7 +44,7 @@ def work(sqs: Any, url: str) -> None:
 def handle(message: dict[str, Any]) -> None:
     received = int(message["Attributes"]["ApproximateReceiveCount"])
     if message["Body"] == "order 3" and received == 1:
-        raise ConnectionError("the card service does not answer")
+        raise ConnectionError("the card service does not respond")
     print(f"the worker handled {message['Body']}, received {received} time(s)")
 
 
@@ -53,7 +54,7 @@ def main() -> None:
         aws_access_key_id="any", aws_secret_access_key="any",
     )  # fmt: skip
     url = sqs.create_queue(QueueName="example-orders")["QueueUrl"]
-    # In production these are separate programs, and you run as many of each as you like.
+    # In production, these are separate programs, and any number of each can run.
     produce(sqs, url)
     work(sqs, url)
 

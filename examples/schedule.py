@@ -1,6 +1,6 @@
-"""EventBridge Scheduler's API: a schedule sends a message to a queue, here once, two seconds from now.
+"""Creates a schedule that sends a message to a queue once, in two seconds, with EventBridge Scheduler's API.
 
-`rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)` are expressions too: docs/reference/schedules.md has all of them.
+Other expressions are `rate(5 minutes)` and `cron(0 9 ? * MON-FRI *)`. docs/reference/schedules.md lists all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
         ScheduleExpressionTimezone="UTC",
         FlexibleTimeWindow={"Mode": "OFF"},
         ActionAfterCompletion="DELETE",
-        # AWS wants a role; Penstock checks only that it looks like one.
+        # AWS needs a role. Penstock only checks the form of the ARN.
         Target={"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/schedules", "Input": json.dumps({"do": report})},
     )
     print(f"scheduled: {report}")

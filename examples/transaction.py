@@ -1,6 +1,6 @@
-"""An application stores an order and enqueues its job in one SQL transaction: both are there, or neither is.
+"""Stores an order and sends its job in one SQL transaction, so that the database has both or neither.
 
-DATABASE_URL is the database that holds the schema `queue`; without it, the one that `make run` started is used.
+DATABASE_URL is a database with the schema `queue`. The default is the database of `make run`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def place_order(connection: psycopg.Connection, item: str, *, in_stock: bool) ->
         job = f'{{"ship": "{item}"}}'
         connection.execute("select queue.send('example-shipping', %s::jsonb)", [job])
         if not in_stock:
-            raise LookupError(f"there is no {item}")  # which undoes the order and the message
+            raise LookupError(f"there is no {item}")  # rolls back the order and the message
     print(f"committed the order of a {item}, and its message")
 
 
 def ship(connection: psycopg.Connection) -> list[str]:
-    """Handle what is in the queue: message and order change in one transaction too."""
+    """Ships the orders in the queue. Message and order also change in one transaction."""
     shipped = []
     with connection.transaction():
         query = "select msg_id, message ->> 'ship' from queue.receive('example-shipping', 30, 10)"
@@ -45,7 +45,7 @@ def main() -> None:
     address = os.environ.get("DATABASE_URL") or service_dsn(default_state_directory())
     if address is None:
         sys.exit("no database: set DATABASE_URL, or start one with `make run`")
-    # Autocommit: a transaction lasts from `with connection.transaction()` to its end, and never longer.
+    # With autocommit, a transaction only lasts for the block of `with connection.transaction()`.
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(SETUP)
         place_order(connection, "lamp", in_stock=True)
@@ -56,7 +56,7 @@ def main() -> None:
         shipped = ship(connection)
         print(f"shipped: {', '.join(shipped)}")
     if shipped != ["lamp"]:
-        sys.exit("the queue should have held the lamp alone")
+        sys.exit("the queue must only have the lamp's message")
 
 
 if __name__ == "__main__":

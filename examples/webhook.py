@@ -1,7 +1,7 @@
-"""A topic posts its messages to an HTTP endpoint, which confirms the subscription and verifies the signatures.
+"""Subscribes an HTTP endpoint to a topic. The endpoint confirms the subscription and verifies signatures.
 
-The service dials only public addresses, unless WEBHOOK_ALLOW_CIDRS names the network. `make run` allows loopback
-addresses by itself; a service that you start otherwise needs WEBHOOK_ALLOW_CIDRS=127.0.0.0/8 for this example.
+The service only connects to public addresses and to networks in WEBHOOK_ALLOW_CIDRS. `make run` allows loopback
+addresses. Other services need WEBHOOK_ALLOW_CIDRS=127.0.0.0/8 for this example.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import load_pem_x509_certificate
 
 ENDPOINT = os.environ.get("AWS_ENDPOINT_URL", "http://127.0.0.1:9324")
-# The signed members, in this order; a message may lack some of them.
+# The signed members in this order. Messages do not have all of them.
 SIGNED = ("Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 received: Queue[dict[str, str]] = Queue()
 
@@ -32,14 +32,14 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
-        """Do not log every request."""
+        """Writes no log of requests."""
 
 
 def verify(message: dict[str, str]) -> None:
-    """Raise InvalidSignature unless the service has signed the message."""
-    # Anyone can sign with some key: a certificate counts only if it comes from the service.
+    """Raises InvalidSignature unless the service has signed the message."""
+    # Anyone can sign with their own key, so the certificate must come from the service.
     if not message["SigningCertURL"].startswith(f"{ENDPOINT}/"):
-        raise ValueError(f"a certificate of somebody else: {message['SigningCertURL']}")
+        raise ValueError(f"the certificate is not the service's: {message['SigningCertURL']}")
     key = load_pem_x509_certificate(urllib3.request("GET", message["SigningCertURL"]).data).public_key()
     if not isinstance(key, rsa.RSAPublicKey):
         raise TypeError("the certificate has no RSA key")

@@ -3,10 +3,10 @@
     python -m benchmarks.costs.console_pages                     # 100,000 queues, 5,000,000 messages in one of them
     python -m benchmarks.costs.console_pages --queues 1000 --messages 10000
 
-Fills the database of a `penstock up --ephemeral` by SQL: queues, a topic with subscriptions, schedules, messages,
-dead letters in three groups. Then requests each page. A fresh answer reads all its data from the database. The other
-answers share this data for some seconds, as viewers do. Prints both times until the last byte, in milliseconds, and
-the bytes on the wire (gzip).
+The benchmark fills the database of a `penstock up --ephemeral` with SQL: queues, a topic with subscriptions, schedules,
+messages, and dead letters in three groups. It then requests each page. A fresh response reads all its data from the
+database. The other responses share this data for some seconds. The benchmark prints both times until the last byte, in
+milliseconds, and the bytes on the wire (gzip).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PAGES: Final = (
     "/keys",
     "/audit",
 )
-"""Below /console."""
+"""The paths of the pages below /console."""
 QUEUES: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)
@@ -124,7 +124,7 @@ def fill(dsn: str, queues: int, rows: int, messages: int) -> None:
 
 
 def wait_until_measured(dsn: str) -> None:
-    """Waits until the worker `measure` has measured all queues, then runs ANALYZE, as autovacuum would."""
+    """Waits until the worker `measure` has measured all queues, then runs ANALYZE, like autovacuum."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         question = "select count(*) from queue.queues q left join queue.measurement m using (queue_id) where m is null"
         while connection.execute(question).fetchone() != (0,):

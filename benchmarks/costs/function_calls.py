@@ -1,4 +1,4 @@
-"""Holds a valid request for every function that answers requests. Each repetition of the request costs the same."""
+"""Defines a valid request for every function that handles requests. Repetitions of a request have the same cost."""
 
 import json
 from collections.abc import Mapping
@@ -125,7 +125,7 @@ SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
 
 
 def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None:
-    """Returns the request for a function such as SqsSendMessage, or None if the function does not answer requests."""
+    """Returns the request for a function such as SqsSendMessage, or None if the function handles no requests."""
     if function == "Rest":
         return Request("GET", "/v1/queues/bench", headers=(HOST,))
     if function.startswith("Scheduler"):

@@ -2,10 +2,10 @@
 
 make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/explain/functions_latency.md
 
-Cold: a new process, which imports the handler, reads its secret, connects through PgBouncer and answers. Warm: the
-same process again. The figures are the milliseconds from the event to its result, without HTTP, and the processor
-time of the process until its first result, which other programs influence less. The benchmark leaves out the
-scheduled functions, because their time depends on the amount of work.
+A cold invocation starts a process, which imports the handler, reads its secret, connects through PgBouncer and
+responds. A warm invocation uses the same process. The figures are the milliseconds from the event to its result,
+without HTTP, and the processor time of the process until its first result, which other programs influence less. The
+benchmark does not measure the scheduled functions, because their time depends on the amount of work.
 """
 
 import argparse
@@ -58,7 +58,7 @@ Written by `python -m benchmarks.costs.functions --markdown docs/explain/functio
 
 
 async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The figures of each function."""
+    """Returns each function's figures."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)

@@ -3,9 +3,9 @@
     python -m benchmarks.costs.mappings                                # 20 messages a second for a minute
     python -m benchmarks.costs.mappings --idle 10000      # 10,000 mappings of empty queues, too
 
-Starts `penstock up --ephemeral` with a function beside it, which does nothing. Prints p50, p99 and the longest time
-from the start of SendMessage until the function has the event. Then it prints the server side's CPU while clients
-send no messages.
+The benchmark starts `penstock up --ephemeral` and a function without work. It prints p50, p99 and the longest time from
+the start of SendMessage until the function has the event. Then it prints the server side's CPU while clients send no
+messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 
 SETTLE_SECONDS: Final = 75.0
-"""Registrations of long polls become rarer within this time after the creation of the mappings."""
+"""The seconds after the creation of the mappings in which registrations of long polls become rarer."""
 IDLE: Final = """
 with made as (
     insert into queue.queues (account_id, region, name, shards, attributes)
@@ -49,14 +49,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Ignores the error, because clients end connections that they no longer need."""
+        """Ignores the error, because clients close unused connections."""
 
 
 @contextmanager
 def function() -> Iterator[tuple[str, list[float]]]:
-    """An endpoint of Lambda whose function does nothing, or of webhooks.
+    """Runs an endpoint of Lambda or of webhooks, which does no work.
 
-    Yields the endpoint's address, and the seconds that each message took to reach the function.
+    Yields the endpoint's address, and the seconds from each message's send until the endpoint has it.
     """
     took: list[float] = []
 
@@ -73,7 +73,7 @@ def function() -> Iterator[tuple[str, list[float]]]:
             self.wfile.write(b"{}")
 
         def log_message(self, *_: object) -> None:
-            """Writes nothing."""
+            """Writes no log."""
 
     server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -6,8 +6,9 @@
     python -m benchmarks.costs.pipeline --deltas                     # runs after the first: idle, one old message ends
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
-The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in a
-separate process, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory is
+The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes its
+results in a separate process. tests/support/jobs/reference.sql, which was written from the definitions alone, computes
+the same results. Memory is
 the sampled PSS of the job's processes (driver, JVM, Python workers), and the peak of the largest Python worker (VmHWM).
 The longest transaction is read from pg_stat_activity.
 """
@@ -53,7 +54,7 @@ LOAD = SCENARIOS["warski"]
 LOAD_PLAN = Plan(16, 60_000, 100)
 LOAD_HISTORY = 200_000
 LOAD_RUNS = 3
-LOAD_SECONDS = 180.0  # The job may take longer while the service uses most of the CPU.
+LOAD_SECONDS = 180.0  # the job can take longer while the service uses most of the CPU
 HISTORY = """
 select (select sum(cardinality(sent_at)) from queue.history)::bigint,
     (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
@@ -61,7 +62,7 @@ select (select sum(cardinality(sent_at)) from queue.history)::bigint,
 
 @dataclass(slots=True)
 class JobObservation:
-    """Time, memory, CPU and transactions of a job, sampled during its run."""
+    """Samples the time, memory, CPU and transactions of a job during its run."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -169,8 +170,9 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 
 
 def measure_deltas(dsn: str, messages: int) -> dict[str, object]:
-    """Measures three runs without a span: the first run, a run without changes, and a run after the end of a
-    three-day-old message.
+    """Measures three runs without a span.
+
+    They are the first run, a run without changes, and a run after the end of a three-day-old message.
     """
     line: dict[str, object] = {"messages": messages}
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -194,7 +196,7 @@ def changed_rows(connection: psycopg.Connection[Any]) -> dict[str, float]:
 
 
 def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
-    """Runs the job as a user would. Raises CalledProcessError."""
+    """Runs the job with its command. Raises CalledProcessError."""
     observation, began = JobObservation(), time.monotonic()
     command = [*prefix, sys.executable, "-m", "penstock_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
@@ -231,7 +233,7 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
 
 
 def worker_peak_bytes(pid: int) -> int:
-    """The peak memory of the job's living Python processes, without the driver."""
+    """Returns the peak memory of the job's running Python processes, without the driver."""
     found = Meter({"job": [pid]}).members()["job"]
     return max((high_water_mark(p.pid) for p in found if p.pid != pid and "python" in p.command), default=0)
 
@@ -247,7 +249,7 @@ def high_water_mark(pid: int) -> int:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """The figures to store. CPU comes from the last sample, and memory from the highest sample."""
+    """Returns the figures to store. CPU comes from the last sample, and memory from the highest sample."""
     return {
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),

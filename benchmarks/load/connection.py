@@ -1,8 +1,8 @@
-"""Implements a keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives
-response bodies.
+"""Implements a keep-alive HTTP/1.1 connection that runs a flow.
 
-A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). The connection
-counts a malformed response or a status other than 2xx, and the flow receives None.
+A flow is a generator that yields requests and receives response bodies. A connection has one request in flight (closed
+loop), or writes a request when it is `Due` (open loop). The connection counts a malformed response or a status other
+than 2xx, and the flow receives None.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# A generator that yields requests, to be written now or when they are due. The generator receives the body of a 2xx
-# answer, or None.
+# A generator that yields requests, to be written now or when they are due. It receives the body of a 2xx response, or
+# None.
 Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEADERS = b"\r\n\r\n"
@@ -23,13 +23,11 @@ LENGTH = b"\r\ncontent-length:"
 
 
 class MalformedAnswerError(Exception):
-    """The bytes are not an HTTP/1.1 answer with a Content-Length."""
+    """Means that the bytes are not an HTTP/1.1 response with a Content-Length."""
 
 
 def content_length(head: bytes) -> int:
-    """Returns the Content-Length of an answer's head. Raises MalformedAnswerError; chunked answers are not
-    supported.
-    """
+    """Returns the Content-Length of a response's head. Raises MalformedAnswerError, also for chunked responses."""
     low = head.lower()
     start = low.find(LENGTH)
     if start < 0:

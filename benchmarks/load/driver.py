@@ -24,7 +24,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The callers that create and use queues, with their keys, and the policy. A given owner's key is the only key."""
+    """Has the keys of the callers that create and use queues, and the policy. A given owner's key is the only key."""
 
     owner: Key | None = None
     user: Key | None = None
@@ -42,8 +42,9 @@ class HttpLoad:
         self._meter = meter
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """Makes one run. `watch` is called with "empty", "filled" (then the measured time follows), "measured",
-        "drained".
+        """Makes one run, and calls `watch` with each stage.
+
+        The stages are "empty", "filled" (the measured time follows), "measured" and "drained".
         """
         name = f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}"
         callers = self._callers
@@ -114,7 +115,7 @@ def outcome_of(
 
 
 def order_of(scenario: Scenario, plan: Plan, address: Address) -> PhaseOrder:
-    """The measured phase."""
+    """Returns the order of the measured phase."""
     return PhaseOrder(
         address,
         plan.body,

@@ -31,7 +31,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """A phase. With `idle_samples`, the phase ignores the flows and measures an idle queue."""
+    """Describes a phase. With `idle_samples`, the phase ignores the flows and measures an idle queue."""
 
     address: Address
     body: str
@@ -45,9 +45,7 @@ class PhaseOrder:
 
 
 class Fleet:
-    """Load processes that run many phases until `close`. `processes` is the number of processes, unless an order says
-    otherwise.
-    """
+    """Runs phases in load processes until `close`. `processes` is the default number of processes."""
 
     def __init__(self, processes: int) -> None:
         self._default_processes = processes
@@ -93,8 +91,9 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Waits until each process has written this word. Raises RuntimeError with the reason if a process has
-        failed.
+        """Waits until each process has written this word.
+
+        Raises RuntimeError with the reason if a process has failed.
         """
         for pipe in pipes:
             try:
@@ -125,7 +124,7 @@ def split(total: int, parts: int) -> list[int]:
 
 
 def process_main(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
-    """The main function of a load process: runs phases until it receives None."""
+    """Runs phases in a load process until it receives None."""
     while (order := pipe.recv()) is not None:
         try:
             tally = uvloop.run(run_phase(order, pipe, slots, slot))

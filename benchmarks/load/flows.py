@@ -30,7 +30,7 @@ from .wire import (
 
 
 class Pace:
-    """The arrivals of one load process: independent messages at an average rate of `rate` a second (Poisson).
+    """Gives one load process its arrivals: independent messages at an average of `rate` a second (Poisson).
 
     The connections of the process claim arrivals in turn. If all connections are busy, a request is written late, but
     its latency counts from its due time, so it includes the wait of an independent client. Timers wake up to 1 ms

@@ -1,4 +1,4 @@
-"""Encodes requests and decodes answers of SQS JSON, signs the requests, and creates queues."""
+"""Encodes requests and decodes responses of SQS JSON, signs the requests, and creates queues."""
 
 import hashlib
 import hmac
@@ -28,7 +28,7 @@ SIGNED_HEADERS = "content-type;host;x-amz-date;x-amz-target"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An access key and its account."""
+    """Has an access key and its account."""
 
     account: str
     key_id: str
@@ -73,7 +73,7 @@ AUTHORIZATION = f"AWS4-HMAC-SHA256 Credential={CREDENTIAL}, SignedHeaders=host, 
 
 
 class Action(StrEnum):
-    """The actions that the benchmark uses, spelt as in X-Amz-Target."""
+    """Lists the benchmark's actions with their names in X-Amz-Target."""
 
     SEND = "SendMessage"
     SEND_BATCH = "SendMessageBatch"
@@ -87,7 +87,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The host and port of a service, and one of its queues, which belongs to `owner`. `key`: what signs requests."""
+    """Has a service's host and port, and one of its queues, which belongs to `owner`. `key` signs requests."""
 
     host: str
     port: int
@@ -102,7 +102,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, ready to be written."""
+    """Has one HTTP request as bytes."""
 
     action: Action
     data: bytes
@@ -110,9 +110,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A request of an open loop. It is written at `at` (perf_counter), or as soon as its connection is free.
+    """Has an open loop's request. It is written at `at` (perf_counter), or as soon as its connection is free.
 
-    The latency counts from `at` in both cases, because waiting clients must not hide a stall of the service.
+    The latency counts from `at` in both cases, because otherwise waiting clients hide a stall of the service.
     """
 
     request: Request
@@ -120,28 +120,28 @@ class Due:
 
 
 class Entry(msgspec.Struct, rename="pascal"):
-    """One acknowledged entry of a SendMessage or SendMessageBatch answer."""
+    """Has one acknowledged entry of a SendMessage or SendMessageBatch response."""
 
     message_id: str
     md5_of_body: str = msgspec.field(name="MD5OfMessageBody")
 
 
 class SendBatchAnswer(msgspec.Struct, rename="pascal"):
-    """The answer of SendMessageBatch. Only the length of `failed` matters."""
+    """Has the response of SendMessageBatch. Only the length of `failed` matters."""
 
     successful: list[Entry] = []
     failed: list[msgspec.Raw] = []
 
 
 class DeleteBatchAnswer(msgspec.Struct, rename="pascal"):
-    """Answer of DeleteMessageBatch."""
+    """Has the response of DeleteMessageBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
 
 
 class Message(msgspec.Struct, rename="pascal"):
-    """One received message. All four fields are required, and a missing field makes the answer malformed."""
+    """Has one received message. All four fields are required, and a missing field makes the response malformed."""
 
     message_id: str
     receipt_handle: str
@@ -150,7 +150,7 @@ class Message(msgspec.Struct, rename="pascal"):
 
 
 class ReceiveAnswer(msgspec.Struct, rename="pascal"):
-    """The answer of ReceiveMessage, which is `{}` without messages."""
+    """Has the response of ReceiveMessage, which is `{}` without messages."""
 
     messages: list[Message] = []
 
@@ -227,7 +227,7 @@ class Requests:
         return self.batch_of([{"Id": str(n), "MessageBody": body} for n in range(count)])
 
     def batch_of(self, entries: list[dict[str, str]]) -> Request:
-        """SendMessageBatch of given entries."""
+        """Returns a SendMessageBatch with these entries."""
         payload = {"QueueUrl": self.address.queue_url, "Entries": entries}
         return self.of(Action.SEND_BATCH, msgspec.json.encode(payload))
 
@@ -244,7 +244,7 @@ class Requests:
 
 
 def json_quoted(handle: str) -> str:
-    """Returns a receipt handle as JSON, because other services' handles may contain any characters."""
+    """Returns a receipt handle as JSON, because other services' handles can contain any characters."""
     return msgspec.json.encode(handle).decode()
 
 
@@ -257,7 +257,7 @@ SIGNING_NAMES = {"AmazonSQS": "sqs", "AmazonSNS": "sns"}
 
 
 def call(address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS") -> dict[str, object]:
-    """One action, signed if the address has a key. Raises urllib.error.HTTPError for a status other than 2xx."""
+    """Calls an action, signed if the address has a key. Raises urllib.error.HTTPError unless the status is 2xx."""
     data, target = json.dumps(payload).encode(), f"{service}.{action}"
     signed = signed_lines(address, target, data, SIGNING_NAMES[service]).decode()
     given = dict(line.split(": ", 1) for line in signed.split("\r\n") if line)

@@ -22,7 +22,7 @@ IDLE, IOWAIT = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One line of /proc/<pid>/stat."""
+    """Has one line of /proc/<pid>/stat."""
 
     pid: int
     parent: int
@@ -32,8 +32,9 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counters at one moment. `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was
-    not idle.
+    """Has the counters of one moment.
+
+    `host_seconds` is the time of all cores, and `host_busy_seconds` is the part that was not idle.
     """
 
     cpu_seconds: dict[str, float]
@@ -52,9 +53,9 @@ class Meter:
         self.groups = tuple(roots)
 
     def members(self) -> dict[str, list[Process]]:
-        """The live processes of each group.
+        """Returns the live processes of each group.
 
-        Raises ProcessLookupError if a root has ended, because its time would be missing.
+        Raises ProcessLookupError if a root has ended, because its time is then missing.
         """
         table = processes()
         members: dict[str, list[Process]] = {group: [] for group in self.groups}
@@ -136,8 +137,9 @@ def sum_or_none(values: Iterable[int | None]) -> int | None:
 
 
 def host_times() -> tuple[float, float]:
-    """Returns two sums over all cores since boot, in seconds: all time, and time that was not idle. Time stolen by a
-    hypervisor counts as not idle.
+    """Returns two sums over all cores since boot, in seconds: all time, and time that was not idle.
+
+    Time stolen by a hypervisor counts as not idle.
     """
     fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     total = sum(fields)
@@ -155,8 +157,9 @@ PEAK_SECONDS = 0.2
 
 @contextmanager
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
-    """Yields a list with the peak of PSS bytes, sampled five times a second. The list is empty if /proc cannot be
-    read.
+    """Yields a list with the peak of PSS bytes, sampled five times a second.
+
+    The list is empty if /proc cannot be read.
     """
     pids = [process.pid for process in meter.members()[group]]
     peak: list[int] = []

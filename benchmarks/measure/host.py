@@ -18,7 +18,7 @@ SAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The load before a study: the used share of all cores during one second, and the load average of one minute."""
+    """Has the load before a study: the used share of all cores in one second, and the load average of one minute."""
 
     busy_share: float
     load_average_1m: float
@@ -71,11 +71,11 @@ PAUSE_SECONDS = 10
 
 
 class BusyHostError(Exception):
-    """Other programs use the machine, and the caller asked not to measure in that case."""
+    """Means that other programs use the machine, and that the caller does not want to measure then."""
 
 
 def check_host_load(when_busy: str) -> HostLoad:
-    """The load before a study. `when_busy`: "mark" warns, "wait" waits 10 minutes at most, "refuse" raises."""
+    """Returns the load before a study. `when_busy`: "mark" warns, "wait" waits at most 10 minutes, "refuse" raises."""
     load = host_load()
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     while load.busy and when_busy == "wait" and time.monotonic() < deadline:

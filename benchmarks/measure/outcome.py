@@ -11,7 +11,7 @@ from .tally import Verdict, percentile_of_sorted
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a scenario's run.
+    """Describes a scenario's run.
 
     `processes` is the number of processes of the load generator (0 means all). `rate` is the number of messages sent
     a second (open loop). 0 means that each connection has one request in flight. `held` is the number of additional
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds. `samples` may be calls or, for idle_latency, messages."""
+    """Has latencies in milliseconds. `samples` counts calls or, for idle_latency, messages."""
 
     p50_ms: float
     p99_ms: float
@@ -44,7 +44,7 @@ class Latency:
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a run.
+    """Has the outcome of a run.
 
     `messages` is the number of messages sent (send scenarios) or received and deleted (all others) within
     `elapsed_seconds`.

@@ -15,7 +15,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of one process during one phase. `merge_tallies` adds the counts of several processes."""
+    """Has the counts of one process during one phase. `merge_tallies` adds the counts of several processes."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -43,15 +43,16 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """Returns the seconds from the start of the phase to the last response to one of `actions`, or 0 without a
-        response.
+        """Returns the seconds from the phase's start to the last response to one of `actions`.
+
+        Returns 0 without a response.
         """
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of comparing ids. A `phantom` was received, but never acknowledged as sent."""
+    """Has the result of comparing ids. A `phantom` was received, but never acknowledged as sent."""
 
     lost: int
     duplicated: int
@@ -120,7 +121,7 @@ STALL_SECONDS = 5.0
 
 
 class Progress:
-    """The progress that the flows of one process share.
+    """Has the progress that the flows of one process share.
 
     `slots` is shared memory with one counter of received messages for each process. Each process writes only its
     counter.
@@ -150,7 +151,8 @@ class Progress:
 
     @property
     def stalled(self) -> bool:
-        """Returns whether this process has received no message for STALL_SECONDS. Missing messages then count as
-        lost, and the run ends.
+        """Returns whether this process has received no message for STALL_SECONDS.
+
+        Missing messages then count as lost, and the run ends.
         """
         return perf_counter() - self._moved_at > STALL_SECONDS

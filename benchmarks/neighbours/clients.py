@@ -16,7 +16,7 @@ ADDRESSES_OF_A_NET = 250
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account's keys: a key for signatures, and the value of Authorization for the REST API."""
+    """Has an account's key for signatures, and the value of Authorization for the REST API."""
 
     key: Key
     bearer: str
@@ -42,7 +42,7 @@ async def connect(address: Address, tally: Tally, number: int) -> Connection:
 
 
 def publish_request(address: Address, topic_arn: str) -> Request:
-    """SNS's Publish."""
+    """Returns a request of SNS's Publish."""
     payload = msgspec.json.encode({"TopicArn": topic_arn, "Message": "hello"})
     target = "AmazonSNS.Publish"
     head = (
@@ -54,7 +54,7 @@ def publish_request(address: Address, topic_arn: str) -> Request:
 
 
 def event_request(address: Address, bearer: str, routing_key: str, message: object) -> Request:
-    """POST /v1/events/{routing_key}."""
+    """Returns a request of POST /v1/events/{routing_key}."""
     payload = msgspec.json.encode({"message": message})
     head = (
         f"POST /v1/events/{routing_key} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
@@ -64,7 +64,7 @@ def event_request(address: Address, bearer: str, routing_key: str, message: obje
 
 
 class Receiver(asyncio.Protocol):
-    """Runs an endpoint of webhooks, which calls `receive` with each body and answers 200 after `seconds`."""
+    """Runs an endpoint of webhooks, which calls `receive` with each body and responds with 200 after `seconds`."""
 
     def __init__(self, receive: Callable[[bytes], None], seconds: float = 0.0) -> None:
         self._receive = receive

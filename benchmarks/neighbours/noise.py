@@ -27,14 +27,14 @@ from .clients import Account, Receiver, connect, event_request, publish_request
 LOW_PRIORITY = 19
 OPENED_AT_ONCE = 100
 OPENING_SECONDS = 120.0
-# After a refusal a client waits up to this time: "Retry behavior", AWS SDKs and Tools Reference Guide, standard mode.
+# A client's longest wait after a refusal in standard mode ("Retry behavior", AWS SDKs and Tools Reference Guide).
 MOST_PAUSE_SECONDS = 20.0
 LONG_BODY_BYTES = 1_048_576
 SLOW_SECONDS = 5.0
 
 
 class Order(msgspec.Struct):
-    """The task: `count` connections of this kind. `names` are the queues, the topic or the routing key."""
+    """Describes the task: `count` connections of this kind. `names` are queues, a topic or a routing key."""
 
     kind: str
     endpoint: str
@@ -45,7 +45,7 @@ class Order(msgspec.Struct):
 
 
 class Done(msgspec.Struct):
-    """The results of a noise."""
+    """Has the results of a noise."""
 
     answers: int
     refused: int
@@ -87,7 +87,7 @@ class Noise:
                 if len(self.opened) == self.order.count:
                     self.all_opened.set()
                 connection.start(flow())
-                with suppress(Exception):  # counted by the connection
+                with suppress(Exception):  # the connection counts errors
                     await connection.finished
             await asyncio.sleep(self.pause(1))
 
@@ -105,7 +105,7 @@ class Noise:
         return [found[number % len(found)] for number in range(order.count)] if found else []
 
     async def serve_slowly(self) -> None:
-        """Publishes one event. Its webhooks get late answers."""
+        """Publishes one event. Its webhooks get late responses."""
         order, loop = self.order, asyncio.get_running_loop()
 
         def receive(_body: bytes) -> None:
@@ -121,7 +121,7 @@ class Noise:
         yield request
 
     async def run(self) -> None:
-        """Begins, reports that, and continues until the input ends."""
+        """Runs a noise until the input ends, and reports its beginning."""
         clients = [
             asyncio.create_task(self.client(number, address, lambda request=request: self.repeat(request)))  # type: ignore[misc]
             for number, (address, request) in enumerate(self.requests())

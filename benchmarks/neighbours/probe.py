@@ -1,6 +1,4 @@
-"""Acts as the quiet account, which sends, has schedules and gets webhooks at a low rate, and measures the time of
-each.
-"""
+"""Measures the times of the quiet account's sends, schedules and webhooks, which have a low rate."""
 
 import asyncio
 import json
@@ -23,7 +21,7 @@ SENDS_PER_SECOND = 50.0
 EVENTS_PER_SECOND = 10.0
 SCHEDULES = 20  # each fires every second
 CONNECTIONS = 16
-FIRST_CLIENT = 50_000  # The noisy account uses other addresses.
+FIRST_CLIENT = 50_000  # the noisy account uses other addresses
 LATE_SECONDS = 60.0
 
 Make = Callable[[float], Request]
@@ -40,7 +38,7 @@ MOMENT = "select date_trunc('second', clock_timestamp())"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The resources of the quiet account, which sends to `queue` and gets events with `routing_key` at `port`."""
+    """Has the quiet account's resources. It sends to `queue` and gets events with `routing_key` at `port`."""
 
     endpoint: str
     dsn: str
@@ -52,7 +50,7 @@ class Target:
 
 @dataclass(slots=True)
 class Sample:
-    """The seconds of each kind, and the numbers of messages that were refused or did not arrive within LATE_SECONDS."""
+    """Has each kind's seconds, and the numbers of messages that were refused or took more than LATE_SECONDS."""
 
     sends: list[float] = field(default_factory=list)
     fires: list[float] = field(default_factory=list)
@@ -63,7 +61,7 @@ class Sample:
     cpu_seconds: float = 0.0
 
     def p99_ms(self, kind: str) -> float:
-        """The 99th percentile in ms. Missing messages count as LATE_SECONDS."""
+        """Returns the 99th percentile in ms. Missing messages count as LATE_SECONDS."""
         values = [*getattr(self, kind), *[LATE_SECONDS] * self.missing.get(kind, 0)]
         return percentile(values, 0.99) * 1000
 

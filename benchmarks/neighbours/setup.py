@@ -1,6 +1,4 @@
-"""Creates the resources of both accounts before the measurement: queues, a topic with a long policy, schedules,
-webhooks.
-"""
+"""Creates both accounts' queues, topics with long policies, schedules and webhooks before the measurement."""
 
 import json
 import time
@@ -44,7 +42,7 @@ FORGET_WEBHOOKS = "delete from queue.outgoing_delivery where account_id = %(acco
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The amount of noise."""
+    """Has the amount of noise."""
 
     schedules: int = 10_000
     polls: int = 10_000
@@ -54,7 +52,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A service with both accounts, and the port of the noisy account's slow endpoint."""
+    """Has a service with both accounts, and the port of the noisy account's slow endpoint."""
 
     service: Penstock
     quiet: Target
@@ -115,7 +113,7 @@ def put_schedules(service: Penstock, account: Account) -> None:
 
 
 def create_topic(service: Penstock, account: Account) -> str:
-    """Creates a topic whose policy denies publishing to callers that match one of many patterns. No caller matches."""
+    """Creates a topic with a policy that denies publishing for many patterns of callers. No caller matches."""
     address = account.address(service.endpoint)
     made = call(address, "CreateTopic", {"Name": "noise"}, "AmazonSNS")
     arn = str(made["TopicArn"])

@@ -38,9 +38,7 @@ MEASURES = {"send": "sends", "fire": "fires", "webhook": "webhooks"}
 
 @dataclass(slots=True)
 class Phase:
-    """The results of one phase: the probe's figures, the work of the noises, and the use of processors by process (in
-    cores).
-    """
+    """Has the results of one phase: the probe's figures, the noises' work, and each process's use of cores."""
 
     sample: Sample
     done: dict[str, Done] = field(default_factory=dict)
@@ -48,7 +46,7 @@ class Phase:
 
 
 class Noises:
-    """The running noises of a phase."""
+    """Has the running noises of a phase."""
 
     def __init__(self, installation: Installation, sizes: Sizes, kinds: Sequence[str]) -> None:
         self._processes: dict[str, subprocess.Popen[str]] = {}
@@ -94,7 +92,7 @@ def wait_for_ready(process: "subprocess.Popen[str]") -> None:
 
 
 def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], seconds: float) -> Phase:
-    """One phase."""
+    """Runs one phase, and returns its results."""
     noises = Noises(installation, sizes, kinds)
     meter = installation.service.meter
     try:
@@ -109,9 +107,7 @@ def run_phase(installation: Installation, sizes: Sizes, kinds: Sequence[str], se
 
 
 def cores_of(before: Reading, after: Reading, sample: Sample, done: Mapping[str, Done]) -> dict[str, float]:
-    """Returns the average number of cores that the server side, the probe, the noisy clients and all other programs
-    use.
-    """
+    """Returns the average use of cores by the server side, the probe, the noisy clients and all other programs."""
     seconds = (after.host_seconds - before.host_seconds) / CORES
     used = {
         "server": sum(after.cpu_seconds.values()) - sum(before.cpu_seconds.values()),
@@ -169,7 +165,7 @@ def row_of(name: str, pairs: Sequence[tuple[Phase, Phase]]) -> Row:
 
 
 def done_text(found: Sequence[Mapping[str, Done]]) -> str:
-    """Counts the answers to each noise in a phase and the refusals among them."""
+    """Returns the numbers of responses and of refusals for each noise in a phase."""
     return ", ".join(
         f"{kind} {round(median(done[kind].answers for done in found)):,}"
         f" ({round(median(done[kind].refused for done in found)):,} refused)"

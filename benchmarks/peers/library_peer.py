@@ -1,6 +1,4 @@
-"""Runs a peer whose library works in a separate driver process (see `driver`). The peer's ids are compared as for
-services.
-"""
+"""Runs a peer's library in a separate driver process (see `driver`), and compares its ids as for services."""
 
 import itertools
 import json
@@ -19,16 +17,14 @@ from benchmarks.measure.tally import compare_ids
 from benchmarks.scenarios import Scenario
 
 LONGEST_PHASE_SECONDS = 1_800
-EVERYTHING = 10**9  # the number of messages to receive in a drain, which ends when the queue is empty
+EVERYTHING = 10**9  # messages to receive in a drain, which ends when the queue is empty
 ROOT = Path(__file__).resolve().parents[2]
 queue_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A scenario for a library: the number of messages of a call (0 means random 1 to 10), and whether the scenario
-    sends and receives.
-    """
+    """Describes a library's scenario: messages of a call (0: 1 to 10 at random), and whether it sends and receives."""
 
     size: int
     sends: bool
@@ -54,15 +50,15 @@ DRAIN = Shape(10, sends=False, receives=True)
 
 
 class LibraryPeer:
-    """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
+    """Implements a peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
     With `library_counts`, the library does a service's work in the client, so its CPU counts as the server's.
     """
 
     name: str
     library_counts = True
-    pushes = False  # messages to a waiting consumer, so that idle_latency can be measured
-    max_messages = EVERYTHING  # of a run; a limit for libraries that would take minutes
+    pushes = False  # whether a waiting consumer gets messages at once, which idle_latency needs
+    max_messages = EVERYTHING  # the limit of a run, for libraries that take minutes
     meter: Meter
     command: list[str]
 

@@ -1,9 +1,8 @@
-"""Runs pgmq's design as SQL through pgbench, without HTTP or a client library, which is the lowest cost of a table
-queue.
+"""Runs pgmq's design as SQL with pgbench.
 
-The database is an ephemeral PostgreSQL with the same programs and settings as Penstock's. The benchmark counts sent
-and deleted messages in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for
-the services.
+Without HTTP or a client library, this is the lowest cost of a table queue. The database is an ephemeral PostgreSQL with
+the same programs and settings as Penstock's. The benchmark counts sent and deleted messages in the table. One pgbench
+transaction of a receive scenario is two calls (read, delete), as for the services.
 """
 
 import itertools
@@ -41,7 +40,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A pgbench script and the number of messages that one of its transactions moves."""
+    """Has a pgbench script and the number of messages that one of its transactions moves."""
 
     text: str
     size: int
@@ -61,7 +60,7 @@ SCRIPTS = {
 
 
 class Pgmq:
-    """The peer `pgmq`."""
+    """Implements the peer `pgmq`."""
 
     name = "pgmq"
 
@@ -151,8 +150,9 @@ class Pgmq:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Counts the messages sent, or received and deleted, by the table's rows. A cycle's count is the inserted
-        rows less the remaining rows.
+        """Counts the messages sent, or received and deleted, by the table's rows.
+
+        A cycle's count is the inserted rows minus the remaining rows.
         """
         if scenario.filled:
             return held - self._count(queue)

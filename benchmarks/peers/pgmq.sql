@@ -1,6 +1,6 @@
--- The well-known design of pgmq, written anew for this benchmark: one table a queue, `vt` says when a message is visible
--- again, a read is one UPDATE … RETURNING over rows chosen with FOR UPDATE SKIP LOCKED. Functions take the queue's
--- name, so they build their statement at run time, like the functions of the extension.
+-- Implements the well-known design of pgmq for this benchmark. Each queue has a table. `vt` is the time at which a
+-- message becomes visible again. A read is one UPDATE … RETURNING of rows from a FOR UPDATE SKIP LOCKED. The parameter
+-- of the functions is the queue's name, so they build their statements at run time, like the extension's functions.
 create schema pgmq;
 
 create function pgmq.create_queue(p_queue text) returns void language plpgsql as $$

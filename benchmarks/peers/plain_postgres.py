@@ -24,7 +24,7 @@ DEFAULTS = {"max_connections": "100"}
 
 
 class PlainPostgres(Penstock):
-    """The peer `penstock-plain`. This peer has no PgBouncer."""
+    """Implements the peer `penstock-plain`, which has no PgBouncer."""
 
     name = "penstock-plain"
 
@@ -46,8 +46,9 @@ class PlainPostgres(Penstock):
         super().start()
 
     def environment(self) -> dict[str, str]:
-        """The variables have the server's address at its Unix socket, so the service starts neither a database nor a
-        pooler.
+        """Returns variables with the address of the server's socket.
+
+        With an address, the service starts neither a database nor a pooler.
         """
         assert self._server is not None
         where = urlencode({"host": self._server.folder, "port": 5432})

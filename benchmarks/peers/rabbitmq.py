@@ -1,6 +1,4 @@
-"""Runs RabbitMQ (Debian, with Debian's Erlang) with classic, lazy or quorum queues, persistent messages and publisher
-confirms.
-"""
+"""Runs Debian's RabbitMQ with classic, lazy or quorum queues, persistent messages and publisher confirms."""
 
 import os
 import shutil
@@ -36,7 +34,7 @@ log.file = false
 
 
 class Rabbitmq(LibraryPeer):
-    """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`: one broker each."""
+    """Implements the peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`. Each has its own broker."""
 
     library_counts = False
     pushes = True
@@ -68,8 +66,9 @@ class Rabbitmq(LibraryPeer):
         self.meter = Meter({"broker": [self._process.pid]})
 
     def _environment(self, root: Path) -> dict[str, str]:
-        """Returns environment variables that let the broker write only below this peer's folder, and listen only on
-        the loopback address.
+        """Returns the broker's environment variables.
+
+        With them, the broker writes only below this peer's folder and listens only on the loopback address.
         """
         erlang = root / "usr/lib/erlang"
         erts = next(iter(erlang.glob("erts-*")), None)

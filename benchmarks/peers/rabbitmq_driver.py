@@ -22,7 +22,7 @@ class Consumer:
         if len(self._held) == self._size:
             self._acknowledge(tag)
         elif len(self._held) == 1:
-            # The rest of a queue may be smaller than a batch, so the driver acknowledges it after a pause without
+            # The rest of a queue can be smaller than a batch, so the driver acknowledges it after a pause without
             # messages.
             asyncio.get_running_loop().call_later(0.02, self._acknowledge_rest, message_id)
         self._tag = tag

@@ -18,7 +18,7 @@ PAUSE_SECONDS = 0.02
 
 
 class Publisher:
-    """A connection that publishes and waits for the broker's confirms."""
+    """Publishes on a connection and waits for the broker's confirms."""
 
     def __init__(self, order: Order) -> None:
         self._connection = connect(order)

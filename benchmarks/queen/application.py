@@ -18,15 +18,15 @@ from .profile import Fate, Profile
 from .requests import ACCOUNT, REGION, ApplicationRequests
 from .sampler import Sample, memory_of, sample, uptime_of
 
-SETTLED_SECONDS = 5.0  # after so long without a message the queues count as empty
-MEMORY_EVERY = 5  # samples
+SETTLED_SECONDS = 5.0  # after this time without a message, the queues count as empty
+MEMORY_EVERY = 5  # the number of samples from one memory reading to the next
 RATE_WINDOW = 10  # samples (seconds) over which consumption is averaged
 run_numbers = itertools.count(1)
 
 
 @dataclass(slots=True)
 class Run:
-    """The results of a run. The CPU readings are from the start, the end of pushing, and the end of the drain."""
+    """Has the results of a run. CPU readings are from the start, the end of pushing, and the end of the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)
@@ -151,7 +151,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
 
 
 def consumption_rate(samples: list[Sample]) -> float:
-    """Messages a second that the slower group has completed in the last RATE_WINDOW samples."""
+    """Returns the messages a second that the slower group has completed in the last RATE_WINDOW samples."""
     old, new = samples[-1 - RATE_WINDOW], samples[-1]
     return min(b - a for a, b in zip(old.completed, new.completed, strict=True)) / (new.at - old.at)
 

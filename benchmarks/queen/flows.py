@@ -1,5 +1,6 @@
-"""Defines the flows of producers and consumers. Each flow has a separate connection, and a pause is a request that is
-due later.
+"""Defines the flows of producers and consumers.
+
+Each flow has a separate connection. A pause is a request that is due later.
 """
 
 import random
@@ -24,7 +25,7 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """The state that all connections share. `rate` may change during a run. Times come from perf_counter."""
+    """Has the state that all connections share. `rate` can change during a run. Times come from perf_counter."""
 
     profile: Profile
     requests: ApplicationRequests
@@ -42,10 +43,10 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """Publishes batches until the push phase ends. A batch is due at the same time as its last message, and a late
-    batch is sent at once.
+    """Publishes batches until the push phase ends.
 
-    Each FIFO group has one producer, which preserves the order. All producers send for the tenants of a fair queue.
+    A batch is due at the same time as its last message, and a late batch is sent at once. Each FIFO group has one
+    producer, which preserves the order. All producers send for the tenants of a fair queue.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
@@ -86,8 +87,9 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 
 
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
-    """Handles messages. The consumer releases a failed message, and in FIFO queues also the later messages of that
-    session without handling them.
+    """Handles messages, and releases failed ones.
+
+    In FIFO queues, the consumer also releases the later messages of a failed message's session without handling them.
     """
     began = perf_counter()
     released: list[Message] = []

@@ -12,7 +12,7 @@ MessageKey = tuple[int, int]  # session, number from 1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """The messages that one consumer group has completed. Without `ordered`, a late number is not a violation."""
+    """Has the messages that one consumer group has completed. Without `ordered`, a late number is not a violation."""
 
     ordered: bool = True
     completed: int = 0
@@ -43,8 +43,9 @@ class ConsumerGroup:
         return not known
 
     def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
-        """Returns the messages that were pushed and not completed. `pushed` has the number of messages of each
-        session.
+        """Returns the messages that were pushed and not completed.
+
+        `pushed` has the number of messages of each session.
         """
         behind = ((session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1))
         return self.skipped | set(behind)
@@ -56,8 +57,9 @@ class ConsumerGroup:
 
 @dataclass(slots=True)
 class Ledger:
-    """The records of both groups and of stage 2. `uncertain` counts pushes without a response, which may have been
-    stored.
+    """Has the records of both groups and of stage 2.
+
+    `uncertain` counts pushes without a response, which the service has possibly stored.
     """
 
     groups: tuple[ConsumerGroup, ConsumerGroup]
@@ -85,7 +87,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The audit of one group. `collateral` counts dead-lettered messages that were not poison."""
+    """Has the audit of one group. `collateral` counts dead-lettered messages that were not poison."""
 
     completed: int
     lost: int
@@ -103,8 +105,9 @@ class AuditResult:
 
 
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
-    """Audits a group. `dead` lists the messages in the group's dead-letter queue. `poison` lists the poison
-    messages.
+    """Audits a group.
+
+    `dead` lists the messages in the group's dead-letter queue. `poison` lists the poison messages.
     """
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)

@@ -9,9 +9,7 @@ PARTS = 100_000
 
 
 class Fate(Enum):
-    """A message's fate. The fate follows from session and number, so producer, consumer and audit compute the same
-    fate.
-    """
+    """Computes a message's fate from session and number, so that producer, consumer and audit have the same result."""
 
     PLAIN = "plain"
     POISON = "poison"  # fails every time
@@ -21,11 +19,14 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The parameters of a run. The defaults are Queen's, except the rate, the number of connections and the duration,
-    which suit two cores that are shared with the load generator.
+    """Has the parameters of a run.
 
-    `groups` "fifo": FIFO topic and queues; a session is a message group, and order is checked. "fair": standard ones; a
-    session is the tenant of a fair queue. `rate` 0: `over_rate` times the consumption of the last seconds.
+    The defaults are Queen's, except the rate, the number of connections and the duration, which suit two cores that the
+    load generator also uses.
+
+    With `groups` "fifo", topic and queues are FIFO, a session is a message group, and the audit checks the order. With
+    "fair", topic and queues are standard, and a session is the tenant of a fair queue. With `rate` 0, the rate is
+    `over_rate` times the consumption of the last seconds.
     """
 
     seconds: float = 600.0
@@ -33,7 +34,7 @@ class Profile:
     over_rate: float = 1.1
     first_rate: float = 1_000.0
     producers: int = 16
-    consumers: int = 60  # of each of the two groups
+    consumers: int = 60  # in each of the two groups
     stage2_consumers: int = 8
     sessions: int = 5_000
     skew: float = 1.1

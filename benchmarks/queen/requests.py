@@ -1,4 +1,4 @@
-"""The requests of the application: SNS and SQS in AWS JSON, and Penstock's transactions."""
+"""Builds the application's requests: SNS and SQS in AWS JSON, and Penstock's transactions."""
 
 import random
 import string
@@ -14,7 +14,7 @@ REGION, ACCOUNT = "us-east-1", "000000000000"
 
 
 class SessionMessage(msgspec.Struct):
-    """The message with number `n` of session `s`, due at `due` (perf_counter)."""
+    """Has the message with number `n` of session `s`, due at `due` (perf_counter)."""
 
     s: int
     n: int
@@ -23,7 +23,7 @@ class SessionMessage(msgspec.Struct):
 
 
 class Published(msgspec.Struct, rename="pascal"):
-    """Answer of PublishBatch."""
+    """Has the response of PublishBatch."""
 
     successful: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
@@ -66,7 +66,7 @@ class ApplicationRequests:
         return Requests(Address(self._address.host, self._address.port, name))
 
     def publish(self, bodies: list[tuple[int, str]]) -> Request:
-        """PublishBatch of (session, body)."""
+        """Returns a PublishBatch with pairs of session and body."""
         entries = [
             {"Id": str(n), "Message": body, "MessageGroupId": f"s{session}"}
             | ({"MessageDeduplicationId": f"{session}-{n}-{perf_counter()}"} if self._fifo else {})

@@ -14,9 +14,10 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`at` is in seconds from the start. Backlogs are messages pushed and not completed. Sizes are in MiB.
+    """Has one sample of a run.
 
-    Latencies cover the time since the previous sample.
+    `at` is in seconds from the start. Backlogs are messages pushed and not completed. Sizes are in MiB. Latencies cover
+    the time since the previous sample.
     """
 
     at: float
@@ -51,7 +52,7 @@ def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, in
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """PSS by part. The sampler does not read PSS every second, because the kernel scans all pages for it."""
+    """Returns PSS by part. The sampler does not read PSS every second, because the kernel scans all pages for it."""
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 

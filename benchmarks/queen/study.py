@@ -67,8 +67,9 @@ def measure(groups: str, bench: Bench) -> Findings:
 
 
 def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
-    """Waits until the size is at most 1.1 times the size before the run, or until the time is over. Returns the size
-    in MiB.
+    """Waits until the size is at most 1.1 times the size before the run, or until the time is over.
+
+    Returns the size in MiB.
     """
     size, waited = database_state(penstock.dsn)[0] / MEBIBYTE, 0.0
     while size > 1.1 * before and waited < seconds:
@@ -180,8 +181,9 @@ RUNS = 3
 
 
 def peer_send_cpu(bench: Bench) -> float | None:
-    """Returns the median of the peer's server CPU seconds for 1,000 sends (16 connections), or None if the run does
-    not measure the peer.
+    """Returns the median of the peer's server CPU seconds for 1,000 sends with 16 connections.
+
+    Returns None if the run does not measure the peer.
     """
     if PEER not in bench.options.peers:
         return None
@@ -193,8 +195,9 @@ def peer_send_cpu(bench: Bench) -> float | None:
 
 
 def compare_with_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
-    """Lines of the table. `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a
-    second.
+    """Returns lines of the table.
+
+    `of_a_push` is the CPU seconds of 1,000 pushes. `pushes_a_core` is the goal in pushes a second.
     """
     if before is None or after is None:
         return {}

@@ -188,9 +188,7 @@ def rows_in_short(document: Results) -> Iterable[Row]:
 
 
 def rows_beside_peers(document: Results) -> Iterable[Row]:
-    """Returns rows with the ratio of Penstock's figure to each peer's in this run, and the ratio that the goal
-    allows.
-    """
+    """Returns rows with the ratio of Penstock's figure to each peer's in this run, and the goal's ratio."""
     figure, peers = REFERENCE.get(document["scenario"], ("", {}))
     goal = GOALS.get(document["scenario"])
     valid_figures = {

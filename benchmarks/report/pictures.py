@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A chart of columns of a study's rows. Each of `curves` is drawn for every system."""
+    """Describes a chart of columns of a study's rows. Every system has each of `curves`."""
 
     name: str
     title: str
@@ -111,8 +111,9 @@ MIN_POINTS_WITHOUT_DOTS = 40
 
 
 class Axis(NamedTuple):
-    """Maps values to pixels, and has the ticks. Logarithmic axes show powers of ten, and zero is at the smallest
-    power.
+    """Maps values to pixels, and has the ticks.
+
+    Logarithmic axes show powers of ten, and zero is at the smallest power.
     """
 
     scale: Scale
@@ -189,8 +190,9 @@ def drawn_line(places: Sequence[Point], colour: str) -> str:
 
 
 def legend(number: int, name: str, colour: str, longest: int) -> str:
-    """`longest` is the number of characters of the longest name. The legend has four columns for short names, and
-    fewer for long ones.
+    """Draws the legend in four columns for short names, and in fewer for long ones.
+
+    `longest` is the number of characters of the longest name.
     """
     columns = min(4, 660 // (7 * longest + 20) or 1)
     x, y = LEFT + (number % columns) * (660 // columns), 38 + (number // columns) * 14

@@ -11,8 +11,9 @@ MISSING = "-"
 
 
 def figures_of(run: Outcome) -> Row:
-    """Returns the figures of a run that most studies show. CPU is in seconds for 1,000 messages, and latencies belong
-    to calls.
+    """Returns the figures of a run that most studies show.
+
+    CPU is in seconds for 1,000 messages. Latencies belong to calls.
     """
     return {
         "messages": run.messages,
@@ -89,10 +90,10 @@ Document = dict[str, Any]
 
 
 def with_multiples(row: Row, insert: float | None) -> Row:
-    """Adds a column "CPU in INSERTs" after each column of server-side CPU. The new cells are empty if `insert` is
-    None.
+    """Adds a column "CPU in INSERTs" after each column of server-side CPU.
 
-    `insert`: CPU seconds of 1,000 INSERTs. A row with such columns stays unchanged.
+    `insert` is the CPU seconds of 1,000 INSERTs. If it is None, the new cells are empty. A row with such columns stays
+    unchanged.
     """
     if any(COLUMN in name for name in row):
         return row

@@ -12,13 +12,13 @@ from benchmarks.measure.outcome import Outcome
 
 from .summary import RAW, write_summary
 
-FOREIGN_SHARE = 0.10  # above this share of all cores for other programs during a run the figure is marked
-SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU figure is coarse
+FOREIGN_SHARE = 0.10  # the share of all cores for other programs in a run above which the figure is marked
+SHORT_CPU_SECONDS = 1.0  # below this, the CPU figure is coarse, because /proc counts 1/100 s for each process
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The figures that Penstock must reach with 16 connections and 100-byte bodies (see docs/explain/benchmarks.md)."""
+    """Has Penstock's goals with 16 connections and 100-byte bodies (see docs/explain/benchmarks.md)."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -39,7 +39,7 @@ GOALS = {
 
 @dataclass(slots=True)
 class RepeatedRuns:
-    """The repeats of one scenario, system and number of connections."""
+    """Has the repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
 

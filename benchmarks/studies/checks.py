@@ -22,7 +22,7 @@ from benchmarks.scenarios import SCENARIOS
 from .study import Bench, Findings, Study
 
 PARTNER = "111122223333"
-# the maximum of a queue's policy (Amazon SQS Developer Guide, "Amazon SQS policy quotas")
+# The maximum of a queue's policy ("Amazon SQS policy quotas", SQS Developer Guide).
 STATEMENTS = 20
 SCENARIO_NAMES = ("send_1", "receive_delete_1")
 CONNECTIONS = 16
@@ -32,7 +32,7 @@ MESSAGES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """How requests are checked. With `policy`, the queue has a policy, and the caller belongs to another account."""
+    """Describes a kind of checks. With `policy`, the queue has a policy, and the caller belongs to another account."""
 
     name: str
     settings: Mapping[str, str]
@@ -46,7 +46,7 @@ def sigv4() -> dict[str, str]:
 
 
 def variants() -> list[Variant]:
-    """The study compares all other variants with the first one."""
+    """Returns the variants. The study compares all others with the first one."""
     return [
         Variant("unsigned", {}),
         Variant("signed", sigv4()),
@@ -73,7 +73,7 @@ def policy_for(account: str) -> str:
 
 
 def start(variant: Variant, bench: Bench) -> Penstock:
-    """A running service. Its load is signed if the variant requires signatures."""
+    """Starts a service. Its load is signed if the variant requires signatures."""
     service = bench.another_penstock(variant.settings)
     if variant.settings:
         owner = service.make_key(ACCOUNT)

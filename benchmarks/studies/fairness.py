@@ -2,13 +2,13 @@
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a separate service
 
-A fixed number of consumers receive one message at a time, work on it for a while and delete it. The number of
-consumers is chosen for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends
-as much as all the others together, so a backlog grows. (With very many consumers the queue would not be the
-bottleneck: with 200 of them and 800 messages a second, the processors of a small machine are.) Phases: `quiet`
-(without the noisy tenant), `fair` (with it, MessageGroupId set), `unfair` (with it, without MessageGroupId). A wait
-is the time from the due time of a message's send (open loop: a late send counts) until a consumer has the message.
-Each phase has a separate queue. All waits count, including waits at the beginning of the noise.
+A fixed number of consumers receive one message at a time, work on it for a while and delete it. The quiet tenants alone
+keep the consumers busy for two thirds of the time. The noisy tenant sends as much as all others together, so a backlog
+grows. More consumers make the processors the bottleneck: on a small machine, 200 of them with 800 messages a second.
+The phases are `quiet` (without the noisy tenant), `fair` (with it, MessageGroupId set) and `unfair` (with it, without
+MessageGroupId). Each phase has a separate queue. A wait is the time from the due time of a message's send until a
+consumer has the message, so a late send counts (open loop). All waits count, including waits at the beginning of the
+noise.
 """
 
 import argparse
@@ -49,7 +49,7 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet one."""
+    """Describes the load. Rates are messages a second. The noisy tenant sends `noise` times as many as a quiet one."""
 
     tenants: int = 100
     tenant_rate: float = 2.0
@@ -65,7 +65,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Phase:
-    """One phase under way: the numbers of messages sent, and their waits in seconds."""
+    """Has the state of a running phase: the numbers of messages sent, and their waits in seconds."""
 
     name: str
     workload: Workload
@@ -91,9 +91,7 @@ class Phase:
 
 
 async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
-    """Runs one consumer until it is cancelled. The consumer receives a message, works on the message, and
-    deletes it.
-    """
+    """Runs a consumer, which receives, handles and deletes one message at a time, until it is cancelled."""
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:

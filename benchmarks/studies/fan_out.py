@@ -17,7 +17,7 @@ from .hostile import count
 from .study import Bench, Findings, Study
 
 QUEUES = (10, 100, 1_000, 10_000)
-COUNTED_QUEUES = 100  # the number of a topic's queues whose messages are counted
+COUNTED_QUEUES = 100  # the study counts the messages of this many of a topic's queues
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'

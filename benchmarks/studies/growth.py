@@ -49,8 +49,9 @@ Measured = Callable[[Bench, Penstock, int], Row]
 
 
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs `warski` on a queue with this many waiting messages. The study counts the rest at the end, and does not
-    compare it by id.
+    """Runs `warski` on a queue with this many waiting messages.
+
+    The study counts the rest at the end, and does not compare it by id.
     """
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
@@ -130,8 +131,9 @@ def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """Runs SendMessage and then `receive_delete_1` with bodies of this size. The number of messages falls with their
-    size.
+    """Runs SendMessage and then `receive_delete_1` with bodies of this size.
+
+    The number of messages falls with their size.
     """
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")]

@@ -1,8 +1,8 @@
-"""Compares a queue under pressure with a quiet one: millions of messages wait, many are in flight, and another
-session's old snapshot keeps PostgreSQL from removing deleted rows.
+"""Compares a queue under pressure with a quiet one.
 
-The study measures two equal services in turn. The study does not store the ids of the waiting messages. The number of
-remaining messages shows losses, and the received ids show duplicates.
+Under pressure, millions of messages wait, many are in flight, and another session's old snapshot keeps PostgreSQL from
+removing deleted rows. The study measures two equal services in turn. It does not store the ids of the waiting messages.
+The number of remaining messages shows losses, and the received ids show duplicates.
 """
 
 from contextlib import closing
@@ -30,7 +30,7 @@ IN_FLIGHT = 50_000
 MESSAGES = 100_000
 MAX_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
-# receive_delete_1 fills the quiet queue before it measures; the queue under pressure has messages already.
+# receive_delete_1 fills the quiet queue before it measures. The queue under pressure already has messages.
 MEASURED = ("warski", "receive_delete_1", "send_1")
 # The attributes whose sum is the number of all messages of a queue.
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")

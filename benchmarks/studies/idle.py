@@ -16,7 +16,7 @@ PAUSE_SECONDS = (0.005, 0.025)
 
 
 class IdleQueue:
-    """The consumer and the producer of `samples` messages, and the state that they share."""
+    """Runs the consumer and the producer of `samples` messages, and has the state that they share."""
 
     def __init__(self, phase: Phase, samples: int) -> None:
         self._phase = phase

@@ -1,10 +1,9 @@
-"""Runs the four scenarios of bullmq-bench, which ChasquiMQ took over: add, add in bulk, one worker, and one worker
-with 100 jobs at once.
+"""Runs the four scenarios of bullmq-bench, which ChasquiMQ also uses.
 
-A job is a message. A call of SQS has at most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with
-100 jobs at once is ten consumers that each receive 10, do no work, and delete 10. The original divides the jobs of
-the warm-up and of the benchmark by the time of the benchmark only. "jobs/s" is the true rate, and "as stated there"
-is the original's rate.
+They are add, add in bulk, one worker, and one worker with 100 jobs at once. A job is a message. A call of SQS has at
+most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with 100 jobs at once is ten consumers that
+each receive 10, do no work, and delete 10. The original divides the jobs of the warm-up and of the benchmark by the
+time of the benchmark only. "jobs/s" is the true rate, and "as stated there" is the original's rate.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """A scenario, the number of jobs in the original, the number of connections, and the payload."""
+    """Describes a scenario: the original's number of jobs, the number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int

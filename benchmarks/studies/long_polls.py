@@ -27,7 +27,7 @@ GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
 class WaitingConsumers:
-    """Consumers in long polls, and the messages that they have received."""
+    """Runs consumers in long polls, and has the messages that they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
         self._penstock = penstock

@@ -24,8 +24,9 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
-    """Measures Penstock on a new service and database, because other studies would influence its memory, and peers as
-    they are.
+    """Measures Penstock on a new service and database, and peers as they are.
+
+    Other studies influence the memory of a service.
     """
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
     peers = [system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)]
@@ -95,8 +96,10 @@ def difference(after: Row, before: Row, name: str) -> float | None:
 
 
 def reaches_goals(row: Row) -> bool:
-    """Checks the goals: the service grows by at most 5 MiB and the database by 60 MiB, and receives reach 0.95 of the
-    empty queue's rate.
+    """Checks the goals.
+
+    The service must grow by at most 5 MiB and the database by at most 60 MiB, and receives must reach 0.95 of the empty
+    queue's rate.
     """
     service, database, ratio = (row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio"))
     return (
@@ -108,8 +111,9 @@ def reaches_goals(row: Row) -> bool:
 
 
 def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
-    """Rates are in messages a second. `beside` has runs on an empty queue while the million waits, and `alone` has
-    runs without the million.
+    """Returns rates in messages a second.
+
+    `beside` has runs on an empty queue while the million waits, and `alone` has runs without the million.
     """
     empty = median(run.received_per_second for run in beside)
     return {

@@ -1,6 +1,4 @@
-"""Defines the study (a named measurement of one or more systems), and the systems and options that all
-studies share.
-"""
+"""Defines a study, a named measurement of one or more systems, and what all studies share."""
 
 import argparse
 import sys
@@ -25,8 +23,9 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`systems` are the results to store. `valid` means that no message was lost, duplicated, out of order or
-    refused.
+    """Has a study's results.
+
+    `systems` are the results to store. `valid` means that no message was lost, duplicated, out of order or refused.
     """
 
     systems: list[Document]
@@ -35,7 +34,7 @@ class Findings:
 
 @dataclass
 class Bench:
-    """The systems under test, which are started when the first study needs them, and stopped with `stack`."""
+    """Starts the systems under test when the first study needs them, and stops them with `stack`."""
 
     options: argparse.Namespace
     fleet: Fleet
@@ -48,8 +47,9 @@ class Bench:
 
     @cached_property
     def systems(self) -> list[System]:
-        """Returns Penstock, and the peers that can be started. Penstock is first, because peers copy its database's
-        settings.
+        """Returns Penstock, and the peers that can be started.
+
+        Penstock is first, because peers copy its database's settings.
         """
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
@@ -74,8 +74,9 @@ class Bench:
         return penstock
 
     def another_penstock(self, settings: Mapping[str, str] = MappingProxyType({})) -> Penstock:
-        """Yields a second service with a separate database, for a study with `settings` or a study that would disturb
-        the others.
+        """Yields a second service with a separate database.
+
+        It is for a study with `settings`, or for a study that disturbs others.
         """
         penstock = Penstock(self.fleet, settings=settings)
         self.stack.callback(penstock.stop)
@@ -105,10 +106,10 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study. `measure` prints its table and returns the results to store, or no results if it has stored them
-    itself.
+    """Describes a study.
 
-    With `alone`, the study has no peers, and starts a separate service even beside a running one.
+    `measure` prints the study's table and returns the results to store, or no results if it has stored them. With
+    `alone`, the study has no peers, and starts a separate service even beside a running one.
     """
 
     name: str

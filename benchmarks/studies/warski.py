@@ -1,9 +1,9 @@
-"""Runs Adam Warski's benchmark of SQS (2014): senders of batches of 1 to 10 messages of 100 bytes, and receivers of
-10 messages.
+"""Runs Adam Warski's benchmark of SQS (2014).
 
-A node of the article is a machine that sends or one that receives. Here a node is a load process with equally many
-sending and receiving threads, and a thread is a connection with one request in flight. The article's receivers
-prefetched and deleted in the background. The study's receivers receive and delete in turn.
+Senders send batches of 1 to 10 messages of 100 bytes, and receivers receive 10 messages. A node of the article is a
+machine that sends or one that receives. Here a node is a load process with equally many sending and receiving threads,
+and a thread is a connection with one request in flight. The article's receivers prefetched and deleted in the
+background. The study's receivers receive and delete in turn.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""A shop: orders go to a queue, and a worker ships them. Clients are handed in, so that tests can hand in theirs."""
+"""Implements a shop that sends orders to a queue, and a worker that ships them. Tests pass their own clients."""
 
 import json
 from collections.abc import Callable
@@ -11,12 +11,12 @@ def take_order(sqs: Any, queue_url: str, order: int) -> None:
 
 
 def always(_: int) -> bool:
-    """Every order can be shipped."""
+    """Returns True, because every order can be shipped."""
     return True
 
 
 def ship(sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0) -> list[int]:
-    """Ships what waits; an order that cannot be shipped stays in the queue, for another attempt."""
+    """Ships the waiting orders. An order that cannot be shipped stays in the queue for another attempt."""
     answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     shipped = []
     for message in answer.get("Messages", []):

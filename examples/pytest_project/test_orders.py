@@ -1,4 +1,4 @@
-"""The tests of orders.py, with the fixtures that the package penstock brings."""
+"""Tests orders.py with the fixtures of the package penstock."""
 
 import json
 from datetime import timedelta

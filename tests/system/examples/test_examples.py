@@ -63,7 +63,7 @@ def test_producer_and_worker(up: Up, programs: dict[str, Program]) -> None:
     for number in range(1, 11):
         times = 2 if number == 3 else 1
         assert f"the worker handled order {number}, received {times} time(s)" in lines
-    assert "the worker failed on order 3: the card service does not answer" in lines
+    assert "the worker failed on order 3: the card service does not respond" in lines
     assert lines[-1] == "the worker handled every order"
     assert counts(up, "example-orders") == EMPTY
 
