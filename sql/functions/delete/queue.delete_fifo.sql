@@ -63,7 +63,8 @@ begin
                 p_queue_id, 'deleted', m.sent_at, null, m.first_received_at, v_now) e
             where p_keeps_history order by 1, 2, 3, 4, 5, m.id) d
         group by d.receive_count, d.first_received_at, d.redelivered_at, d.entered_by, d.outcome)
-    select array_agg(d.id), count(*) filter (where d.sent_at < v_now - (
+    -- Younger messages need no look-up, because 60 seconds is the shortest retention.
+    select array_agg(d.id), count(*) filter (where d.sent_at < v_now - interval '60 seconds' and d.sent_at < v_now - (
         select q.retention_seconds from queue.queues q where q.queue_id = p_queue_id) * interval '1 second')
     into v_deleted, v_late from deleted d;
     if v_deleted is not null then
