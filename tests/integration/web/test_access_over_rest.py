@@ -343,6 +343,17 @@ def test_keys_of_the_command_line_leave_rows(shared_database: Database, account:
     assert rows == [(f"penstock:{act}", "database", True) for act in acts]
 
 
+def check_console(service: Service, key: Header, *, may: bool) -> None:
+    """Checks the pages of the schedule `payroll` and the queue `q`, which the key may read or not."""
+    console = ConsoleClient(service)
+    console.post("/console/sign-in", key=key["authorization"].removeprefix("Bearer "))
+    shown = console.get("/console/schedules").text
+    assert "payroll" in shown
+    assert ("scheduler:GetSchedule" in shown) is not may
+    assert ("payroll" in console.get("/console/schedules?view=calendar").text) is may
+    assert console.get("/console/queues/q").status_code == (200 if may else 403)
+
+
 def test_a_deny_of_aws_holds_for_lists_and_runs(
     http: httpx.Client,
     root: Header,
@@ -384,11 +395,5 @@ def test_a_deny_of_aws_holds_for_lists_and_runs(
     assert (shown_open.split()[:2], shown_payroll.split()) == (["open", "active"], ["payroll", "unreadable"])
     assert json.loads(last) == {"name": "payroll", "unreadable": True}
     # The account's own key reads first. Eve does not share this reading.
-    for key, may in ((root, True), (eve, False)):
-        console = ConsoleClient(shared_service)
-        console.post("/console/sign-in", key=key["authorization"].removeprefix("Bearer "))
-        shown = console.get("/console/schedules").text
-        assert "payroll" in shown
-        assert ("scheduler:GetSchedule" in shown) is not may
-        assert ("payroll" in console.get("/console/schedules?view=calendar").text) is may
-        assert console.get("/console/queues/q").status_code == (200 if may else 403)
+    check_console(shared_service, root, may=True)
+    check_console(shared_service, eve, may=False)

@@ -69,15 +69,7 @@ def sign_by_botocore(url: str, headers: dict[str, str], body: bytes) -> str:
     return str(request.headers["Authorization"])
 
 
-@contextmanager
-def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Iterator[SecretsManager]:
-    """Runs the service with TLS. `variables` are the environment variables that lead a function to the service.
-
-    The file of authorities also has this machine's authorities, because functions on AWS need time for them too. The
-    service's folder is in `parent`, or else in /tmp. Processes of functions do not see /tmp.
-    """
-    manager = SecretsManager(name)
-
+def make_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -92,7 +84,21 @@ def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Itera
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
-    with TemporaryDirectory(dir=parent) as folder, ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    return Handler
+
+
+@contextmanager
+def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Iterator[SecretsManager]:
+    """Runs the service with TLS. `variables` are the environment variables that lead a function to the service.
+
+    The file of authorities also has this machine's authorities, because functions on AWS need time for them too. The
+    service's folder is in `parent`, or else in /tmp. Processes of functions do not see /tmp.
+    """
+    manager = SecretsManager(name)
+    with (
+        TemporaryDirectory(dir=parent) as folder,
+        ThreadingHTTPServer(("127.0.0.1", 0), make_handler(manager)) as server,
+    ):
         authority = Authority()
         made = authority.server("127.0.0.1")
         files = {each: Path(folder, each) for each in ("ca", "certificate", "key")}

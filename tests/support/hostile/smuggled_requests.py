@@ -204,54 +204,46 @@ def last() -> Iterator[SmugglingCase]:
 def whole() -> Iterator[SmugglingCase]:
     """RFC 9112, 6: the prize is within the body."""
     size, size_in_chunks = b"Content-Length: %d\r\n" % len(PRIZE), b"%x\r\n" % len(PRIZE)
+    body = size + b"\r\n" + PRIZE
     chunk = size_in_chunks + PRIZE + b"\r\n0\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n\r\n"
     get = b"GET /?Action=None HTTP/1.1\r\nHost: localhost\r\n"
-    yield SmugglingCase("a body", "6.2", size + b"\r\n" + PRIZE)
-    yield SmugglingCase(
-        "a body after the header Upgrade",
-        "RFC 9110, 7.8",
-        b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + size + b"\r\n" + PRIZE,
-    )
-    yield SmugglingCase(
-        "chunks after the header Upgrade",
-        "RFC 9110, 7.8",
-        b"Connection: Upgrade\r\nUpgrade: websocket\r\n" + chunked + chunk + b"\r\n",
-    )
-    yield SmugglingCase(
-        "a body that was announced", "RFC 9110, 10.1.1", b"Expect: 100-continue\r\n" + size + b"\r\n" + PRIZE
-    )
-    yield SmugglingCase(
-        "a body and a header like Transfer-Encoding", "6.2", b"Transfer_Encoding: chunked\r\n" + size + b"\r\n" + PRIZE
-    )
-    yield SmugglingCase(
-        "a body and a header that ends so", "6.2", b"X-Transfer-Encoding: chunked\r\n" + size + b"\r\n" + PRIZE
-    )
-    yield SmugglingCase(
-        "a body and another length elsewhere",
-        "6.2",
-        b"X-Content-Length: 0\r\nContent_Length: 0\r\n" + size + b"\r\n" + PRIZE,
-    )
-    yield SmugglingCase(
-        "a body that begins with an end of chunks",
-        "6.2",
-        b"Content-Length: %d\r\n\r\n0\r\n\r\n" % (len(PRIZE) + 5) + PRIZE,
-    )
-    yield SmugglingCase("a body of a GET", "RFC 9110, 9.3.1", get + size + b"\r\n" + PRIZE, whole=True)
+    for name, source, rest in (
+        ("a body", "6.2", body),
+        ("a body after the header Upgrade", "RFC 9110, 7.8", b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + body),
+        (
+            "chunks after the header Upgrade",
+            "RFC 9110, 7.8",
+            b"Connection: Upgrade\r\nUpgrade: websocket\r\n" + chunked + chunk + b"\r\n",
+        ),
+        ("a body that was announced", "RFC 9110, 10.1.1", b"Expect: 100-continue\r\n" + body),
+        ("a body and a header like Transfer-Encoding", "6.2", b"Transfer_Encoding: chunked\r\n" + body),
+        ("a body and a header that ends so", "6.2", b"X-Transfer-Encoding: chunked\r\n" + body),
+        ("a body and another length elsewhere", "6.2", b"X-Content-Length: 0\r\nContent_Length: 0\r\n" + body),
+        (
+            "a body that begins with an end of chunks",
+            "6.2",
+            b"Content-Length: %d\r\n\r\n0\r\n\r\n" % (len(PRIZE) + 5) + PRIZE,
+        ),
+        (
+            "a body with a length with zeros before",
+            "RFC 9110, 8.6",
+            b"Content-Length: 000%d\r\n\r\n" % len(PRIZE) + PRIZE,
+        ),
+        ("a chunk", "7.1", chunked + chunk + b"\r\n"),
+        (
+            "a chunk with an extension",
+            "7.1.1",
+            chunked + size_in_chunks.strip() + b";a=b\r\n" + PRIZE + b"\r\n0\r\n\r\n",
+        ),
+        ("chunks of a byte", "7.1", chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in PRIZE) + b"0\r\n\r\n"),
+        ("a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n"),
+        ("a chunk, and a size with zeros before", "7.1", chunked + b"000" + chunk + b"\r\n"),
+        ("an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n"),
+    ):
+        yield SmugglingCase(name, source, rest)
+    yield SmugglingCase("a body of a GET", "RFC 9110, 9.3.1", get + body, whole=True)
     yield SmugglingCase("chunks of a GET", "RFC 9110, 9.3.1", get + chunked + chunk + b"\r\n", whole=True)
-    yield SmugglingCase(
-        "a body with a length with zeros before", "RFC 9110, 8.6", b"Content-Length: 000%d\r\n\r\n" % len(PRIZE) + PRIZE
-    )
-    yield SmugglingCase("a chunk", "7.1", chunked + chunk + b"\r\n")
-    yield SmugglingCase(
-        "a chunk with an extension", "7.1.1", chunked + size_in_chunks.strip() + b";a=b\r\n" + PRIZE + b"\r\n0\r\n\r\n"
-    )
-    yield SmugglingCase(
-        "chunks of a byte", "7.1", chunked + b"".join(b"1\r\n%c\r\n" % byte for byte in PRIZE) + b"0\r\n\r\n"
-    )
-    yield SmugglingCase("a chunk with trailers", "7.1.2", chunked + chunk + b"Host: other\r\nContent-Type: x\r\n\r\n")
-    yield SmugglingCase("a chunk, and a size with zeros before", "7.1", chunked + b"000" + chunk + b"\r\n")
-    yield SmugglingCase("an end of many zeros", "7.1", chunked + size_in_chunks + PRIZE + b"\r\n00000\r\n\r\n")
 
 
 def twins() -> Iterator[SmugglingCase]:

@@ -120,11 +120,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
 
-@contextmanager
-def running_functions(**functions: Function) -> Iterator[Functions]:
-    """Serves until the end of the block."""
-    state = Functions(functions=dict(functions))
-
+def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -158,7 +154,14 @@ def running_functions(**functions: Function) -> Iterator[Functions]:
         def log_message(self, *_: object) -> None:
             """Writes nothing."""
 
-    server = _Server(("127.0.0.1", 0), Handler)
+    return Handler
+
+
+@contextmanager
+def running_functions(**functions: Function) -> Iterator[Functions]:
+    """Serves until the end of the block."""
+    state = Functions(functions=dict(functions))
+    server = _Server(("127.0.0.1", 0), _make_handler(state))
     state.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -41,6 +41,18 @@ def console(postgres: TestServer) -> Iterator[Service]:
         yield service
 
 
+def send_hostile_texts(sqs: Any, url: str) -> None:
+    for start in range(0, len(HOSTILE), 10):
+        entries = [
+            {
+                "Id": str(number), "MessageBody": text, "MessageGroupId": "'\"!()`$&;",
+                "MessageAttributes": {"a": {"DataType": "String", "StringValue": text}},
+            }
+            for number, text in enumerate(HOSTILE[start : start + 10])
+        ]  # fmt: skip
+        assert not sqs.send_message_batch(QueueUrl=url, Entries=entries).get("Failed")
+
+
 def fill(service: Service) -> None:
     sqs, sns, http = service.sqs(), service.client("sns"), service.http()
     urls = {
@@ -63,15 +75,7 @@ def fill(service: Service) -> None:
         sqs.receive_message(QueueUrl=urls["orders"], MaxNumberOfMessages=5, VisibilityTimeout=0)
     for text in HOSTILE[:9]:
         sqs.send_message(QueueUrl=urls["orders-dead"], MessageBody=text)
-    for start in range(0, len(HOSTILE), 10):
-        entries = [
-            {
-                "Id": str(number), "MessageBody": text, "MessageGroupId": "'\"!()`$&;",
-                "MessageAttributes": {"a": {"DataType": "String", "StringValue": text}},
-            }
-            for number, text in enumerate(HOSTILE[start : start + 10])
-        ]  # fmt: skip
-        assert not sqs.send_message_batch(QueueUrl=urls["hostile"], Entries=entries).get("Failed")
+    send_hostile_texts(sqs, urls["hostile"])
     topic = sns.create_topic(Name="news", Attributes={"DisplayName": "<script>alert(1)</script>"[:100]})["TopicArn"]
     subscription = {"FilterPolicy": json.dumps({"a": ["<script>window.pwned=1</script>"]})}
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arns["orders"], Attributes=subscription)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
@@ -63,17 +63,7 @@ def normalize(answers: Any) -> str:
     return _VOLATILE.sub("*", text)
 
 
-def ask(url: str) -> str:
-    """Returns the answers of the services at this address to requests about texts and times."""
-
-    def client(service: str) -> Any:
-        return boto3.client(
-            service, endpoint_url=url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x",
-            config=Config(retries={"total_max_attempts": 1}),
-        )  # fmt: skip
-
-    sqs, sns, scheduler = client("sqs"), client("sns"), client("scheduler")
-    answers: list[Any] = []
+def ask_queues(sqs: Any) -> Iterator[Any]:
     for name in ("q", "q.fifo"):
         fifo = {"FifoQueue": "true"} if name.endswith("fifo") else {}
         queue = sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
@@ -83,30 +73,47 @@ def ask(url: str) -> str:
             "a": {"DataType": "String", "StringValue": TEXT},
             "b": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
         }
-        answers.append(sqs.send_message(QueueUrl=queue, MessageBody=TEXT, MessageAttributes=attributes, **group))
-        answers.append(
-            sqs.receive_message(
-                QueueUrl=queue, MessageAttributeNames=["All"], AttributeNames=["All"], WaitTimeSeconds=5
-            )
+        yield sqs.send_message(QueueUrl=queue, MessageBody=TEXT, MessageAttributes=attributes, **group)
+        yield sqs.receive_message(
+            QueueUrl=queue, MessageAttributeNames=["All"], AttributeNames=["All"], WaitTimeSeconds=5
         )
-        answers.append(sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"]))
-    queue = sqs.create_queue(QueueName="copies")["QueueUrl"]
+        yield sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])
+
+
+def ask_topics(sns: Any, sqs: Any, queue: str, arn: str) -> Iterator[Any]:
     topic = sns.create_topic(Name="t")["TopicArn"]
-    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     policy = json.dumps({"a": ["ü"], "n": [{"numeric": [">", 1.5]}]})
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"FilterPolicy": policy})
     matching = {"a": {"DataType": "String", "StringValue": "ü"}, "n": {"DataType": "Number", "StringValue": "1.75"}}
     sns.publish(TopicArn=topic, Message=TEXT, MessageAttributes=matching)
     (copy,) = sqs.receive_message(QueueUrl=queue, WaitTimeSeconds=5)["Messages"]
-    answers.append(json.loads(copy["Body"])["Message"])
-    answers.append(sns.list_subscriptions())
+    yield json.loads(copy["Body"])["Message"]
+    yield sns.list_subscriptions()
+
+
+def ask_schedules(scheduler: Any, arn: str) -> Iterator[Any]:
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", "Input": TEXT}
     for name, expression in (("at", AT), ("cron", "cron(0 3 ? * 2 *)"), ("rate", "rate(3 days)")):
         scheduler.create_schedule(
             Name=name, ScheduleExpression=expression, ScheduleExpressionTimezone="Europe/Berlin", Target=target,
             FlexibleTimeWindow={"Mode": "OFF"},
         )  # fmt: skip
-        answers.append(scheduler.get_schedule(Name=name))
+        yield scheduler.get_schedule(Name=name)
+
+
+def ask(url: str) -> str:
+    """Returns the answers of the services at this address to requests about texts and times."""
+
+    def client(service: str) -> Any:
+        return boto3.client(
+            service, endpoint_url=url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x",
+            config=Config(retries={"total_max_attempts": 1}),
+        )  # fmt: skip
+
+    sqs = client("sqs")
+    copies = sqs.create_queue(QueueName="copies")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=copies, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    answers = [*ask_queues(sqs), *ask_topics(client("sns"), sqs, copies, arn), *ask_schedules(client("scheduler"), arn)]
     with client_setup.Client(base_url=url) as http:
         answers += [
             http.get(path).text for path in ("/v1/schedules", "/v1/queues/q", "/v1/queues/q/messages?state=all")

@@ -20,6 +20,7 @@ from tempfile import TemporaryFile
 from threading import Event
 from typing import Any, Literal
 
+import httpx
 import psycopg
 import pytest
 
@@ -260,6 +261,13 @@ def test_callers_are_told_to_come_again(server: Postgres, pooler: PgBouncer, dep
         assert http.post("/", content=b"{}").status_code == 200
 
 
+def succeeded_workers(http: httpx.Client) -> set[str]:
+    """Returns the workers with a successful run, by /metrics."""
+    page = http.get("/metrics").text
+    found = re.findall(r'penstock_worker_runs_total\{worker="(\w+)",outcome="(\w+)"\} (\d+)', page)
+    return {worker for worker, outcome, count in found if outcome == "success" and count != "0"}
+
+
 @pytest.mark.parametrize("limit", [5, 3, 2])
 @pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
 def test_workers_get_their_share_of_few_connections(server: Postgres, limit: int, pooled: bool) -> None:
@@ -297,12 +305,7 @@ def test_workers_get_their_share_of_few_connections(server: Postgres, limit: int
         new = {"every": "1s", "target": target}
         wait_until(lambda: http.put(f"/v1/schedules/{role}", json=new).status_code in (200, 201))
 
-        def rounds() -> set[str]:
-            page = http.get("/metrics").text
-            found = re.findall(r'penstock_worker_runs_total\{worker="(\w+)",outcome="(\w+)"\} (\d+)', page)
-            return {worker for worker, outcome, count in found if outcome == "success" and count != "0"}
-
-        wait_until(lambda: rounds() >= {"deliver", "fire", "maintain", "measure", "move"})
+        wait_until(lambda: succeeded_workers(http) >= {"deliver", "fire", "maintain", "measure", "move"})
         wait_until(lambda: http.get(f"/v1/schedules/{role}").json().get("fire_count", 0) > 1)
         stopping.set()
         assert statuses[200] > 100

@@ -106,7 +106,8 @@ def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
     assert "This filter is invalid" in answer.text
 
 
-def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
+def poison_three(console: Console) -> tuple[str, str]:
+    """Makes three dead letters of the queue `grouped`. Returns the URLs of the queue and its dead-letter queue."""
     dead = console.queue("grouped-dead")
     arn = console.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     url = console.queue("grouped", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1}))
@@ -114,6 +115,22 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
         console.sqs.send_message(QueueUrl=url, MessageBody=body)
     while console.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0).get("Messages"):
         pass
+    return url, dead
+
+
+def check_export(console: Console) -> None:
+    exported = console.browser.get("/console/queues/grouped/messages/export")
+    assert "attachment" in exported.headers["content-disposition"]
+    assert sorted(str(json.loads(line)["message"]) for line in exported.text.splitlines()) == [
+        "not json",
+        "{'order': 1, 'same': 's'}",
+        "{'order': 2, 'same': 's'}",
+    ]
+    assert len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
+
+
+def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> None:
+    url, dead = poison_three(console)
     text = console.page("/queues/grouped-dead/failures")
     assert "2 groups in 3 messages" in text
     group = text.partition("2 messages</a>")[2].partition("</section>")[0]
@@ -150,14 +167,7 @@ def test_dead_letters_in_groups_with_what_differs_marked(console: Console) -> No
     assert "1 chosen message" in console.page(f"/queues/grouped-dead/redrive?id={chosen[0]}")
     assert console.browser.post(path, id=chosen[0]).status_code == 303
     wait_until(lambda: visible(console, url) == 3)
-    exported = console.browser.get("/console/queues/grouped/messages/export")
-    assert "attachment" in exported.headers["content-disposition"]
-    assert sorted(str(json.loads(line)["message"]) for line in exported.text.splitlines()) == [
-        "not json",
-        "{'order': 1, 'same': 's'}",
-        "{'order': 2, 'same': 's'}",
-    ]
-    assert len(console.browser.get("/console/queues/grouped/messages/export?text=json").text.splitlines()) == 1
+    check_export(console)
 
 
 def test_attributes_are_changed_once_the_difference_was_seen(console: Console) -> None:

@@ -38,6 +38,21 @@ def create(service: Service, name: str = ORDERS, **attributes: str) -> str:
     return str(service.sqs().create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
 
+def receive_three(sqs: Any, url: str) -> tuple[list[dict[str, Any]], int, int]:
+    """Returns three messages, the number of receives, and the number of empty ones.
+
+    A receive may skip messages that a worker has locked at this moment.
+    """
+    received: list[dict[str, Any]] = []
+    calls = empty = 0
+    while len(received) < 3:
+        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+        received += answer.get("Messages", [])
+        calls += 1
+        empty += "Messages" not in answer
+    return received, calls, empty
+
+
 # --- what requests count ---------------------------------------------------------------------------------------------
 def test_requests_and_messages(service: Service) -> None:
     sqs, url = service.sqs(), create(service)
@@ -45,13 +60,7 @@ def test_requests_and_messages(service: Service) -> None:
     entries = [{"Id": str(n), "MessageBody": str(n)} for n in (2, 3)]
     sqs.send_message_batch(QueueUrl=url, Entries=[*entries, {"Id": "bad", "MessageBody": "\0"}])
     messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
-    again: list[dict[str, Any]] = []
-    calls = empty = 0
-    while len(again) < 3:  # A receive may skip messages that a worker has locked at this moment.
-        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
-        again += answer.get("Messages", [])
-        calls += 1
-        empty += "Messages" not in answer
+    again, calls, empty = receive_three(sqs, url)
     assert (len(messages), len(again)) == (3, 3)
     for message in again[:2]:
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
