@@ -146,7 +146,7 @@ site: .venv/test.stamp ## build the documentation, check its links, and pack it 
 recording: .venv/test.stamp ## record docs/assets/first-minutes.svg again, in a terminal (port 9324 must be free)
 	@$(BIN)/python -m infra.site.recording
 
-cases: .venv/test.stamp ## write build/compatibility_cases.md: the answers to 3,700 unusual requests, with their sources
+cases: .venv/test.stamp ## write build/compatibility_cases.md: the responses to 3,700 unusual requests, with their sources
 	@$(BIN)/python -m tests.support.cases.table
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)

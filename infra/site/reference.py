@@ -53,7 +53,7 @@ def _render_rest() -> Iterator[str]:
     document = RestApplication(environment, cast("Any", None)).openapi()
     schemas: Mapping[str, Any] = document["components"]["schemas"]
     yield "# REST API\n"
-    yield "For developers: look up the path, the parameters, the body and the answers of a request.\n"
+    yield "For developers: look up the path, the parameters, the body and the responses of a request.\n"
     yield "A running service has the same as an OpenAPI document at `/v1/openapi.json`.\n"
     sections: dict[str, list[str]] = defaultdict(list)
     for path, methods in document["paths"].items():
@@ -76,12 +76,12 @@ def _render_request(method: str, path: str, operation: Mapping[str, Any], schema
     yield from _render_table(("parameter", "in", "type", "required"), parameters)
     for content in operation.get("requestBody", {}).get("content", {}).values():
         yield from _render_members("Body", content["schema"], schemas)
-    answers = (f"{status} {_name_answer(answer)}".strip() for status, answer in operation["responses"].items())
-    yield f"Answers: {', '.join(answers)}.\n"
+    responses = (f"{status} {_name_response(response)}".strip() for status, response in operation["responses"].items())
+    yield f"Responses: {', '.join(responses)}.\n"
 
 
-def _name_answer(answer: Mapping[str, Any]) -> str:
-    return _join(answer["description"]).replace("Successful Response", "").partition(": ")[2]
+def _name_response(response: Mapping[str, Any]) -> str:
+    return _join(response["description"]).replace("Successful Response", "").partition(": ")[2]
 
 
 def _render_members(title: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@
 -- Functions pass these values to each other by settings, which last until the end of the transaction:
 --
 --   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
---   queue.passed_over      'on': take_groups passed over a message that is too long for the response (receive_answer)
+--   queue.passed_over      'on': take_groups passed over a message that is too long for the response (receive_response)
 --   queue.longest_message  the bytes of the longest message that delivery_row returned (queue.longest_message())
 --   queue.guarded          'on': this transaction has a row in queue.prepare_guard
 --   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
@@ -163,7 +163,7 @@ create table queue.side (
     system jsonb,
     -- The size of the message in each response format. A receive measures the size when a response has no room for the
     -- message.
-    answer_bytes jsonb,
+    response_bytes jsonb,
     entered_at timestamptz,         -- When the message entered the queue; null: at sent_at.
     -- Later receives (queue.add_redelivery); null: the message was received at most once.
     redelivered_at timestamptz[],
@@ -303,7 +303,7 @@ create table queue.fifo_message (
     body text not null,
     attributes jsonb,
     system jsonb,
-    answer_bytes jsonb,             -- As in queue.side.
+    response_bytes jsonb,             -- As in queue.side.
     redelivered_at timestamptz[]
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
     autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
@@ -933,7 +933,7 @@ create table queue.outgoing_delivery_attempt (
     error text,                     -- Null: the message was delivered.
     duration_ms int,
     sent_bytes int,                 -- Size of the request, with its head.
-    answer text,                    -- Start of the response, if WEBHOOK_LOG_ANSWERS is on.
+    response text,                    -- Start of the response, if WEBHOOK_LOG_RESPONSES is on.
     primary key (account_id, attempt_id, recorded_at)
 ) partition by range (recorded_at);
 alter sequence queue.outgoing_delivery_attempt_id owned by queue.outgoing_delivery_attempt.attempt_id;

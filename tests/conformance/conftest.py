@@ -62,7 +62,7 @@ def functions(deployments: Deployments) -> Iterator[Functions]:
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
 # A process logs QU010 when it meets the first long message of a queue (docs/explain/internals.md). QU010 is not an
 # error.
-LONG_MESSAGE = "ERROR:  a message is so long that the answer has to be measured"
+LONG_MESSAGE = "ERROR:  a message is so long that the response has to be measured"
 # A service that stops cancels the running query of a worker.
 CANCELLED = "ERROR:  canceling statement due to user request"
 HARMLESS = (CLOCK_AT_WORK, LONG_MESSAGE, CANCELLED)

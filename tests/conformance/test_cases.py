@@ -1,4 +1,4 @@
-"""Runs the table of cases (tests/support/cases) and compares each answer with AWS's answer.
+"""Runs the table of cases (tests/support/cases) and compares each response with AWS's response.
 
 A case runs at one endpoint for each of its protocols; every twentieth case runs at all endpoints. Each test covers one
 action and reports all its differences. `make cases` prints the table.
@@ -59,13 +59,13 @@ def places(case: Case, everywhere: bool) -> list[tuple[str, str]]:
     return [(DEPLOYMENTS[PROTOCOLS[case.service].index(protocol)], protocol) for protocol in protocols]
 
 
-def difference(case: Case, expected_text: str | None, answer: Received) -> str:
-    """Returns the difference from the expected answer, or an empty text."""
+def difference(case: Case, expected_text: str | None, response: Received) -> str:
+    """Returns the difference from the expected response, or an empty text."""
     code = case.expected.code
-    if (answer.status, answer.code) != (status_of(case), code):
-        return f"{status_of(case)} {code or 'OK'} expected, {answer.status} {answer.code} {answer.text[:300]}"
-    if expected_text is not None and parts(answer.text) != parts(expected_text):
-        return f"text {expected_text!r} expected, {answer.text[:600]!r}"
+    if (response.status, response.code) != (status_of(case), code):
+        return f"{status_of(case)} {code or 'OK'} expected, {response.status} {response.code} {response.text[:300]}"
+    if expected_text is not None and parts(response.text) != parts(expected_text):
+        return f"text {expected_text!r} expected, {response.text[:600]!r}"
     return ""
 
 
@@ -85,8 +85,8 @@ def ran(case: Case, endpoint: Endpoint, resources: Resources) -> str:
     members = changed(USUAL[case.service][case.action], case.given)
     document = resources.filled_in({"members": members, "form": list(case.form), "text": case.expected.text})
     form = tuple((name, value) for name, value in document["form"])
-    answer = endpoint.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
-    found = difference(case, document["text"], answer)
+    response = endpoint.call(case.service, case.action, document["members"], form, signed=not case.unsigned)
+    found = difference(case, document["text"], response)
     return found and f"{case.action} {case.parameter}: {case.case} ({endpoint.name}; {case.source.title}): {found}"
 
 
@@ -101,7 +101,7 @@ def test_every_action_and_each_of_its_members_has_cases() -> None:
 
 
 @pytest.mark.parametrize("action", BY_ACTION, ids=".".join)
-def test_the_answers_of(action: tuple[str, str], endpoints: Endpoints) -> None:
+def test_the_responses_of(action: tuple[str, str], endpoints: Endpoints) -> None:
     differences = []
     for case in BY_ACTION[action]:
         for place in places(case, case in EVERYWHERE):

@@ -1,7 +1,7 @@
 """Provides httpx for the services of tests, which use plain HTTP. Without this module, httpx would read the machine's
 certificates for each client.
 
-An answer may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
+A response may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
 
 Reads botocore's list of endpoints once in a process. Otherwise each session reads the list again, which takes 60
 ms of CPU.

@@ -19,10 +19,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-# An answer is noted at most this long after it arrived.
+# A response is noted at most this long after it arrived.
 NOTED_SECONDS = 0.5
-# A receive without an answer may still be carried out this much later. The time is longer than any session hangs in our
-# faults.
+# A receive without a response may still be carried out this much later. The time is longer than any session hangs in
+# our faults.
 LATE_SECONDS = 15
 
 
@@ -32,8 +32,8 @@ class Findings:
 
     sent: int
     deliveries: int
-    unknown_sends: int  # The answer never came, so the message may be stored or not.
-    unknown_deletes: int  # The answer never came, and the message was not seen again.
+    unknown_sends: int  # The response never came, so the message may be stored or not.
+    unknown_deletes: int  # The response never came, and the message was not seen again.
     rewound: int  # The message was sent after the moment to which the database was restored, and is gone.
     lost: int  # The message was acknowledged to the sender and never deleted, and is gone.
     phantom: int  # The message was delivered although it was rolled back or never sent.
@@ -45,7 +45,7 @@ class Findings:
 
     @property
     def violations(self) -> dict[str, int]:
-        """Returns the number of violations by name. The answer is empty if all is well."""
+        """Returns the number of violations by name. The response is empty if all is well."""
         harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 
@@ -289,7 +289,7 @@ class Ledger:
         return (too_often or too_early) and not message.miscounted
 
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
-        """Returns whether a receive without an answer may have handed out the messages that were there between these
+        """Returns whether a receive without a response may have handed out the messages that were there between these
         moments."""
         return any(begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered)
 

@@ -13,11 +13,13 @@ LONGEST_PAUSE_SECONDS = 0.025
 
 
 def wait_until(condition: Callable[[], object]) -> None:
-    """Checks repeatedly until the condition holds. Fails after five minutes, with the last answer and the variables."""
+    """Checks repeatedly until the condition holds. Fails after five minutes, with the last response and the
+    variables.
+    """
     started = time.monotonic()
-    while not (answer := condition()):
+    while not (response := condition()):
         waited = time.monotonic() - started
-        assert waited < LONGEST_SECONDS, f"after {waited:.0f} s still {answer!r}: {_describe(condition)}"
+        assert waited < LONGEST_SECONDS, f"after {waited:.0f} s still {response!r}: {_describe(condition)}"
         time.sleep(min(max(waited / 20, PAUSE_SECONDS), LONGEST_PAUSE_SECONDS))
 
 

@@ -234,7 +234,7 @@ def test_a_statement_calls_its_function_with_typed_parameters() -> None:
     assert DROP_QUEUE.text == "select * from queue.drop_queue($1::text)"
 
 
-def test_rows_of_an_answer_get_their_names() -> None:
+def test_rows_of_a_response_get_their_names() -> None:
     (row,) = SET_QUEUE_ATTRIBUTES.make_rows([["QueueDoesNotExist"]])
     assert row == QueueErrorRow("QueueDoesNotExist")
     assert row.error == "QueueDoesNotExist"

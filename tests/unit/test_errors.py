@@ -18,7 +18,7 @@ from penstock.sns import errors as sns_errors
 LEGACY = "AWS.SimpleQueueService."
 
 # The rows have the Query code, `__type` and status. Source: the table of docs/reference/errors.md, which has AWS's
-# documentation and recorded answers. Codes and statuses of the model's errors agree with botocore 1.31.80, the last
+# documentation and recorded responses. Codes and statuses of the model's errors agree with botocore 1.31.80, the last
 # model that had them.
 TABLE = [
     ("InvalidParameterValue", "InvalidParameterValueException", 400),

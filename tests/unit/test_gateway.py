@@ -1,4 +1,4 @@
-"""Tests the conversion of HTTP requests to calls and answers: protocols, paths, callers, refusals and headers."""
+"""Tests the conversion of HTTP requests to calls and responses: protocols, paths, callers, refusals and headers."""
 
 import re
 from typing import Any
@@ -241,28 +241,28 @@ def test_two_processes_give_different_request_ids() -> None:
     assert other.request_ids()[:24] != ENVIRONMENT.request_ids()[:24]
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
-def answer(request: HttpRequest, result: Any) -> tuple[int, dict[bytes, bytes], bytes, str]:
+# --- responses --------------------------------------------------------------------------------------------------------
+def response(request: HttpRequest, result: Any) -> tuple[int, dict[bytes, bytes], bytes, str]:
     found = call(request)
     response = encode(found, result)
     return response.status, dict(response.headers), response.body, found.context.request_id
 
 
-def test_a_json_answer() -> None:
+def test_a_json_response() -> None:
     result = sqs.SendMessageResult(message_id="m", md5_of_message_body="d")
-    status, headers, body, request_id = answer(http(SEND, target="AmazonSQS.SendMessage"), result)
+    status, headers, body, request_id = response(http(SEND, target="AmazonSQS.SendMessage"), result)
     assert status == 200
     assert headers == {b"content-type": b"application/x-amz-json-1.0", b"x-amzn-requestid": request_id.encode()}
     assert msgspec.json.decode(body) == {"MessageId": "m", "MD5OfMessageBody": "d"}
 
 
-def test_a_json_answer_without_a_result_is_empty() -> None:
-    status, _, body, _ = answer(http(b'{"QueueUrl": "u"}', target="AmazonSQS.DeleteQueue"), None)
+def test_a_json_response_without_a_result_is_empty() -> None:
+    status, _, body, _ = response(http(b'{"QueueUrl": "u"}', target="AmazonSQS.DeleteQueue"), None)
     assert (status, body) == (200, b"")
 
 
 def test_a_query_answer() -> None:
-    status, headers, body, request_id = answer(http(b"Action=DeleteQueue&QueueUrl=u"), None)
+    status, headers, body, request_id = response(http(b"Action=DeleteQueue&QueueUrl=u"), None)
     assert (status, headers[b"content-type"]) == (200, b"text/xml")
     assert body.decode() == (
         '<?xml version="1.0"?><DeleteQueueResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/">'

@@ -9,7 +9,7 @@ from penstock.effects import BatchCall, Call, Receive, Transact
 from penstock.limits.response_limit import MESSAGE_HEAD_BYTES
 from penstock.postgres.statement import Row, Statement
 
-from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_ANSWER
+from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_RESPONSE
 
 SMALLEST_LEASE = 10
 SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row, for a message that a receive can refuse
@@ -70,7 +70,7 @@ def build_receive_call(
     may_fail = assume_short and own_transaction and receive.attempt_id is None
     if may_fail and short_bytes >= SHORTEST_NOTED_BYTES:
         return receive.statement, [*arguments, short_bytes]
-    return cast("Statement[RowT]", RECEIVE_ANSWER), [*arguments, limit.max_bytes, limit.format]
+    return cast("Statement[RowT]", RECEIVE_RESPONSE), [*arguments, limit.max_bytes, limit.format]
 
 
 def decode_texts(value: str) -> dict[str, str]:

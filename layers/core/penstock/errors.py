@@ -247,14 +247,14 @@ class ResponseTooLarge(AwsError):
     @classmethod
     def of(cls, way: str) -> "ResponseTooLarge":
         """Returns the error for a response that is too long for the request's entry point."""
-        return cls(f"The answer is longer than one through {way} may be. Ask for less, or ask the container.")
+        return cls(f"The response is longer than one through {way} may be. Ask for less, or ask the container.")
 
     @classmethod
     def of_message(cls, way: str) -> "ResponseTooLarge":
         """Returns the error for a receive that found only messages that are too long."""
         return cls(
-            f"Every message that can be received now is longer than an answer through {way} may be. None was received, "
-            "and receive counts are as before: use the container, or another way with a higher limit."
+            f"Every message that can be received now is longer than a response through {way} may be. None was "
+            "received, and receive counts are as before: use the container, or another way with a higher limit."
         )
 
 

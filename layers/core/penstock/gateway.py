@@ -24,7 +24,7 @@ from urllib.parse import unquote_to_bytes
 from msgspec import Struct
 
 from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
-from penstock.access.request_rate import CHUNK_BYTES, count_answer
+from penstock.access.request_rate import CHUNK_BYTES, count_response
 from penstock.access.sigv4 import CredentialScope, query_pairs
 from penstock.aws.arn import is_account_id, is_region
 from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
@@ -410,7 +410,7 @@ def _build_default_scope(environment: Environment) -> CredentialScope:
     return CredentialScope(environment.settings.queue_account_id, environment.settings.queue_region, "")
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     """Returns the response in the request's protocol. A long response counts towards the caller's request rate."""
     context, action, protocol = call.context, call.action, call.protocol
@@ -432,7 +432,7 @@ def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
         if protocol is Protocol.QUERY_JSON:
             content_type, body = query_json.CONTENT_TYPE, query_json.convert_xml(body)
     if len(body) > CHUNK_BYTES:
-        count_answer(context, len(body))
+        count_response(context, len(body))
     return HttpResponse(action.status, [*_build_headers(content_type, context.request_id), *headers], body)
 
 

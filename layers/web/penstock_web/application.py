@@ -217,8 +217,8 @@ class Application(RestApplication):
                 logged.end(route_template(scope), self._environment.settings)
 
     async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
-        """Calls a route and answers the route's errors. The call bypasses FastAPI's middleware, which does nothing for
-        this route.
+        """Calls a route, and turns an error into a response. The call bypasses FastAPI's middleware, which does nothing
+        for this route.
         """
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
@@ -273,9 +273,9 @@ def limit_body(receive: Receive) -> Receive:
         try:
             message = await receive()
         except AwsError as error:
-            answer = error_response(error)
-            headers = {name: answer.headers[name] for name in PASSED_HEADERS if name in answer.headers}
-            raise HTTPException(answer.status_code, error.message, {**headers, "connection": "close"}) from error
+            response = error_response(error)
+            headers = {name: response.headers[name] for name in PASSED_HEADERS if name in response.headers}
+            raise HTTPException(response.status_code, error.message, {**headers, "connection": "close"}) from error
         size += len(message.get("body", b""))
         if size > MAXIMUM_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})

@@ -246,14 +246,14 @@ def make_batcher(
     pool: Pool,
     long_polls: LongPollDispatcher,
     write_backpressure: WriteBackpressure,
-    on_answer: Callable[[Statement[Row], int], None],
+    on_response: Callable[[Statement[Row], int], None],
 ) -> Batcher:
-    """Returns the batcher of the process. The batcher calls `on_answer` after each call."""
+    """Returns the batcher of the process. The batcher calls `on_response` after each call."""
     return Batcher(
         pool.call_pipelined,
         settings.queue_batch_limit,
         settings.queue_linger_ms / 1000,
-        on_answer,
+        on_response,
         DirectHandoff(pool, long_polls, write_backpressure),
         write_backpressure,
         Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
@@ -272,8 +272,8 @@ async def open_resources(
     pool = make_pool(settings, watcher)
     meter, activity = Meter(settings, metrics_folder), Activity()
     long_polls = LongPollDispatcher(pool.call_pipelined, watcher)
-    on_answer = partial(_notice_call, meter, activity)
-    batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_answer)
+    on_response = partial(_notice_call, meter, activity)
+    batcher = make_batcher(settings, pool, long_polls, write_backpressure, on_response)
     all_workers, measurement = workers(settings, long_polls, activity, meter, tracing)
     for worker in all_workers:
         worker.pool = pool

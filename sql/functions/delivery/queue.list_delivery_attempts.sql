@@ -13,7 +13,7 @@ create or replace function queue.list_delivery_attempts(
 returns table (
     attempt_id bigint, looked_at int, recorded_at_ms bigint, delivery_id bigint, message_id uuid,
     subscription_arn text, endpoint text, attempt int, outcome text, status int, error text, duration_ms int,
-    sent_bytes int, answer text)
+    sent_bytes int, response text)
 language sql stable as $$
 with newest as materialized (
     select a.* from queue.outgoing_delivery_attempt a
@@ -34,6 +34,6 @@ select case when (select count(*) from page) = p_limit or (select count(*) from 
 from ended e
 union all
 (select p.attempt_id, null, queue.epoch_ms(p.recorded_at), p.delivery_id, p.message_id, p.subscription_arn,
-    p.endpoint, p.attempt, p.outcome, p.status, p.error, p.duration_ms, p.sent_bytes, p.answer
+    p.endpoint, p.attempt, p.outcome, p.status, p.error, p.duration_ms, p.sent_bytes, p.response
 from page p order by p.attempt_id desc)
 $$;

@@ -1,5 +1,5 @@
 -- queue.settle_deliveries(ids, leases, endpoints, statuses, errors, delays_ms, healths, durations_ms, sent_bytes,
--- answers): writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt.
+-- responses): writes the outcomes of attempts and logs them in queue.outgoing_delivery_attempt.
 -- Each delivery has an element in each array.
 --   p_errors     null: the delivery succeeded; the function deletes it and records it in the history
 --   p_delays_ms  the time until the retry; null: the function gives the delivery up
@@ -15,7 +15,7 @@
 -- Uses the indexes outgoing_delivery_pkey and outgoing_delivery_notice.
 create or replace function queue.settle_deliveries(
     p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
-    p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_answers text[] default null)
+    p_healths int[], p_durations_ms int[] default null, p_sent_bytes int[] default null, p_responses text[] default null)
 returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int, paused text[], failed_redrives int,
     failing text[], recovered text[])
 language plpgsql as $$
@@ -34,8 +34,8 @@ begin
         order by n.notice_id for update);
     with entry as materialized (
         select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms, p_healths, p_durations_ms, p_sent_bytes,
-                p_answers)
-            u(delivery_id, lease, status, error, delay_ms, health, duration_ms, sent_bytes, answer)),
+                p_responses)
+            u(delivery_id, lease, status, error, delay_ms, health, duration_ms, sent_bytes, response)),
     gone as (
         delete from queue.outgoing_delivery d using entry e
         where e.error is null and d.delivery_id = e.delivery_id and d.lease = e.lease
@@ -56,9 +56,9 @@ begin
             d.subscription_arn),
     logged as (
         insert into queue.outgoing_delivery_attempt (account_id, delivery_id, message_id, subscription_arn, endpoint,
-            attempt, outcome, status, error, duration_ms, sent_bytes, answer)
+            attempt, outcome, status, error, duration_ms, sent_bytes, response)
         select t.account_id, t.delivery_id, n.message_id, t.subscription_arn, t.endpoint, t.attempt, t.outcome,
-            e.status, e.error, e.duration_ms, e.sent_bytes, e.answer
+            e.status, e.error, e.duration_ms, e.sent_bytes, e.response
         from (
             select g.delivery_id, g.notice_id, g.account_id, g.endpoint, g.subscription_arn, g.attempts + 1 as attempt,
                 'delivered' as outcome from gone g
@@ -137,13 +137,13 @@ begin
     failing := '{}';
     recovered := '{}';
     for v_endpoint in
-        select u.endpoint_key, bool_or(u.health > 0) as answers, count(*) filter (where u.health < 0)::int as failures,
+        select u.endpoint_key, bool_or(u.health > 0) as responds, count(*) filter (where u.health < 0)::int as failures,
             array_agg(u.delivery_id) filter (where u.health < 0) as failed
         from unnest(p_ids, p_endpoints, p_healths) u(delivery_id, endpoint_key, health)
         where u.health <> 0 group by u.endpoint_key order by u.endpoint_key
     loop
         v_name := split_part(v_endpoint.endpoint_key, ' ', 2);
-        if v_endpoint.answers then
+        if v_endpoint.responds then
             update queue.delivery_endpoint l
             set failures = 0, failing_since = null, pauses = 0, paused_until = null, paused_at = null, probe = null,
                 next_at = least(l.next_at, v_now), reported = false

@@ -4,10 +4,10 @@
 --   fits        whether the response has room for the message (receive_messages); true if its length is unknown
 -- PostgreSQL inlines the function into the calling statement. Uses the index fifo_message_of_group.
 create or replace function queue.group_head(
-    p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text)
+    p_group_key bigint, p_first_id bigint, p_response_bytes int, p_response_format text)
 returns table (visible_at timestamptz, receive_count int, sent_at timestamptz, fits boolean)
 language sql stable as $$
-select f.visible_at, f.receive_count, f.sent_at, queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format)
+select f.visible_at, f.receive_count, f.sent_at, queue.fits(f.response_bytes, p_response_bytes, p_response_format)
 from queue.fifo_message f
 where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit 1
 $$;

@@ -4,7 +4,7 @@
 -- The first p_share rows are for one receiver, and the next p_share rows are for the next receiver. Each group goes to
 -- one receiver.
 --   p_before         do not return messages that were sent earlier, because their retention is over
---   p_answer_bytes, p_answer_format   the limit of the response, as in receive_messages
+--   p_response_bytes, p_response_format   the limit of the response, as in receive_messages
 --   p_again          search once more if the first search finds only messages past their retention
 -- A group is ready when the retention of its first message ends. The function ends such messages, even in flight.
 -- If the response has no room for a group's first message, this receive passes over the group and does not lock it,
@@ -17,7 +17,7 @@
 -- Uses the indexes fifo_ready_visible_at, fifo_ready_pkey and fifo_message_of_group.
 create or replace function queue.take_groups(
     p_queue_id int, p_max int, p_share int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text,
-    p_before timestamptz, p_answer_bytes int, p_answer_format text, p_again boolean default true)
+    p_before timestamptz, p_response_bytes int, p_response_format text, p_again boolean default true)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -58,14 +58,14 @@ begin
             select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
             where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id)
                 and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
-                and (p_answer_bytes is null or queue.group_fits(r.group_key, r.first_id, p_answer_bytes, p_answer_format,
-                    p_max_receive_count, p_before))
+                and (p_response_bytes is null or queue.group_fits(r.group_key, r.first_id, p_response_bytes,
+                    p_response_format, p_max_receive_count, p_before))
             order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         for v_ready in
             select u.group_key, u.first_id, h.ids, h.ctids, h.receive_count, h.sent_at
             from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
             cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now,
-                p_before, p_answer_bytes, p_answer_format) h
+                p_before, p_response_bytes, p_response_format) h
             order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
@@ -78,7 +78,7 @@ begin
                 then
                     select h.ids, h.ctids, h.sent_at into v_ready.ids, v_ready.ctids, v_ready.sent_at
                     from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now, p_before,
-                        p_answer_bytes, p_answer_format) h;
+                        p_response_bytes, p_response_format) h;
                 else
                     v_ready.ids := null;
                 end if;
@@ -107,8 +107,8 @@ begin
             p_first_at => v_start, p_took => v_took, p_got_less => cardinality(v_ids) < p_max);
     end if;
     if v_ids = '{}' then
-        if p_answer_bytes is not null then
-            perform queue.note_passed_over(p_queue_id, v_start, v_now, p_answer_bytes, p_answer_format);
+        if p_response_bytes is not null then
+            perform queue.note_passed_over(p_queue_id, v_start, v_now, p_response_bytes, p_response_format);
         end if;
         return;
     end if;
@@ -143,7 +143,7 @@ begin
             return query select * from queue.take_groups(
                 p_queue_id => p_queue_id, p_max => p_max, p_share => p_share, p_visibility => p_visibility,
                 p_max_receive_count => p_max_receive_count, p_dead_letter_arn => p_dead_letter_arn,
-                p_before => p_before, p_answer_bytes => p_answer_bytes, p_answer_format => p_answer_format,
+                p_before => p_before, p_response_bytes => p_response_bytes, p_response_format => p_response_format,
                 p_again => false);
         end if;
     end if;
@@ -200,13 +200,13 @@ end $$;
 -- The value is `on` if a ready group's first message is too long for the response, and `off` otherwise.
 -- Uses the index fifo_ready_visible_at, and the index of group_head.
 create or replace function queue.note_passed_over(
-    p_queue_id int, p_start timestamptz, p_now timestamptz, p_answer_bytes int, p_answer_format text)
+    p_queue_id int, p_start timestamptz, p_now timestamptz, p_response_bytes int, p_response_format text)
 returns void
 language plpgsql as $$
 begin
     perform set_config('queue.passed_over', case when exists (
         select from queue.fifo_ready r
-        cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
+        cross join lateral queue.group_head(r.group_key, r.first_id, p_response_bytes, p_response_format) h
         where queue.fifo_key(r.queue_id) = queue.fifo_key(p_queue_id)
             and r.visible_at between p_start and p_now and h.visible_at <= p_now and not h.fits)
         then 'on' else 'off' end, true);
@@ -219,17 +219,17 @@ end $$;
 -- The function is in PL/pgSQL, which PostgreSQL does not inline. Inlined, it would cost other receives 3 % (one
 -- message, 2026-11-26), because the executor prepares the subquery without running it.
 create or replace function queue.group_fits(
-    p_group_key bigint, p_first_id bigint, p_answer_bytes int, p_answer_format text, p_max_receive_count int,
+    p_group_key bigint, p_first_id bigint, p_response_bytes int, p_response_format text, p_max_receive_count int,
     p_before timestamptz)
 returns boolean
 language plpgsql stable as $$
 begin
     return (
         select h.fits or h.sent_at < p_before or coalesce(h.receive_count >= p_max_receive_count, false)
-        from queue.group_head(p_group_key, p_first_id, p_answer_bytes, p_answer_format) h) is not false;
+        from queue.group_head(p_group_key, p_first_id, p_response_bytes, p_response_format) h) is not false;
 end $$;
 
--- queue.first_ready_messages(group, first id, limit, now, before, answer bytes, answer format): returns the visible
+-- queue.first_ready_messages(group, first id, limit, now, before, response bytes, response format): returns the visible
 -- messages at the head of a FIFO group, at most p_limit.
 -- The list ends before the first message that is invisible or too long for the response (pass_over).
 -- A message that was sent before p_before counts as visible: its retention is over, so it must not block other
@@ -241,8 +241,8 @@ end $$;
 --   sent_at        the earliest time at which one of the first p_limit messages was sent
 -- Uses the index fifo_message_of_group.
 create or replace function queue.first_ready_messages(
-    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_answer_bytes int,
-    p_answer_format text)
+    p_group_key bigint, p_first_id bigint, p_limit int, p_now timestamptz, p_before timestamptz, p_response_bytes int,
+    p_response_format text)
 returns table (ids bigint[], ctids tid[], receive_count int, sent_at timestamptz)
 language sql stable as $$
 select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.message_ctid order by h.id) filter (where h.ready),
@@ -250,7 +250,7 @@ select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.message
 from (select m.id, m.message_ctid, m.receive_count, m.sent_at,
           bool_and((m.visible_at <= p_now and m.fits) or m.sent_at < p_before) over (order by m.id) as ready
       from (select f.id, f.ctid as message_ctid, f.visible_at, f.receive_count, f.sent_at,
-                queue.fits(f.answer_bytes, p_answer_bytes, p_answer_format) as fits
+                queue.fits(f.response_bytes, p_response_bytes, p_response_format) as fits
             from queue.fifo_message f
             where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;

@@ -3,7 +3,7 @@
 -- the type.
 -- The caller passes the message as the row of its table. For a message of the log it also passes facts of the lease:
 -- position, receive count, first receive, end and nonce.
--- The function records messages of more than 12,000 bytes for receive_answer (note_long_message).
+-- The function records messages of more than 12,000 bytes for receive_response (note_long_message).
 -- PostgreSQL inlines the function at no cost if its arguments are neither volatile nor subqueries.
 create or replace function queue.delivery_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,

@@ -1,5 +1,5 @@
 -- queue.fits(sizes, limit, format): returns whether a message fits into a response of p_limit bytes; null: no limit.
--- p_sizes: the column answer_bytes of the message. A message without a size fits, because no receive has measured it.
+-- p_sizes: the column response_bytes of the message. A message without a size fits, because no receive has measured it.
 -- PostgreSQL inlines the function.
 create or replace function queue.fits(p_sizes jsonb, p_limit int, p_format text) returns boolean
 language sql immutable parallel safe

@@ -1,13 +1,13 @@
 -- queue.receive_attempt: receives messages under a ReceiveRequestAttemptId.
 -- If a client repeats a receive of a FIFO queue with the same id within five minutes, it gets the same messages under
 -- the same handles (repeat_receive). For a standard queue the id has no effect.
--- The parameters are the same as in receive_answer. The function does not measure repeated messages.
+-- The parameters are the same as in receive_response. The function does not measure repeated messages.
 -- error: also ReceiveAttemptOver, if the messages have changed.
 -- Locks the attempt until the end of the transaction, then takes the locks of repeat_receive and receive_messages.
 -- Raises QU004 (not under READ COMMITTED).
 create or replace function queue.receive_attempt(
     p_queue text, p_max int, p_visibility_seconds int, p_in_flight_limit int, p_attempt_id text,
-    p_answer_bytes int, p_answer_format text)
+    p_response_bytes int, p_response_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -27,11 +27,11 @@ begin
         end if;
     end if;
     v_rows := array(
-        select r from queue.receive_answer(
+        select r from queue.receive_response(
             p_queue => p_queue, p_max => p_max, p_lease_size => greatest(p_max, 10),
             p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
-            p_async_commit => false, p_attempt_id => null, p_answer_bytes => p_answer_bytes,
-            p_answer_format => p_answer_format) r);
+            p_async_commit => false, p_attempt_id => null, p_response_bytes => p_response_bytes,
+            p_response_format => p_response_format) r);
     return query select * from unnest(v_rows);
     insert into queue.receive_attempt as a (queue_id, attempt_id, visible_at, ids, receive_counts)
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),

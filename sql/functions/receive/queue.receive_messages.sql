@@ -10,8 +10,8 @@
 --   p_attempt_id          a ReceiveRequestAttemptId (receive_attempt)
 --   p_refuse_over         a longer received message (of 12,000 bytes or more) raises QU010, which undoes the receive;
 --     the
---                         caller then calls receive_answer
---   p_answer_bytes, p_answer_format   pass over messages that are known to be too long for such a response (pass_over)
+--                         caller then calls receive_response
+--   p_response_bytes, p_response_format   pass over messages that are known to be too long for such a response (pass_over)
 -- The function does not return messages whose retention is over. If it finds one, it ends such messages, as
 -- maintain_queue does.
 -- Returns a header row, then the messages. A paused queue returns no messages.
@@ -22,8 +22,8 @@
 -- Raises QU004 (not under READ COMMITTED) and QU010.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
-    p_attempt_id text, p_refuse_over int default null, p_answer_bytes int default null,
-    p_answer_format text default null)
+    p_attempt_id text, p_refuse_over int default null, p_response_bytes int default null,
+    p_response_format text default null)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -38,7 +38,7 @@ declare
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
-            p_attempt_id, p_answer_bytes, p_answer_format);
+            p_attempt_id, p_response_bytes, p_response_format);
         return;
     end if;
     perform queue.require_read_committed();
@@ -62,8 +62,8 @@ begin
         return query select * from queue.take_groups(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_share => greatest(p_lease_size, 1),
             p_visibility => v_visibility, p_max_receive_count => v_queue.max_receive_count,
-            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before, p_answer_bytes => p_answer_bytes,
-            p_answer_format => p_answer_format);
+            p_dead_letter_arn => v_queue.dead_letter_arn, p_before => v_queue.before, p_response_bytes => p_response_bytes,
+            p_response_format => p_response_format);
         get diagnostics v_rows = row_count;
         if v_rows > 0 then
             insert into queue.activity (queue_id, received) values (v_queue.queue_id, v_rows);
@@ -95,7 +95,7 @@ begin
         return query select * from queue.take_side(
             p_queue_id => v_queue.queue_id, p_max => v_want, p_now => v_now, p_visibility => v_visibility,
             p_max_receive_count => v_queue.max_receive_count, p_dead_letter_arn => v_queue.dead_letter_arn,
-            p_before => v_queue.before, p_answer_bytes => p_answer_bytes, p_answer_format => p_answer_format);
+            p_before => v_queue.before, p_response_bytes => p_response_bytes, p_response_format => p_response_format);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -158,7 +158,7 @@ end $$;
 create or replace function queue.refuse_long_messages() returns void
 language plpgsql as $$
 begin
-    raise exception 'a message is so long that the answer has to be measured: queue.receive_answer does so'
+    raise exception 'a message is so long that the response has to be measured: queue.receive_response does so'
         using errcode = 'QU010';
 end $$;
 
@@ -236,11 +236,11 @@ end $$;
 --   p_before  messages that were sent earlier are past their retention. If such a message comes first, the function
 --     ends
 --             all of them
---   p_answer_bytes, p_answer_format   as in receive_messages
+--   p_response_bytes, p_response_format   as in receive_messages
 -- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text, p_before timestamptz, p_answer_bytes int, p_answer_format text)
+    p_dead_letter_arn text, p_before timestamptz, p_response_bytes int, p_response_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
@@ -264,7 +264,7 @@ begin
                 select due.ctid from (
                     select r.ctid, r.receive_count from queue.side r
                     where queue.side_key(r.queue_id) = queue.side_key(p_queue_id) and r.visible_at <= p_now
-                        and r.sent_at >= p_before and (queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
+                        and r.sent_at >= p_before and (queue.fits(r.response_bytes, p_response_bytes, p_response_format)
                             or r.receive_count >= p_max_receive_count)
                     order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
                 where due.receive_count >= p_max_receive_count))
@@ -305,7 +305,7 @@ begin
                 and r.sent_at >= p_before
                 -- The next receive moves the other messages to the dead-letter queue.
                 and (v_target is null or r.receive_count < p_max_receive_count)
-                and queue.fits(r.answer_bytes, p_answer_bytes, p_answer_format)
+                and queue.fits(r.response_bytes, p_response_bytes, p_response_format)
             order by r.visible_at, r.id limit p_max for update skip locked))
         returning s.*),
     counted as (

@@ -93,7 +93,7 @@ def test_a_presigned_address(owner: Sqs) -> None:
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
-    """The answer tells a caller without credentials nothing about other errors in the request."""
+    """The response tells a caller without credentials nothing about other errors in the request."""
     deployment = raw._replace(sqs=raw.sqs.with_settings(settings))
     missing = refused("MissingAuthenticationToken", 403)
     assert error(deployment.json("ListQueues", {})) == missing
@@ -104,8 +104,8 @@ def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
 
 def test_a_signature_that_is_not_whole(raw: Raw) -> None:
     deployment = raw._replace(sqs=raw.sqs.with_settings(SIGV4))
-    answer = deployment.json("ListQueues", {}, authorization="AWS4-HMAC-SHA256 Credential=x")
-    assert error(answer) == refused("IncompleteSignature")
+    response = deployment.json("ListQueues", {}, authorization="AWS4-HMAC-SHA256 Credential=x")
+    assert error(response) == refused("IncompleteSignature")
 
 
 def test_any_credentials_are_present(sqs: Sqs) -> None:
@@ -224,17 +224,17 @@ def client(sqs: Sqs, service: str, **credentials: str) -> Any:
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 @pytest.mark.parametrize(("key", "account"), [("test", "000000000000"), ("111122223333", "111122223333")])
 def test_get_caller_identity_names_the_user(sqs: Sqs, key: str, account: str) -> None:
-    answer = client(sqs.caller(account=key), "sts").get_caller_identity()
-    assert (answer["Account"], answer["UserId"]) == (account, key)
-    assert answer["Arn"] == f"arn:aws:iam::{account}:user/{key}"
+    response = client(sqs.caller(account=key), "sts").get_caller_identity()
+    assert (response["Account"], response["UserId"]) == (account, key)
+    assert response["Arn"] == f"arn:aws:iam::{account}:user/{key}"
 
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 @pytest.mark.parametrize(("method", "parameters"), TOKENS)
 def test_credentials_mean_the_caller(sqs: Sqs, method: str, parameters: dict[str, str]) -> None:
     caller = sqs.caller(account="111122223333")
-    answer = getattr(client(caller, "sts"), method)(**parameters, DurationSeconds=900)
-    given = answer["Credentials"]
+    response = getattr(client(caller, "sts"), method)(**parameters, DurationSeconds=900)
+    given = response["Credentials"]
     seconds = (given.pop("Expiration") - sqs.clock.now()).total_seconds()
     assert seconds <= 900
     found = client(sqs, "sts", **given).get_caller_identity()["Account"]
@@ -243,7 +243,7 @@ def test_credentials_mean_the_caller(sqs: Sqs, method: str, parameters: dict[str
     url = client(sqs, "sqs", **given).create_queue(QueueName=sqs.name())["QueueUrl"]
     assert f"/{found}/" in url
     if parameters:
-        assert answer["AssumedRoleUser"]["Arn"] == f"arn:aws:sts::{found}:assumed-role/worker/one"
+        assert response["AssumedRoleUser"]["Arn"] == f"arn:aws:sts::{found}:assumed-role/worker/one"
 
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
@@ -304,13 +304,13 @@ def test_members_that_cannot_be(sqs: Sqs, parameters: dict[str, str], shown: str
 
 @pytest.mark.parametrize("sqs", ["container-json", "lambda-json"], indirect=True)
 def test_with_access_keys(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> None:
-    """The answer names the caller. Roles and tokens do not exist, and the error names the setting to use."""
+    """The response names the caller. Roles and tokens do not exist, and the error names the setting to use."""
     owner = sqs.with_settings(SIGV4).with_key(*keys[OWNER])
-    answer = client(owner, "sts").get_caller_identity()
-    answer.pop("ResponseMetadata")
+    response = client(owner, "sts").get_caller_identity()
+    response.pop("ResponseMetadata")
     # The values of a root user ("GetCallerIdentity", API reference, and "IAM policy variables", the value of
     # aws:userid).
-    assert answer == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
+    assert response == {"Account": OWNER, "UserId": OWNER, "Arn": f"arn:aws:iam::{OWNER}:root"}
     for method, parameters in TOKENS:
         with pytest.raises(ClientError) as caught:
             getattr(client(owner, "sts"), method)(**parameters)

@@ -44,19 +44,19 @@ class Deployment(NamedTuple):
             self.connection.putheader(name, value.encode("latin-1"))
         self.connection.putheader("Content-Length", str(len(request.body)))
         self.connection.endheaders(request.body)
-        answer = self.connection.getresponse()
-        body = answer.read()
-        if answer.status < 400:
-            return answer.status, ""
-        headers = {name.lower(): value for name, value in answer.getheaders()}
+        response = self.connection.getresponse()
+        body = response.read()
+        if response.status < 400:
+            return response.status, ""
+        headers = {name.lower(): value for name, value in response.getheaders()}
         # SQS has no such path or method.
         if request.method == "HEAD" or headers["content-type"] == "application/json":
-            return answer.status, "MissingAuthenticationToken"
+            return response.status, "MissingAuthenticationToken"
         # A request with two Host headers is invalid (RFC 9112, 3.2).
         if headers["content-type"].startswith("text/plain"):
-            return answer.status, NOT_HTTP
+            return response.status, NOT_HTTP
         protocol = "json" if "x-amzn-query-error" in headers else "query"
-        return answer.status, read_refusal(protocol, answer.status, headers, body).code
+        return response.status, read_refusal(protocol, response.status, headers, body).code
 
 
 @pytest.fixture(params=DEPLOYMENTS)
@@ -127,10 +127,10 @@ def test_an_altered_signature_is_refused_over_a_socket(deployment: Deployment, k
 
 def assert_none_is_accepted(deployment: Deployment, forged: Forgeries) -> None:
     """Asserts that the service refuses every request and that the queue stays empty."""
-    answers = [(name, *deployment.send(request)) for name, request in forged]
-    assert answers
-    assert [answer for answer in answers if answer[1] not in {400, 403, 404, 405}] == []
-    assert [answer for answer in answers if answer[2] not in CODES] == []
+    responses = [(name, *deployment.send(request)) for name, request in forged]
+    assert responses
+    assert [response for response in responses if response[1] not in {400, 403, 404, 405}] == []
+    assert [response for response in responses if response[2] not in CODES] == []
     assert deployment.owner.counts(deployment.url) == (0, 0, 0)
 
 

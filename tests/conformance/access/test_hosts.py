@@ -56,8 +56,8 @@ def test_another_name_is_refused(raw: Raw, settings: Mapping[str, str]) -> None:
     assert native.json()["error"]["code"] == "misdirected_request"
     transaction = raw.http.post(f"{url}/v1/transactions", json={}, headers=headers)
     assert transaction.json()["error"]["code"] == "misdirected_request"
-    answers = (by_json, by_form, by_get, scheduler, native, transaction)
-    assert {answer.status_code for answer in answers} == {421}
+    responses = (by_json, by_form, by_get, scheduler, native, transaction)
+    assert {response.status_code for response in responses} == {421}
     sentences = (
         told(by_json.json(), "message"), by_form.text, by_get.text, told(scheduler.json(), "Message"),
         told(native.json()["error"], "message"), transaction.text,
@@ -68,8 +68,8 @@ def test_another_name_is_refused(raw: Raw, settings: Mapping[str, str]) -> None:
 
 def test_names_that_need_no_setting(raw: Raw) -> None:
     for host in ("penstock:9324", "penstock.default.svc.cluster.local", "10.0.0.1", "[::1]:9324"):
-        answer = raw.json("ListQueues", {"QueueNamePrefix": "none"}, host=host)
-        assert answer.status_code == 200, host
+        response = raw.json("ListQueues", {"QueueNamePrefix": "none"}, host=host)
+        assert response.status_code == 200, host
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_signature_vouches_for_the_name(raw: Raw, keys: dict[str, tuple[str, s
     url = raw.sqs.with_settings(SIGV4).endpoint_url
     signed = AWSRequest("POST", f"http://{EVIL['host']}/", headers=JSON, data=b"{}")
     SigV4Auth(Credentials(*keys[OWNER]), "sqs", REGION).add_auth(signed)
-    answer = raw.http.post(url, content=b"{}", headers={**dict(signed.headers.items()), **EVIL})
-    assert answer.status_code == 200, json.dumps(answer.json())
+    response = raw.http.post(url, content=b"{}", headers={**dict(signed.headers.items()), **EVIL})
+    assert response.status_code == 200, json.dumps(response.json())
 
 
 SERVED = {"QUEUE_REGION": "eu-west-1", "QUEUE_REGIONS": "eu-west-1, eu-central-1", "QUEUE_PEEK_ENDPOINT": "true"}
@@ -146,11 +146,11 @@ def test_a_request_that_names_no_region_belongs_to_the_services(raw: Raw) -> Non
 
 def test_the_peek_endpoint(raw: Raw) -> None:
     here = raw.sqs.with_settings(SERVED)
-    answers = [
+    responses = [
         raw.http.get(f"{here.endpoint_url}/_aws/sqs/messages/{region}/000000000000/none").status_code
         for region in ("eu-west-1", "us-east-1")
     ]
-    assert answers == [400, 403]  # the queue does not exist; the region does not exist
+    assert responses == [400, 403]  # the queue does not exist; the region does not exist
 
 
 def test_arns_of_other_regions(sqs: Sqs) -> None:
@@ -202,7 +202,7 @@ def test_pages_of_other_sites_change_nothing(raw: Raw, settings: Mapping[str, st
     url = raw.sqs.with_settings(settings).endpoint_url
     headers = {**page, "authorization": "Bearer x"}
     form = f"Action=CreateQueue&QueueName={name}"
-    answers = [
+    responses = [
         raw.http.get(f"{url}/?{form}", headers=page),
         raw.http.post(url, content=form.encode(), headers={"content-type": FORM, **headers}),
         raw.http.post(url, json={"QueueName": name}, headers={**headers, **CREATE}),
@@ -211,8 +211,8 @@ def test_pages_of_other_sites_change_nothing(raw: Raw, settings: Mapping[str, st
         raw.http.post(f"{url}/v1/transactions", json={}, headers=headers),
         raw.http.get(f"{url}/v1/queues", headers=headers),
     ]
-    assert {answer.status_code for answer in answers} == {403}
-    assert all("QUEUE_ALLOWED_HOSTS" in answer.text for answer in answers)
+    assert {response.status_code for response in responses} == {403}
+    assert all("QUEUE_ALLOWED_HOSTS" in response.text for response in responses)
     assert raw.sqs.code("get_queue_url", QueueName=name) == "AWS.SimpleQueueService.NonExistentQueue"
 
 
@@ -233,17 +233,17 @@ def test_its_own_pages(raw: Raw) -> None:
 
 
 # --- links of SNS messages -------------------------------------------------------------------------------------------
-def check_page(answer: httpx.Response, button: str, arn: str) -> None:
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    policy = answer.headers["content-security-policy"]
+def check_page(response: httpx.Response, button: str, arn: str) -> None:
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = response.headers["content-security-policy"]
     for part in ("default-src 'none'", "form-action 'self'", "frame-ancestors 'none'"):
         assert part in policy.split("; ")
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["x-amzn-requestid"]
-    assert f"<button>{button}</button>" in answer.text
-    assert arn in answer.text
-    assert '<form method="post">' in answer.text
-    assert not re.search(r"<script|<img|<link|https?:|javascript", answer.text)
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["x-amzn-requestid"]
+    assert f"<button>{button}</button>" in response.text
+    assert arn in response.text
+    assert '<form method="post">' in response.text
+    assert not re.search(r"<script|<img|<link|https?:|javascript", response.text)
 
 
 @pytest.fixture(params=[{}, SIGV4], ids=["off", "sigv4"])
@@ -295,17 +295,17 @@ def test_the_page_shows_text_as_text(raw: Raw) -> None:
         f"Action=Unsubscribe&SubscriptionArn={hostile}",
         f"Action=ConfirmSubscription&Token=a&TopicArn={hostile}",
     ):
-        answer = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
-        assert "&lt;script&gt;" in answer.text
-        assert "<script" not in answer.text
+        response = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
+        assert "&lt;script&gt;" in response.text
+        assert "<script" not in response.text
 
 
 def test_another_action_does_not_hide_behind_the_link(raw: Raw) -> None:
     """If the URL names two actions, the service treats the request as no link and answers without a page."""
     query = "Action=Unsubscribe&SubscriptionArn=a&Action=ListQueues"
-    answer = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
-    assert "<ListQueuesResponse" in answer.text
-    answer = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers={**CHROME, **CROSS_SITE})
-    assert answer.status_code == 403
+    response = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers=CHROME)
+    assert "<ListQueuesResponse" in response.text
+    response = raw.http.get(f"{raw.sqs.endpoint_url}/?{query}", headers={**CHROME, **CROSS_SITE})
+    assert response.status_code == 403
     signed = raw.sqs.with_settings(SIGV4).endpoint_url
     assert raw.http.get(f"{signed}/?{query}", headers=CHROME).status_code == 403

@@ -118,8 +118,8 @@ def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
     code, status, text = sns.refusal("publish", TopicArn=topic, Message="no")
     assert (code, status) == ("Throttled", 429)
     assert text == "1000000 deliveries of an account can wait."
-    assert sns.answer.headers is not None
-    assert sns.answer.headers["retry-after"] == "1"
+    assert sns.response.headers is not None
+    assert sns.response.headers["retry-after"] == "1"
     entries = [{"Id": "a", "Message": "no"}]
     assert sns.refusal("publish_batch", TopicArn=topic, PublishBatchRequestEntries=entries)[0] == "Throttled"
     sns.publish(quiet)
@@ -216,13 +216,13 @@ def repeat(call: Callable[[], object]) -> None:
         call()
 
 
-def code_of(api: str, answer: httpx.Response) -> str:
+def code_of(api: str, response: httpx.Response) -> str:
     if api == "scheduler":
-        return answer.headers["x-amzn-errortype"]
+        return response.headers["x-amzn-errortype"]
     if api in ("native", "transaction"):
-        return str(answer.json()["error"]["code"])
+        return str(response.json()["error"]["code"])
     protocol = "json" if api.endswith("json") else "query"
-    return read_refusal(protocol, answer.status_code, answer.headers, answer.content).code
+    return read_refusal(protocol, response.status_code, response.headers, response.content).code
 
 
 CODES = {
@@ -241,8 +241,8 @@ def test_where_nobody_signs_an_address_is_a_caller(raw: Raw, access: Mapping[str
     """A client can invent accounts at no cost, so they do not help it. Another address is another client."""
     ask = requests_of(raw, {**RATE, **access})[api]
     address, other = next(_addresses), next(_addresses)
-    answers = (ask(address, f"{n:012d}") for n in range(MANY))
-    refusal = next(answer for answer in answers if answer.headers.get("retry-after"))
+    responses = (ask(address, f"{n:012d}") for n in range(MANY))
+    refusal = next(response for response in responses if response.headers.get("retry-after"))
     assert (code_of(api, refusal), refusal.status_code) == CODES[api]
     assert refusal.headers["retry-after"] == "1"
     assert "retry-after" not in ask(other, "000000000000").headers
@@ -256,9 +256,9 @@ def test_where_requests_are_signed_an_account_is_a_caller(sqs: Sqs) -> None:
     )
     with pytest.raises(ClientError, match="RequestThrottled"):
         repeat(owner.client.list_queues)
-    assert owner.answer.status == 400
-    assert owner.answer.headers is not None
-    assert owner.answer.headers["retry-after"] == "1"
+    assert owner.response.status == 400
+    assert owner.response.headers is not None
+    assert owner.response.headers["retry-after"] == "1"
     partner.client.list_queues()
 
 
@@ -281,6 +281,6 @@ def test_links_that_anybody_may_follow_count_for_the_address(raw: Raw) -> None:
             f"{url}/?Action=Unsubscribe&Version=2010-03-31&SubscriptionArn={arn}", headers={"x-forwarded-for": address}
         )
 
-    answers = (unsubscribe(address) for _ in range(MANY))
-    assert next(answer.status_code for answer in answers if answer.headers.get("retry-after")) == 429
+    responses = (unsubscribe(address) for _ in range(MANY))
+    assert next(response.status_code for response in responses if response.headers.get("retry-after")) == 429
     assert "retry-after" not in unsubscribe(next(_addresses)).headers

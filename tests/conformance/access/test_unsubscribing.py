@@ -102,8 +102,8 @@ def test_unless_it_was_confirmed_with_authenticate_on_unsubscribe(owner: Sns, st
 )
 def test_nothing_else_passes_as_such_a_link(owner: Sns, query: str, form: str) -> None:
     url = f"{owner.sqs.endpoint_url}/?{query}"
-    answer = client_setup.post(url, content=form.encode(), headers={"content-type": FORM})
-    assert (answer.status_code, "MissingAuthenticationToken" in answer.text) == (403, True)
+    response = client_setup.post(url, content=form.encode(), headers={"content-type": FORM})
+    assert (response.status_code, "MissingAuthenticationToken" in response.text) == (403, True)
 
 
 # --- links -----------------------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def test_a_reader_of_a_link_does_not_choose_the_next_one(
     signed.client.confirm_subscription(TopicArn=topic, Token=confirmation(signed, to)["Token"])
     headers = {"host": host, "x-forwarded-host": host if host == "q.example.com" else "evil.example"}
     query = f"Action=Unsubscribe&SubscriptionArn={arn}"
-    answer = client_setup.get(f"{signed.sqs.endpoint_url}/?{query}", headers=headers)
-    assert answer.status_code == 200, answer.text
+    response = client_setup.get(f"{signed.sqs.endpoint_url}/?{query}", headers=headers)
+    assert response.status_code == 200, response.text
     message = confirmation(signed, to, "UnsubscribeConfirmation")
     assert roots(message, *LINKS) == {root}
     assert "evil" not in str(message)
@@ -156,8 +156,8 @@ def test_a_publisher_does_not_choose_the_link_by_the_host_that_it_signs(
     body = f"Action=Publish&Version=2010-03-31&Message=m&TopicArn={topic}".encode()
     asked = AWSRequest("POST", f"http://{EVIL['host']}/", headers={"content-type": FORM}, data=body)
     SigV4Auth(Credentials(*keys[OWNER]), "sns", REGION).add_auth(asked)
-    answer = client_setup.post(owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL})
-    assert answer.status_code == 200, answer.text
+    response = client_setup.post(owner.sqs.endpoint_url, content=body, headers={**dict(asked.headers.items()), **EVIL})
+    assert response.status_code == 200, response.text
     message = owner.notification(url)
     assert roots(message, "SigningCertURL", "UnsubscribeURL") == {"http://localhost:9324"}
 

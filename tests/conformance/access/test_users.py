@@ -218,10 +218,10 @@ def test_the_outbox_is_its_accounts(owner: Sqs, user: MakeUser, installation: Da
             if policy is not None and name is not None:
                 list(ring.set_user(name, [policy], account, new=True))
             key = ring.create(account, "", bearer=True, user=name).token
-        answer = client_setup.get(
+        response = client_setup.get(
             f"{owner.endpoint_url}/v1/outbox?destination=%2B15550144444", headers={"authorization": f"Bearer {key}"}
         )
-        found.append((answer.status_code, len(answer.json()) > 0))
+        found.append((response.status_code, len(response.json()) > 0))
     assert found == [(200, True), (200, True), (403, True), (200, False)]
 
 

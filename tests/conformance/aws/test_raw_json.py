@@ -56,9 +56,9 @@ def test_half_a_pair_of_surrogates_fails_only_its_entry(raw: Raw) -> None:
         b'{"Id":"%d","MessageBody":"%s"}' % (n, body)
         for n, body in enumerate([rb"ab\ud83d", rb"\ude00x", rb"\ud83d\ude00", b"plain"])
     )
-    answer = raw.json("SendMessageBatch", b'{"QueueUrl":"%s","Entries":[%s]}' % (url.encode(), entries))
-    assert answer.status_code == 200, answer.text
-    failed = [(entry["Id"], entry["Code"], entry["Message"][:60]) for entry in answer.json()["Failed"]]
+    response = raw.json("SendMessageBatch", b'{"QueueUrl":"%s","Entries":[%s]}' % (url.encode(), entries))
+    assert response.status_code == 200, response.text
+    failed = [(entry["Id"], entry["Code"], entry["Message"][:60]) for entry in response.json()["Failed"]]
     text = "Invalid binary character '#x{}' was found in the message body"
     assert failed == [
         (id_, "InvalidMessageContents", text.format(code)[:60]) for id_, code in (("0", "D83D"), ("1", "DE00"))
@@ -74,8 +74,8 @@ def test_entries_of_a_wrong_type(raw: Raw) -> None:
     url = raw.sqs.create()
     cases: tuple[object, ...] = ({}, "x", [1], [["a"]], [{"Id": 1, "MessageBody": "x"}], [None])
     for entries in cases:
-        answer = raw.json("SendMessageBatch", {"QueueUrl": url, "Entries": entries})
-        assert (entries, error(answer)) == (entries, NOT_JSON)
+        response = raw.json("SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+        assert (entries, error(response)) == (entries, NOT_JSON)
 
 
 @pytest.mark.parametrize("number", [2**31, 2**63, 2**64, -(2**63), 10**30])
@@ -120,9 +120,9 @@ GOOD: dict[str, Any] = {
 def test_each_required_member(raw: Raw, action: str, member: str, value: dict[str, None]) -> None:
     """botocore's model defines the required members. MissingParameter names one that is absent or null."""
     body = {name: GOOD[name] for other, name in required() if other == action and name != member}
-    answer = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
-    assert error(answer) == refused("MissingParameter")
-    assert member in answer.json()["message"]
+    response = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
+    assert error(response) == refused("MissingParameter")
+    assert member in response.json()["message"]
 
 
 @pytest.mark.parametrize("action", sorted({action for action, _ in required()}))
@@ -168,13 +168,13 @@ def test_half_a_character(raw: Raw, text: str) -> None:
 
 
 def test_an_error_that_quotes_half_a_pair_is_answered(raw: Raw) -> None:
-    """The text of the error shows another character, since no answer can carry half a pair."""
+    """The text of the error shows another character, since no response can carry half a pair."""
     url = raw.sqs.create()
     for action, member in (("DeleteMessage", "ReceiptHandle"), ("RemovePermission", "Label")):
         body = f'{{"QueueUrl":"{url}","{member}":"\\ud800x"}}'.encode()
-        answer = raw.json(action, body)
-        assert answer.status_code == 400
-        assert "?x" in answer.json()["message"]
+        response = raw.json(action, body)
+        assert response.status_code == 400
+        assert "?x" in response.json()["message"]
 
 
 def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
@@ -187,9 +187,9 @@ def test_one_mebibyte_of_escapes(raw: Raw) -> None:
     """The limit applies to the text, not to its JSON form: 1 MiB written as \\u0041 is 6 MiB on the wire."""
     url = raw.sqs.create()
     body = b'{"QueueUrl":"%s","MessageBody":"%s"}' % (url.encode(), MIB * b"\\u0041")
-    answer = raw.json("SendMessage", body)
-    if not is_lambdas_refusal(raw, answer):
-        assert answer.status_code == 200
+    response = raw.json("SendMessage", body)
+    if not is_lambdas_refusal(raw, response):
+        assert response.status_code == 200
         assert len(raw.sqs.receive_one(url)["Body"]) == MIB
 
 
@@ -199,23 +199,23 @@ def test_the_largest_batch(raw: Raw) -> None:
     """
     entries = [{"Id": f"{n}" * 80, **message} for n, message in enumerate(largest_batch(binary=False))]
     text = json.dumps({"QueueUrl": raw.sqs.create(), "Entries": entries}).replace("A", "\\u0041")
-    answer = raw.json("SendMessageBatch", text.encode())
-    assert is_lambdas_refusal(raw, answer) or len(answer.json()["Successful"]) == 10
+    response = raw.json("SendMessageBatch", text.encode())
+    assert is_lambdas_refusal(raw, response) or len(response.json()["Successful"]) == 10
 
 
 def test_binary_that_is_not_base64(raw: Raw) -> None:
     url = raw.sqs.create()
     for text in ("x", "*", "AAAA=", "AAAA====", "ä", "AA==AA=="):
         value = {"DataType": "Binary", "BinaryValue": text}
-        answer = raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageAttributes": {"a": value}})
-        assert (text, error(answer)) == (text, refused("InvalidParameterValue"))
+        response = raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageAttributes": {"a": value}})
+        assert (text, error(response)) == (text, refused("InvalidParameterValue"))
 
 
 def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
     """The service answers 413 for more than 6.25 MiB (Penstock's choice). Every valid request is shorter."""
     body = b'{"QueueUrl":"' + b"x" * 7 * MIB + b'"}'
-    answer = raw.json("SendMessage", body)
-    assert is_lambdas_refusal(raw, answer) or error(answer) == refused("RequestEntityTooLarge", 413)
+    response = raw.json("SendMessage", body)
+    assert is_lambdas_refusal(raw, response) or error(response) == refused("RequestEntityTooLarge", 413)
 
 
 def test_unsigned_and_badly_signed(raw: Raw) -> None:
@@ -229,8 +229,8 @@ def test_unsigned_and_badly_signed(raw: Raw) -> None:
         "Credential=a/b",
         "x" * 5000,
     ):
-        answer = raw.json("ReceiveMessage", {"QueueUrl": url}, authorization=header)
-        assert (answer.status_code, answer.content) == (200, b"{}")
+        response = raw.json("ReceiveMessage", {"QueueUrl": url}, authorization=header)
+        assert (response.status_code, response.content) == (200, b"{}")
 
 
 @pytest.mark.parametrize("region", ["", "US-EAST-1", "a' or true --", "%00", "x" * 33, "ä"])
@@ -239,22 +239,22 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
     url = raw.sqs.create()
     header = f"AWS4-HMAC-SHA256 Credential=key/20250101/{region}/sqs/aws4_request, Signature=x"
     body = {"QueueUrl": url, "AttributeNames": ["QueueArn"]}
-    answer = raw.json("GetQueueAttributes", body, authorization=header.encode())  # type: ignore[arg-type]
-    assert answer.json()["Attributes"]["QueueArn"].startswith("arn:aws:sqs:us-east-1:")
+    response = raw.json("GetQueueAttributes", body, authorization=header.encode())  # type: ignore[arg-type]
+    assert response.json()["Attributes"]["QueueArn"].startswith("arn:aws:sqs:us-east-1:")
 
 
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
     """The URL works for this caller. X-Forwarded-Host counts only if a setting makes it trusted."""
     name = raw.sqs.name()
     headers = {"host": "queues.internal:8080", "x-forwarded-host": "evil.example"}
-    answer = raw.json("CreateQueue", {"QueueName": name}, **headers)
-    assert answer.json() == {"QueueUrl": f"http://queues.internal:8080/000000000000/{name}"}
+    response = raw.json("CreateQueue", {"QueueName": name}, **headers)
+    assert response.json() == {"QueueUrl": f"http://queues.internal:8080/000000000000/{name}"}
 
 
-def test_an_empty_answer(raw: Raw) -> None:
-    """An action without a result answers 200 with an empty body. Every answer has a different request id."""
+def test_an_empty_response(raw: Raw) -> None:
+    """An action without a result answers 200 with an empty body. Every response has a different request id."""
     url = raw.sqs.create()
-    answers = [raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"]
-    assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"")] * 2
-    ids = {answer.headers["x-amzn-requestid"] for answer in answers}
+    responses = [raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"]
+    assert [(response.status_code, response.content) for response in responses] == [(200, b"")] * 2
+    ids = {response.headers["x-amzn-requestid"] for response in responses}
     assert len(ids) == 2

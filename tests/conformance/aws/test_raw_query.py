@@ -29,29 +29,29 @@ def test_the_path_of_the_queue(raw: Raw) -> None:
     url = raw.sqs.create()
     assert raw.query({"Action": "SendMessage", "MessageBody": "by post"}, path_of(url)).status_code == 200
     assert raw.get(path_of(url), "Action=SendMessage&MessageBody=by%20get").status_code == 200
-    answer = raw.get(path_of(url), "Action=ReceiveMessage&MaxNumberOfMessages=10&" + VERSION)
-    assert sorted(re.findall("<Body>(.*?)</Body>", answer.text)) == ["by get", "by post"]
-    assert answer.headers["content-type"] == "text/xml"
+    response = raw.get(path_of(url), "Action=ReceiveMessage&MaxNumberOfMessages=10&" + VERSION)
+    assert sorted(re.findall("<Body>(.*?)</Body>", response.text)) == ["by get", "by post"]
+    assert response.headers["content-type"] == "text/xml"
 
 
 def test_a_get_on_the_path_of_no_queue(raw: Raw) -> None:
-    answer = raw.get("/000000000000/never-made", "Action=ReceiveMessage")
-    assert error(answer) == refused("AWS.SimpleQueueService.NonExistentQueue")
+    response = raw.get("/000000000000/never-made", "Action=ReceiveMessage")
+    assert error(response) == refused("AWS.SimpleQueueService.NonExistentQueue")
 
 
 def test_a_get_without_an_action(raw: Raw) -> None:
-    """A browser opens a queue URL. As recorded at AWS, the answer is an empty XML element for every Accept header."""
+    """A browser opens a queue URL. As recorded at AWS, the response is an empty XML element for every Accept header."""
     url = raw.sqs.create()
     for accept in ("*/*", "application/json"):
-        answer = raw.get(path_of(url), "", accept=accept)
-        assert (answer.status_code, answer.text) == (404, "<UnknownOperationException/>\n")
-        assert answer.headers["content-type"] == "text/xml"
+        response = raw.get(path_of(url), "", accept=accept)
+        assert (response.status_code, response.text) == (404, "<UnknownOperationException/>\n")
+        assert response.headers["content-type"] == "text/xml"
     assert error(raw.get("/", "")) == refused("MissingAction")
 
 
 @pytest.mark.parametrize("action", ["CreateQueue", "ListQueues", "Publish"])
 def test_actions_of_no_queue_on_a_queues_own_url(raw: Raw, action: str) -> None:
-    """The answer InvalidAction was recorded at AWS."""
+    """The response InvalidAction was recorded at AWS."""
     path = path_of(raw.sqs.create())
     refusal = refused("InvalidAction")
     assert error(raw.query({"Action": action, "QueueName": "q", "Message": "m"}, path)) == refusal
@@ -61,16 +61,16 @@ def test_a_queues_own_url_finds_other_queues(raw: Raw) -> None:
     """GetQueueUrl is answered there, for any queue of the account (recorded at AWS)."""
     path, other = path_of(raw.sqs.create()), raw.sqs.create()
     for more in ("", f"&QueueOwnerAWSAccountId={ACCOUNT}"):
-        answer = raw.get(path, f"Action=GetQueueUrl&QueueName={other.rpartition('/')[2]}{more}")
-        assert (answer.status_code, f"<QueueUrl>{other}</QueueUrl>" in answer.text) == (200, True)
+        response = raw.get(path, f"Action=GetQueueUrl&QueueName={other.rpartition('/')[2]}{more}")
+        assert (response.status_code, f"<QueueUrl>{other}</QueueUrl>" in response.text) == (200, True)
 
 
 def test_a_result_without_members_is_an_empty_element(raw: Raw) -> None:
     """ReceiveMessage of an empty queue, as recorded at AWS; programs compare the text."""
     path = path_of(raw.sqs.create())
     for action in ("ReceiveMessage", "ListDeadLetterSourceQueues", "GetQueueAttributes"):
-        answer = raw.query({"Action": action}, path)
-        assert (answer.status_code, f"><{action}Result/><" in answer.text) == (200, True)
+        response = raw.query({"Action": action}, path)
+        assert (response.status_code, f"><{action}Result/><" in response.text) == (200, True)
 
 
 def test_forms_of_a_queues_path(raw: Raw) -> None:
@@ -87,8 +87,8 @@ def test_forms_of_a_queues_path(raw: Raw) -> None:
 def test_a_form_that_names_a_target(raw: Raw) -> None:
     """Amazon::SQS::Simple for Perl sends a form and X-Amz-Target. The content type of the body decides."""
     body = {"Action": "ListQueues", "QueueNamePrefix": "none"}
-    answer = raw.query(body, **{"x-amz-target": "AmazonSQS.ListQueues"})
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/xml")
+    response = raw.query(body, **{"x-amz-target": "AmazonSQS.ListQueues"})
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/xml")
 
 
 PRESIGNED = {
@@ -166,9 +166,9 @@ def test_values_that_cannot_be(raw: Raw, parameters: dict[str, str]) -> None:
 def test_missing_parameters(raw: Raw, missing: str) -> None:
     parameters = send(raw.sqs.create())
     del parameters[missing]
-    answer = raw.query(parameters)
-    assert error(answer) == refused("MissingParameter")
-    assert missing in answer.text
+    response = raw.query(parameters)
+    assert error(response) == refused("MissingParameter")
+    assert missing in response.text
 
 
 def test_indexes_of_any_size(raw: Raw) -> None:
@@ -213,20 +213,20 @@ def test_the_largest_batch(raw: Raw, binary: bool) -> None:
             parameters[f"{entry}.MessageAttribute.{index}.Name"] = name
             for member, text in value.items():
                 parameters[f"{entry}.MessageAttribute.{index}.Value.{member}"] = text
-    answer = raw.query(parameters)
-    assert (answer.status_code, answer.text.count("<SendMessageBatchResultEntry>")) == (200, 10)
+    response = raw.query(parameters)
+    assert (response.status_code, response.text.count("<SendMessageBatchResultEntry>")) == (200, 10)
 
 
 @pytest.mark.parametrize("text", ["%00", "a%00b", "%01", "%EF%BF%BF"])
 def test_characters_that_cannot_be(raw: Raw, text: str) -> None:
     url = quote(raw.sqs.create(), safe="")
-    answer = raw.query(f"Action=SendMessage&QueueUrl={url}&MessageBody={text}".encode())
-    assert error(answer) == refused("InvalidMessageContents")
+    response = raw.query(f"Action=SendMessage&QueueUrl={url}&MessageBody={text}".encode())
+    assert error(response) == refused("InvalidMessageContents")
 
 
 def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
-    answer = raw.query(b"Action=SendMessage&MessageBody=" + b"x" * 7 * MIB)
-    assert is_lambdas_refusal(raw, answer) or error(answer) == refused("RequestEntityTooLarge", 413)
+    response = raw.query(b"Action=SendMessage&MessageBody=" + b"x" * 7 * MIB)
+    assert is_lambdas_refusal(raw, response) or error(response) == refused("RequestEntityTooLarge", 413)
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ def test_hostile_urls(raw: Raw, url: str) -> None:
 
 def test_texts_in_errors_are_escaped(raw: Raw) -> None:
     """The error escapes the client's text, so that it is not markup."""
-    answer = raw.query({"Action": "<script>&"})
-    assert "<script>" not in answer.text
-    assert "&lt;script&gt;&amp;" in answer.text
+    response = raw.query({"Action": "<script>&"})
+    assert "<script>" not in response.text
+    assert "&lt;script&gt;&amp;" in response.text
 
 
 # Methods and paths are routed before a function is called.
@@ -264,8 +264,8 @@ CONTAINER = pytest.mark.parametrize("raw", ["container"], indirect=True)
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE"])
 def test_other_methods(raw: Raw, method: str) -> None:
     """The service performs no action and answers 404 or 405, never a server error."""
-    answer = raw.http.request(method, raw.sqs.endpoint_url + "/?Action=ListQueues")
-    assert 400 <= answer.status_code < 500
+    response = raw.http.request(method, raw.sqs.endpoint_url + "/?Action=ListQueues")
+    assert 400 <= response.status_code < 500
 
 
 @CONTAINER
@@ -273,5 +273,5 @@ def test_other_methods(raw: Raw, method: str) -> None:
     "path", ["//", "/%00", "/000000000000/", "/000000000000/a/b", "/x" * 4000, "/..;/", "/%2e%2e/"]
 )
 def test_other_paths(raw: Raw, path: str) -> None:
-    answer = raw.query({"Action": "ReceiveMessage"}, path)
-    assert 400 <= answer.status_code < 500
+    response = raw.query({"Action": "ReceiveMessage"}, path)
+    assert 400 <= response.status_code < 500

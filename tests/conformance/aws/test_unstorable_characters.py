@@ -169,8 +169,8 @@ class Caller:
     def send(self, asked: Request) -> Response:
         url = f"{self._sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
         headers = [*asked.headers, ("Host", "queues.example")]
-        answer = client_setup.request(asked.method, url, headers=headers, content=asked.body)
-        return Response(answer.status_code, list(answer.headers.items()), answer.content)
+        response = client_setup.request(asked.method, url, headers=headers, content=asked.body)
+        return Response(response.status_code, list(response.headers.items()), response.content)
 
 
 @pytest.fixture
@@ -178,10 +178,10 @@ def caller(deployments: Deployments, clock: Clock) -> Caller:
     return Caller(deployments, clock)
 
 
-def is_refused(answer: Response) -> bool:
+def is_refused(response: Response) -> bool:
     """Returns whether the status is 4xx, or whether an entry of a batch failed with a sender's fault."""
-    failed = b'"SenderFault":true' in answer.body or b"<SenderFault>true" in answer.body
-    return 400 <= answer.status < 500 or (answer.status == 200 and failed)
+    failed = b'"SenderFault":true' in response.body or b"<SenderFault>true" in response.body
+    return 400 <= response.status < 500 or (response.status == 200 and failed)
 
 
 @pytest.mark.parametrize(("service", "action", "protocol"), CASES)
@@ -203,8 +203,8 @@ def test_no_text_is_our_mistake(caller: Caller, service: str, action: str, proto
     wrong = []
     for where, text, given in tried:
         asked = WRITERS[protocol](service, action, given)
-        answer = caller.send(asked) if asked else None
+        response = caller.send(asked) if asked else None
         must_be_refused = text in UNSTORABLE and where not in UNUSED
-        if answer and (answer.status >= 500 or (must_be_refused and not is_refused(answer))):
-            wrong.append((where, text, answer.status, answer.body[:200]))
+        if response and (response.status >= 500 or (must_be_refused and not is_refused(response))):
+            wrong.append((where, text, response.status, response.body[:200]))
     assert wrong == []

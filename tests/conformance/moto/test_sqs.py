@@ -1,6 +1,6 @@
 """Sends the same calls to Penstock and to moto, an independent implementation of the same documentation.
 
-The expected answers never come from moto; the other modules have them, with their sources. This module lists each
+The expected responses never come from moto; the other modules have them, with their sources. This module lists each
 difference with its reason. A test also fails if a listed difference no longer exists.
 """
 
@@ -188,7 +188,7 @@ CASES = (
     Call("delete with a foreign handle", delete_with_a_foreign_handle),
     Call("change with a forged handle", on("change_message_visibility", ReceiptHandle="forged", VisibilityTimeout=1)),
     Call("change after deletion", change_after_deletion,
-         "ReceiptHandleIsInvalid", "recorded answers of AWS are InvalidParameterValue (mapbox/ecs-watchbot issue 135)"),
+         "ReceiptHandleIsInvalid", "AWS's recorded responses: InvalidParameterValue (mapbox/ecs-watchbot issue 135)"),
     Call("change to 0", change_to(0)),
     Call("change beyond 12 hours", change_to(43_201)),
 )  # fmt: skip

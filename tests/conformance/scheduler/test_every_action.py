@@ -18,9 +18,9 @@ import pytest
 
 from penstock.actions import ACTIONS
 from tests.support import client_setup
-from tests.support.conformance.answer_model import checked
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.response_model import checked
 from tests.support.conformance.scheduler import Scheduler
 from tests.support.conformance.sqs import Sqs
 from tests.support.conformance.valid_requests.scheduler import GOOD, MODEL, SERIALIZER, Members
@@ -55,8 +55,8 @@ def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
 def send(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functions) -> Send:
     def container(_action: str, asked: Request) -> Response:
         url = scheduler.sqs.endpoint_url + asked.path + (f"?{asked.query}" if asked.query else "")
-        answer = client_setup.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
-        return Response(answer.status_code, list(answer.headers.items()), answer.content)
+        response = client_setup.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
+        return Response(response.status_code, list(response.headers.items()), response.content)
 
     def function(action: str, asked: Request) -> Response:
         own = request.param == "its own function"
@@ -72,14 +72,14 @@ def send(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functi
 @pytest.mark.parametrize("action", GOOD)
 def test_the_good_call(scheduler: Scheduler, send: Send, action: str) -> None:
     good = GOOD[action]
-    answer = send(action, by_rest(action, good.needs(scheduler)))
-    assert (answer.status, answer.header("content-type")) == (200, "application/json"), answer.body
-    assert answer.header("x-amzn-requestid")
+    response = send(action, by_rest(action, good.needs(scheduler)))
+    assert (response.status, response.header("content-type")) == (200, "application/json"), response.body
+    assert response.header("x-amzn-requestid")
     if good.answered:
         shape = MODEL.operation_model(action).output_shape
-        assert checked(shape, json.loads(answer.body), "") == set(good.answered)
+        assert checked(shape, json.loads(response.body), "") == set(good.answered)
     else:
-        assert answer.body == b""
+        assert response.body == b""
 
 
 def test_every_action_is_in_the_table() -> None:
@@ -92,8 +92,8 @@ def test_every_form_of_an_event(scheduler: Scheduler, functions: Functions, form
     """Method and path select the function of the action in each form of event."""
     asked = by_rest(action, GOOD[action].needs(scheduler))
     assert function_for(asked) == f"scheduler/{file_name(action)}"
-    answer = response_of(functions.invoke(function_for(asked), event_of(form, asked)))
-    assert answer.status == 200, answer.body
+    response = response_of(functions.invoke(function_for(asked), event_of(form, asked)))
+    assert response.status == 200, response.body
 
 
 # --- what is needed --------------------------------------------------------------------------------------------------
@@ -108,16 +108,16 @@ REQUIRED = [
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(scheduler: Scheduler, send: Send, action: str, member: str) -> None:
     given = {name: value for name, value in GOOD[action].needs(scheduler).items() if name != member}
-    answer = send(action, by_rest(action, given))
-    assert (answer.status, answer.header("x-amzn-errortype")) == (400, "ValidationException")
+    response = send(action, by_rest(action, given))
+    assert (response.status, response.header("x-amzn-errortype")) == (400, "ValidationException")
     path = member[0].lower() + member[1:]
-    assert f"Value null at '{path}' failed to satisfy constraint: Member must not be null" in told(answer)
+    assert f"Value null at '{path}' failed to satisfy constraint: Member must not be null" in told(response)
 
 
-def told(answer: Response) -> str:
-    document = json.loads(answer.body)
+def told(response: Response) -> str:
+    document = json.loads(response.body)
     assert document.keys() == {"Message"}
-    assert answer.header("content-type") == "application/json"
+    assert response.header("content-type") == "application/json"
     return str(document["Message"])
 
 
@@ -136,10 +136,10 @@ BODIES = (
 def test_bodies_that_are_none(scheduler: Scheduler, send: Send, body: bytes) -> None:
     before = scheduler.sqs.clock.schedules()
     path = f"/schedules/{scheduler.name()}"
-    answer = send("CreateSchedule", Request("POST", path, "", (), body))
-    assert answer.status == 400
-    assert answer.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
-    assert told(answer)
+    response = send("CreateSchedule", Request("POST", path, "", (), body))
+    assert response.status == 400
+    assert response.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
+    assert told(response)
     assert scheduler.sqs.clock.schedules() == before
 
 
@@ -149,8 +149,8 @@ def test_bodies_that_are_none(scheduler: Scheduler, send: Send, body: bytes) -> 
      ("DELETE", "/schedule-groups"), ("GET", "/tags"), ("PUT", "/tags/a"), ("PATCH", "/schedules/a")],
 )  # fmt: skip
 def test_paths_that_lead_nowhere(scheduler: Scheduler, send: Send, method: str, path: str) -> None:
-    answer = send("GetSchedule", Request(method, path))
-    assert (answer.status, answer.header("x-amzn-errortype")) == (404, "UnknownOperationException")
+    response = send("GetSchedule", Request(method, path))
+    assert (response.status, response.header("x-amzn-errortype")) == (404, "UnknownOperationException")
 
 
 @pytest.mark.parametrize(
@@ -169,21 +169,23 @@ def test_paths_that_lead_nowhere(scheduler: Scheduler, send: Send, method: str, 
     ],
 )  # fmt: skip
 def test_paths_and_queries_that_are_wrong(send: Send, action: str, path: str, query: str) -> None:
-    answer = send(action, Request("GET", path, query))
-    assert answer.status == 400
-    assert answer.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
-    assert told(answer)
+    response = send(action, Request("GET", path, query))
+    assert response.status == 400
+    assert response.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
+    assert told(response)
 
 
 def test_a_function_answers_its_own_action_alone(functions: Functions) -> None:
-    answer = response_of(functions.invoke("scheduler/get_schedule", event_of("http_api", Request("GET", "/schedules"))))
-    assert (answer.status, answer.header("x-amzn-errortype")) == (404, "UnknownOperationException")
+    response = response_of(
+        functions.invoke("scheduler/get_schedule", event_of("http_api", Request("GET", "/schedules")))
+    )
+    assert (response.status, response.header("x-amzn-errortype")) == (404, "UnknownOperationException")
 
 
 def test_a_body_that_is_too_long(send: Send) -> None:
     body = b'{"Description":"' + b"x" * 6_553_600 + b'"}'
     request = Request("POST", "/schedules/a", "", (), body)
-    answer = send("CreateSchedule", request)
-    assert answer.status == 413
-    if answer != BY_LAMBDA:
-        assert answer.header("x-amzn-errortype") == "RequestEntityTooLargeException"
+    response = send("CreateSchedule", request)
+    assert response.status == 413
+    if response != BY_LAMBDA:
+        assert response.header("x-amzn-errortype") == "RequestEntityTooLargeException"

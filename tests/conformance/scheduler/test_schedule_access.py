@@ -60,11 +60,11 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 @pytest.mark.parametrize(("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")])
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
-    """The answer tells a caller without credentials nothing about other errors in the request."""
+    """The response tells a caller without credentials nothing about other errors in the request."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
-    answer = client_setup.request(method, url + path, content=b"not json")
-    assert answer.status_code == 403
-    assert answer.headers["x-amzn-errortype"] == "MissingAuthenticationTokenException"
+    response = client_setup.request(method, url + path, content=b"not json")
+    assert response.status_code == 403
+    assert response.headers["x-amzn-errortype"] == "MissingAuthenticationTokenException"
 
 
 def test_any_credentials_are_present(scheduler: Scheduler) -> None:
@@ -77,8 +77,8 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
     url = owner.sqs.create()
     signed = owner.sqs.client.generate_presigned_url("get_queue_url", Params={"QueueName": url.rpartition("/")[2]})
     query = signed.partition("?")[2]
-    answer = client_setup.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
-    assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"
+    response = client_setup.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
+    assert response.headers["x-amzn-errortype"] == "InvalidSignatureException"
 
 
 def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:

@@ -172,11 +172,11 @@ def test_schedules_are_listed_in_pages(scheduler: Scheduler) -> None:
     pages: list[list[str]] = []
     token: dict[str, str] = {}
     while len(pages) < 5:
-        answer = scheduler.client.list_schedules(GroupName=group, MaxResults=2, **token)
-        pages.append([schedule["Name"] for schedule in answer["Schedules"]])
-        if "NextToken" not in answer:
+        response = scheduler.client.list_schedules(GroupName=group, MaxResults=2, **token)
+        pages.append([schedule["Name"] for schedule in response["Schedules"]])
+        if "NextToken" not in response:
             break
-        token = {"NextToken": answer["NextToken"]}
+        token = {"NextToken": response["NextToken"]}
     assert pages == [["n0", "n1"], ["n2", "n3"], ["n4"]]
     (one,) = scheduler.client.list_schedules(GroupName=group, State="DISABLED")["Schedules"]
     assert one.pop("CreationDate") == one.pop("LastModificationDate")

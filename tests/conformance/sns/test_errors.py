@@ -118,10 +118,10 @@ def refused(sns: Sns, row: Row) -> Refusal:
     method, parameters = row.provoke(sns)
     with pytest.raises(ClientError):
         getattr(sns.client, method)(**parameters)
-    answer = sns.answer
-    assert answer.headers is not None
-    assert answer.headers["x-amzn-requestid"]
-    return read_refusal(sns.sqs.protocol, answer.status, answer.headers, answer.body)
+    response = sns.response
+    assert response.headers is not None
+    assert response.headers["x-amzn-requestid"]
+    return read_refusal(sns.sqs.protocol, response.status, response.headers, response.body)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.type)
@@ -131,11 +131,11 @@ def test_an_error_has_awss_form(sns: Sns, row: Row) -> None:
     assert refusal[:4] == (row.code, row.status, row.fault, expected_type)
     assert refusal.message
     if sns.sqs.protocol == "query":
-        error, request_id = ET.fromstring(sns.answer.body)
+        error, request_id = ET.fromstring(sns.response.body)
         assert [child.tag.removeprefix(NAMESPACE) for child in error] == ["Type", "Code", "Message"]
         assert request_id.tag == f"{NAMESPACE}RequestId"
     else:
-        assert f'"com.amazonaws.sns#{row.type}"'.encode() in sns.answer.body
+        assert f'"com.amazonaws.sns#{row.type}"'.encode() in sns.response.body
 
 
 def test_every_error_is_in_the_table() -> None:
@@ -152,9 +152,9 @@ def test_sdks_raise_typed_exceptions(sns: Sns, row: Row) -> None:
 
 def test_a_missing_member(sns: Sns) -> None:
     """The code is ValidationError ("Common Errors"). The text is that of other services of AWS."""
-    answer = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
-    assert answer.status_code == 400
-    told = read_refusal("query", answer.status_code, answer.headers, answer.content)
+    response = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
+    assert response.status_code == 400
+    told = read_refusal("query", response.status_code, response.headers, response.content)
     assert (told.code, told.message) == (
         "ValidationError",
         "1 validation error detected: Value null at 'message' failed to satisfy constraint: Member must not be null",

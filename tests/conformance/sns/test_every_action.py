@@ -1,5 +1,5 @@
 """Sends every SNS action in every protocol to every deployment, and checks the status 200 and the members of the
-answer.
+response.
 
 "Response Elements" of each action in the SNS API reference lists the members. botocore's model checks the structure.
 """
@@ -11,10 +11,10 @@ from itertools import count
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.support.conformance.answer_model import members
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.requests import CONTENT_TYPES, ENDPOINTS, RequestWriter, Send, code_of
+from tests.support.conformance.response_model import members
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sns import Sns
 from tests.support.conformance.sqs import Sqs
@@ -50,19 +50,19 @@ def send(request: pytest.FixtureRequest, sns: Sns, functions: Functions) -> Send
 def test_the_good_call(sns: Sns, send: Send, action: str, asked: str) -> None:
     protocol, write = WRITER.ways[asked]
     good = GOOD[action]
-    answer = send(action, write(action, good.needs(sns)))
-    assert answer.header("content-type") == CONTENT_TYPES[protocol]
-    assert answer.header("x-amzn-requestid")
+    response = send(action, write(action, good.needs(sns)))
+    assert response.header("content-type") == CONTENT_TYPES[protocol]
+    assert response.header("x-amzn-requestid")
     if action in REFUSED:
-        assert (answer.status, code_of(protocol, answer)) == REFUSED[action]
+        assert (response.status, code_of(protocol, response)) == REFUSED[action]
         return
-    assert answer.status == 200, answer.body
+    assert response.status == 200, response.body
     if action == "ListOriginationNumbers":  # the list is empty
-        assert b"PhoneNumbers" in answer.body
+        assert b"PhoneNumbers" in response.body
         return
-    assert members(protocol, action, answer.body, "sns") - PAGED == set(good.answered) - PAGED
+    assert members(protocol, action, response.body, "sns") - PAGED == set(good.answered) - PAGED
     if "NextToken" in good.answered:
-        assert b"NextToken" in answer.body
+        assert b"NextToken" in response.body
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_each_required_member(sns: Sns, send: Send, action: str, member: str, as
     """The error is ValidationError ("Common Errors", SNS API reference), except of Unsubscribe (recorded at AWS)."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sns).items() if name != member}
-    answer = send(action, write(action, given))
+    response = send(action, write(action, given))
     code = "InvalidParameter" if action == "Unsubscribe" else "ValidationError"
-    assert (answer.status, code_of(protocol, answer)) == (400, code)
+    assert (response.status, code_of(protocol, response)) == (400, code)
 
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 def test_a_list_that_has_a_page_is_told_so_in_the_last_one(sns: Sns) -> None:
-    """An answer has NextToken if and only if more entries follow. A page without entries is an empty list."""
+    """A response has NextToken if and only if more entries follow. A page without entries is an empty list."""
     mine = Sns(sns.sqs.caller(str(next(_accounts))))
     assert mine.client.list_topics()["Topics"] == []
     assert mine.client.list_subscriptions()["Subscriptions"] == []

@@ -244,12 +244,12 @@ def mine(sns: Sns) -> Sns:
 def test_publish_to_a_phone(sns: Sns) -> None:
     to = number()
     kind = {"AWS.SNS.SMS.SMSType": {"DataType": "String", "StringValue": "Transactional"}}
-    answer = sns.client.publish(PhoneNumber=to, Message="hello", MessageAttributes=kind)
+    response = sns.client.publish(PhoneNumber=to, Message="hello", MessageAttributes=kind)
     (sent,) = outbox(sns, destination=to)
     assert sent["created_at"]
     assert {name: sent[name] for name in sent if name not in ("id", "created_at")} == {
         "state": "kept", "region": "us-east-1", "protocol": "sms", "kind": "Notification", "destination": to,
-        "message_id": answer["MessageId"], "text": "hello", "attributes": kind,
+        "message_id": response["MessageId"], "text": "hello", "attributes": kind,
     }  # fmt: skip
 
 
@@ -354,7 +354,7 @@ def test_the_sandbox(mine: Sns) -> None:
     wrong = "00000" if password != "00000" else "00001"
     verify = {"PhoneNumber": to, "OneTimePassword": wrong}
     assert mine.refusal("verify_sms_sandbox_phone_number", **verify)[:2] == ("VerificationException", 400)
-    assert b"Status" in mine.answer.body  # botocore's model requires the member
+    assert b"Status" in mine.response.body  # botocore's model requires the member
     mine.client.verify_sms_sandbox_phone_number(PhoneNumber=to, OneTimePassword=password)
     assert listed()["PhoneNumbers"] == [{"PhoneNumber": to, "Status": "Verified"}]
     mine.client.delete_sms_sandbox_phone_number(PhoneNumber=to)

@@ -1,6 +1,6 @@
 """Tests subscriptions of every protocol, also of protocols to which Penstock does not deliver.
 
-Sources: Subscribe (SNS API reference); recorded answers of AWS for the need to confirm, the order of checks and the
+Sources: Subscribe (SNS API reference); recorded responses of AWS for the need to confirm, the order of checks and the
 principal; "Parsing message formats" (SNS Developer Guide). `/v1/outbox` exists only in Penstock
 (docs/reference/topics.md).
 """
@@ -43,9 +43,9 @@ def endpoint_of(sns: Sns, protocol: str) -> str:
 def test_these_protocols_need_no_confirmation(sns: Sns, protocol: str) -> None:
     topic, to = sns.create(), endpoint_of(sns, protocol)
     attributes = ROLE if protocol == "firehose" else {}
-    answer = sns.client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=to, Attributes=attributes)
-    assert answer["SubscriptionArn"].startswith(f"{topic}:")
-    found = sns.subscription(answer["SubscriptionArn"])
+    response = sns.client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=to, Attributes=attributes)
+    assert response["SubscriptionArn"].startswith(f"{topic}:")
+    found = sns.subscription(response["SubscriptionArn"])
     assert (found["Protocol"], found["Endpoint"], found["PendingConfirmation"]) == (protocol, to, "false")
     assert found["ConfirmationWasAuthenticated"] == "true"
     assert "EffectiveDeliveryPolicy" not in found
@@ -54,8 +54,8 @@ def test_these_protocols_need_no_confirmation(sns: Sns, protocol: str) -> None:
 @pytest.mark.parametrize("protocol", ["email", "email-json"])
 def test_readers_of_mail_confirm(sns: Sns, protocol: str) -> None:
     topic, to = sns.create(), endpoint_of(sns, protocol)
-    answer = sns.client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=to)
-    assert answer["SubscriptionArn"] == "pending confirmation"
+    response = sns.client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=to)
+    assert response["SubscriptionArn"] == "pending confirmation"
     sns.publish(topic, "too early")
     (asked,) = outbox(sns, destination=to)
     assert (asked["kind"], asked["protocol"], asked["state"]) == ("SubscriptionConfirmation", protocol, "kept")

@@ -23,14 +23,14 @@ ATTRIBUTES = {
 def test_an_envelope_arrives(sns: Sns) -> None:
     topic = sns.create()
     url, subscription = sns.queue(topic)
-    answer = sns.publish(topic, 'hällo "you"\n', Subject="Greetings")
+    response = sns.publish(topic, 'hällo "you"\n', Subject="Greetings")
     envelope = sns.notification(url)
     assert (envelope["Type"], envelope["TopicArn"]) == ("Notification", topic)
     assert (envelope["Message"], envelope["Subject"]) == ('hällo "you"\n', "Greetings")
-    assert envelope["MessageId"] == answer["MessageId"]
+    assert envelope["MessageId"] == response["MessageId"]
     assert envelope["SignatureVersion"] == "1"
     assert subscription in envelope["UnsubscribeURL"]
-    assert "SequenceNumber" not in answer
+    assert "SequenceNumber" not in response
 
 
 def test_raw_delivery_passes_attributes_on(sns: Sns) -> None:
@@ -128,12 +128,12 @@ def test_a_batch(sns: Sns) -> None:
     topic = sns.create()
     url, _ = sns.queue(topic, RawMessageDelivery="true")
     entries: list[dict[str, Any]] = [{"Id": str(n), "Message": f"m{n}"} for n in range(9)]
-    answer = sns.client.publish_batch(
+    response = sns.client.publish_batch(
         TopicArn=topic, PublishBatchRequestEntries=[*entries, {"Id": "bad", "Message": "x", "Subject": "\n"}]
     )
-    assert [entry["Id"] for entry in answer["Successful"]] == [str(n) for n in range(9)]
-    assert len({entry["MessageId"] for entry in answer["Successful"]}) == 9
-    ((failed),) = answer["Failed"]
+    assert [entry["Id"] for entry in response["Successful"]] == [str(n) for n in range(9)]
+    assert len({entry["MessageId"] for entry in response["Successful"]}) == 9
+    ((failed),) = response["Failed"]
     assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "InvalidParameter", True)
     assert sorted(message["Body"] for message in sns.sqs.receive(url, 9)) == [f"m{n}" for n in range(9)]
 
@@ -251,8 +251,8 @@ def test_texts_by_protocol_may_have_half_a_pair(sns: Sns) -> None:
 def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
-    answers = [sns.publish(topic, f"m{n}", MessageGroupId="g", MessageDeduplicationId=f"d{n}") for n in range(3)]
-    numbers = [answer["SequenceNumber"] for answer in answers]
+    responses = [sns.publish(topic, f"m{n}", MessageGroupId="g", MessageDeduplicationId=f"d{n}") for n in range(3)]
+    numbers = [response["SequenceNumber"] for response in responses]
     assert numbers == sorted(set(numbers))
     assert {len(number) for number in numbers} == {20}
     received = sns.sqs.receive(url, 3, AttributeNames=["All"])
@@ -264,7 +264,7 @@ def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
 
 
 def test_a_topic_deduplicates(sns: Sns) -> None:
-    """The topic deduplicates for five minutes and repeats the answer for the first message."""
+    """The topic deduplicates for five minutes and repeats the response for the first message."""
     topic = sns.create_fifo()
     url, _ = sns.queue(topic, ".fifo")
     first = sns.publish(topic, "m", MessageGroupId="g", MessageDeduplicationId="d")

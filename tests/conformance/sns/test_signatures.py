@@ -83,16 +83,16 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
     other = sns.sqs.deployments.endpoint_url("lambda" if sns.sqs.deployment == "container" else "container")
     for base in (sns.sqs.endpoint_url, other):
         for path in ("/SimpleNotificationService.pem", "/v1/cert", urlsplit(at).path):
-            answer = client_setup.get(base + path)
-            assert (answer.status_code, answer.text) == (200, named)
-            assert answer.headers["content-type"].partition(";")[0] == "application/x-pem-file"
+            response = client_setup.get(base + path)
+            assert (response.status_code, response.text) == (200, named)
+            assert response.headers["content-type"].partition(";")[0] == "application/x-pem-file"
 
 
 def test_an_unknown_certificate_is_404(sns: Sns) -> None:
     sns.publish(sns.create())  # creates the certificate
     for name in ("0" * 32, "", "x", "F" * 32, "0" * 31, "0" * 33, "%00", "a" * 5000):
-        answer = client_setup.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
-        assert (answer.status_code, "BEGIN" in answer.text) == (404, False), name
+        response = client_setup.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
+        assert (response.status_code, "BEGIN" in response.text) == (404, False), name
 
 
 @pytest.mark.parametrize("access", [PRESENCE, SIGV4], ids=["presence", "sigv4"])

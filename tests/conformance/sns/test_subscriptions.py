@@ -95,8 +95,8 @@ def test_endpoints_that_cannot_be(sns: Sns, protocol: str, to: str) -> None:
 # --- confirmation ----------------------------------------------------------------------------------------------------
 def test_a_url_has_to_confirm(sns: Sns) -> None:
     topic, to = sns.create(), endpoint(sns)
-    answer = sns.client.subscribe(TopicArn=topic, Protocol="https", Endpoint=to)
-    assert answer["SubscriptionArn"] == "pending confirmation"
+    response = sns.client.subscribe(TopicArn=topic, Protocol="https", Endpoint=to)
+    assert response["SubscriptionArn"] == "pending confirmation"
     (listed,) = sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
     assert (listed["SubscriptionArn"], listed["Endpoint"]) == ("PendingConfirmation", to)
     message = confirmation(sns, to)
@@ -138,9 +138,9 @@ def test_an_unsigned_confirmation_is_told_less(sns: Sns) -> None:
     """The text about a TopicArn that cannot be one, as recorded at AWS."""
     for arn in ("x", "arn:aws:sns:eu-west-1:000000000000:news"):
         query = f"Action=ConfirmSubscription&TopicArn={arn}&Token={'0a' * 150}"
-        answer = client_setup.get(f"{sns.sqs.endpoint_url}/?{query}")
-        assert answer.status_code == 400
-        assert "<Message>Invalid parameter: Topic</Message>" in answer.text
+        response = client_setup.get(f"{sns.sqs.endpoint_url}/?{query}")
+        assert response.status_code == 400
+        assert "<Message>Invalid parameter: Topic</Message>" in response.text
 
 
 def test_a_second_subscribe_with_equal_attributes_finds_the_first(sns: Sns) -> None:

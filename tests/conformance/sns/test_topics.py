@@ -341,8 +341,8 @@ def test_a_batch_has_the_same_limit_in_total(sns: Sns, size: int | None) -> None
         assert refused[:2] == ("BatchRequestTooLong", 400)
     assert sns.sqs.counts(url) == (0, 0, 0)
     entries = [{"Id": "a", "Message": half}, {"Id": "b", "Message": half}]
-    answer = sns.client.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
-    assert len(answer["Successful"]) == 2
+    response = sns.client.publish_batch(TopicArn=topic, PublishBatchRequestEntries=entries)
+    assert len(response["Successful"]) == 2
     assert sns.sqs.counts(url) == (2, 0, 0)
 
 

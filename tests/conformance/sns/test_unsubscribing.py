@@ -96,8 +96,8 @@ def test_a_token_names_its_topic(sns: Sns) -> None:
     token = ended(sns, arn, to)["Token"]
     elsewhere = topic.replace(":000000000000:", ":111122223333:")
     assert sns.refusal("confirm_subscription", TopicArn=elsewhere, Token=token) == BAD_TOKEN
-    answer = sns.client.confirm_subscription(TopicArn=sns.create(), Token=token)
-    assert answer["SubscriptionArn"] == arn
+    response = sns.client.confirm_subscription(TopicArn=sns.create(), Token=token)
+    assert response["SubscriptionArn"] == arn
     again = sns.client.confirm_subscription(TopicArn=f"{topic}-that-is-none", Token=token)
     assert again["SubscriptionArn"] == arn
 

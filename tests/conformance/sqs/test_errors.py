@@ -127,13 +127,13 @@ def test_texts_that_clients_look_for(sqs: Sqs) -> None:
 
 
 def test_the_whole_type(sqs: Sqs) -> None:
-    """The type is `com.amazonaws.sqs#QueueDoesNotExist`, and every answer has x-amzn-RequestId."""
+    """The type is `com.amazonaws.sqs#QueueDoesNotExist`, and every response has x-amzn-RequestId."""
     sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
     marker = b'"com.amazonaws.sqs#QueueDoesNotExist"' if sqs.protocol == "json" else b"<RequestId>"
-    assert marker in sqs.answer.body
+    assert marker in sqs.response.body
     content_type = "application/x-amz-json-1.0" if sqs.protocol == "json" else "text/xml"
-    assert sqs.answer.headers is not None
-    assert sqs.answer.headers["content-type"] == content_type
+    assert sqs.response.headers is not None
+    assert sqs.response.headers["content-type"] == content_type
 
 
 TYPED = ["QueueDoesNotExist", "QueueNameExists", "PurgeQueueInProgress", "ReceiptHandleIsInvalid", "EmptyBatchRequest"]
@@ -218,21 +218,21 @@ REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
 @pytest.mark.parametrize(("code", "protocol"), [(code, p) for code, row in REQUESTS.items() for p in row[1]])
 def test_errors_of_the_request(raw: Raw, keys: dict[str, tuple[str, str]], code: str, protocol: str) -> None:
     status, _, provoke = REQUESTS[code]
-    answer = provoke(raw, protocol, keys)
-    assert answer.status_code == status
-    if is_lambdas_refusal(raw, answer):
+    response = provoke(raw, protocol, keys)
+    assert response.status_code == status
+    if is_lambdas_refusal(raw, response):
         return
-    request_id = answer.headers["x-amzn-requestid"]
+    request_id = response.headers["x-amzn-requestid"]
     if protocol == JSON:
-        assert answer.headers["x-amzn-query-error"] == f"{code};Sender"
-        assert answer.json().keys() == {"__type", "message"}
-        assert answer.json()["__type"] == f"com.amazon.coral.service#{code}"
+        assert response.headers["x-amzn-query-error"] == f"{code};Sender"
+        assert response.json().keys() == {"__type", "message"}
+        assert response.json()["__type"] == f"com.amazon.coral.service#{code}"
     elif protocol == QUERY_JSON:
-        assert answer.json().keys() == {"Error", "RequestId"}
-        assert answer.json()["RequestId"] == request_id
-        assert (answer.json()["Error"]["Type"], answer.json()["Error"]["Code"]) == ("Sender", code)
+        assert response.json().keys() == {"Error", "RequestId"}
+        assert response.json()["RequestId"] == request_id
+        assert (response.json()["Error"]["Type"], response.json()["Error"]["Code"]) == ("Sender", code)
     else:
-        error, found_id = ET.fromstring(answer.content)
+        error, found_id = ET.fromstring(response.content)
         assert [child.tag.removeprefix(NAMESPACE) for child in error] == ["Type", "Code", "Message", "Detail"]
         assert (error[0].text, error[1].text, found_id.text) == ("Sender", code, request_id)
         assert error[2].text

@@ -1,4 +1,4 @@
-"""Sends every action in every protocol to every deployment, and checks the status 200 and the members of the answer.
+"""Sends every action in every protocol to every deployment, and checks the status 200 and the members of the response.
 
 "Response Elements" of each action in the SQS API reference lists the members. botocore's model checks the structure.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 
 from penstock.actions import ACTIONS
-from tests.support.conformance.answer_model import members
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import Deployments
 from tests.support.conformance.requests import CONTENT_TYPES, ENDPOINTS, RequestWriter, Send, code_of
+from tests.support.conformance.response_model import members
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sqs import Sqs
 from tests.support.conformance.valid_requests.sqs import GOOD
@@ -40,10 +40,10 @@ def send(request: pytest.FixtureRequest, sqs: Sqs, functions: Functions) -> Send
 def test_the_good_call(sqs: Sqs, send: Send, action: str, asked: str) -> None:
     protocol, write = WRITER.ways[asked]
     good = GOOD[action]
-    answer = send(action, write(action, good.needs(sqs)))
-    assert (answer.status, answer.header("content-type")) == (200, CONTENT_TYPES[protocol]), answer.body
-    assert answer.header("x-amzn-requestid")
-    assert members(protocol, action, answer.body) == set(good.answered)
+    response = send(action, write(action, good.needs(sqs)))
+    assert (response.status, response.header("content-type")) == (200, CONTENT_TYPES[protocol]), response.body
+    assert response.header("x-amzn-requestid")
+    assert members(protocol, action, response.body) == set(good.answered)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_every_action_is_in_the_table() -> None:
 
 
 # --- what is needed --------------------------------------------------------------------------------------------------
-# Query cannot express an empty list, so the test expects the answer for an empty list in JSON.
+# Query cannot express an empty list, so the test expects the response for an empty list in JSON.
 ABSENT_LISTS = {"Entries": "AWS.SimpleQueueService.EmptyBatchRequest"}
 REQUIRED = [
     (name, member)
@@ -82,8 +82,8 @@ def test_each_required_member(sqs: Sqs, send: Send, action: str, member: str, as
     """Both protocols answer the same error; test_raw_json.py tests more JSON."""
     protocol, write = WRITER.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
-    answer = send(action, write(action, given))
-    assert answer.status == 400
-    assert code_of(protocol, answer) == (
+    response = send(action, write(action, given))
+    assert response.status == 400
+    assert code_of(protocol, response) == (
         "MissingParameter" if protocol == "json" else ABSENT_LISTS.get(member, "MissingParameter")
     )

@@ -255,11 +255,11 @@ def test_a_connection_that_is_handed_out_again_and_again_is_asked_once(
     kept = Kept(database.api_dsn, driver)
     first = kept.connection()
 
-    def answers(_: float) -> bool:
+    def responses(_: float) -> bool:
         asked.append(times[-1])
         return True
 
-    monkeypatch.setattr(first, "answers", answers)
+    monkeypatch.setattr(first, "responses", responses)
     for now in (1061.0, 1062.0, 1063.0, 1124.0):
         times.append(now)
         assert kept.connection() is first
@@ -384,7 +384,7 @@ def test_a_secret_that_cannot_be_used(manager: SecretsManager, text: str, said: 
 
 
 def test_a_secret_that_cannot_be_read(manager: SecretsManager) -> None:
-    """The answer is 503, and the next request reads the secret again. The test creates the secret a moment later."""
+    """The response is 503, and the next request reads the secret again. The test creates the secret a moment later."""
     environment = ExecutionEnvironment({"QUEUE_SECRET": NAME})
     with pytest.raises(ServiceUnavailable):
         environment.settings  # noqa: B018

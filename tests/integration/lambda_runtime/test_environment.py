@@ -152,8 +152,8 @@ def test_pauses_grow_while_nobody_gets_what_is_ready(
     call(direct, "SendMessage", QueueUrl=url, MessageBody="b", **ids)
     with psycopg.connect(database.dsn) as somebody:
         somebody.execute("select from queue.fifo_group for update")
-        answer = call(direct, "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
-    assert not (answer or {}).get("Messages")
+        response = call(direct, "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+    assert not (response or {}).get("Messages")
     assert pauses[:5] == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8])
     assert pauses[5:-1] == [drivers.LONGEST_PAUSE_SECONDS] * 18
     assert sum(pauses) == pytest.approx(20)
@@ -165,7 +165,7 @@ LONG_POLLS = {"gateway": LONG_POLL, "rest": REST_LONG_POLL}
 
 
 @pytest.mark.parametrize("function", LONG_POLLS)
-def test_an_answer_as_it_should_be_is_not_logged(
+def test_a_response_as_it_should_be_is_not_logged(
     direct: Functions, pauses: list[float], caplog: pytest.LogCaptureFixture, function: str
 ) -> None:
     with caplog.at_level(logging.INFO):
@@ -190,8 +190,8 @@ def test_the_gateway_does_not_wait_longer_at_the_limit_of_messages_in_flight(
         call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody=body)
     call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL)
     with Functions(database.api_dsn, {"QUEUE_IN_FLIGHT_LIMIT": "1"}) as functions:
-        answer = invoke(functions, LONG_POLL, "gateway")
-    assert (answer.status, json.loads(answer.body or b"{}").get("Messages")) == (200, None)
+        response = invoke(functions, LONG_POLL, "gateway")
+    assert (response.status, json.loads(response.body or b"{}").get("Messages")) == (200, None)
     assert sum(pauses) == pytest.approx(2)
 
 

@@ -1,7 +1,8 @@
-"""Tests that a function's answer stays within AWS's limit, and that the limit loses no message.
+"""Tests that a function's response stays within AWS's limit, and that the limit loses no message.
 
 The limits are in "Lambda quotas" and "Use Lambda functions as targets of an Application Load Balancer" (see
-`penstock.limits.response_limit`). The functions of these tests refuse longer answers, as Lambda and a load balancer do.
+`penstock.limits.response_limit`). The functions of these tests refuse longer responses, as Lambda and a load balancer
+do.
 """
 
 import json
@@ -92,7 +93,7 @@ def test_long_messages_all_come_and_none_becomes_a_dead_letter(
     sqs: Any, sql: psycopg.Connection[Any], form: EventForm, name: str, scale: int
 ) -> None:
     """A client requests ten messages of 700 KB at a time, and gets them in at most three calls. The messages have 7
-    MB, which exceeds a function's answer.
+    MB, which exceeds a function's response.
     """
     url, _ = create(sqs, name)
     for number in range(10):
@@ -126,9 +127,9 @@ def test_escapes_count(sqs: Any, http: httpx.Client, sql: psycopg.Connection[Any
     sqs.send_message(QueueUrl=url, MessageBody=body)
     limit = "Lambda function (6 MB)" if form == "http_api" else "Application Load Balancer (1 MB)"
     for _ in range(4):
-        answer = query(http, path, Action="ReceiveMessage", VisibilityTimeout="0")
-        assert (answer.status_code, f"{limit} may be" in answer.text) == (400, True)
-        assert "<Type>Sender</Type><Code>ResponseTooLarge</Code>" in answer.text
+        response = query(http, path, Action="ReceiveMessage", VisibilityTimeout="0")
+        assert (response.status_code, f"{limit} may be" in response.text) == (400, True)
+        assert "<Type>Sender</Type><Code>ResponseTooLarge</Code>" in response.text
     (message,) = sqs.receive_message(QueueUrl=url, AttributeNames=["All"], VisibilityTimeout=0)["Messages"]
     assert message["Body"] == body
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
@@ -210,14 +211,14 @@ def test_a_long_poll_waits_for_others(sqs: Any, monkeypatch: pytest.MonkeyPatch)
         return result
 
     monkeypatch.setattr(drivers, "perform", perform_and_notice)
-    answers: list[Any] = []
-    waiting = threading.Thread(target=lambda: answers.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)))
+    responses: list[Any] = []
+    waiting = threading.Thread(target=lambda: responses.append(sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)))
     waiting.start()
     # The receive is therefore a long poll when the other message arrives.
     assert found_too_large.wait(20)
     sqs.send_message(QueueUrl=url, MessageBody="short")
     waiting.join()
-    assert [message["Body"] for message in answers[0]["Messages"]] == ["short"]
+    assert [message["Body"] for message in responses[0]["Messages"]] == ["short"]
 
 
 @WAYS
@@ -247,17 +248,17 @@ def test_the_rest_api(http: httpx.Client, scale: int) -> None:
 def test_the_rest_api_refuses_what_is_too_long(http: httpx.Client, sql: psycopg.Connection[Any]) -> None:
     http.post("/v1/queues", json={"name": "q", "attributes": {"archive": True}}).raise_for_status()
     sql.execute("select queue.send('q', to_jsonb(repeat('x', 999000)))")
-    answers = [http.get(f"/v1/queues/q/messages{path}") for path in ("", "/peek", "?wait=1")]
+    responses = [http.get(f"/v1/queues/q/messages{path}") for path in ("", "/peek", "?wait=1")]
     sql.execute("select queue.pop('q')")
-    for answer in [*answers, http.get("/v1/queues/q/archive")]:
-        assert answer.status_code == 400, answer.text[:200]
-        error = answer.json()["error"]
+    for response in [*responses, http.get("/v1/queues/q/archive")]:
+        assert response.status_code == 400, response.text[:200]
+        error = response.json()["error"]
         assert error["code"] == "response_too_large"
         assert "an Application Load Balancer (1 MB) may be" in error["message"]
 
 
 @pytest.mark.parametrize("form", ["alb"])
-def test_any_other_answer_that_is_too_long_is_refused_too(
+def test_any_other_response_that_is_too_long_is_refused_too(
     deployment: FunctionServer, sql: psycopg.Connection[Any]
 ) -> None:
     """Examples are GetSchedule, whose Input may have 1 MiB, and the REST API's schedule with the same message."""
@@ -279,12 +280,12 @@ def test_any_other_answer_that_is_too_long_is_refused_too(
     assert "an Application Load Balancer (1 MB)" in caught.value.response["Error"]["Message"]
     scheduler.close()
     with client_setup.Client(base_url=deployment.endpoint_url) as http:
-        answer = http.get("/v1/schedules")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "response_too_large")
+        response = http.get("/v1/schedules")
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "response_too_large")
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-# Tests the answers of functions to faults in the request, in the database and in Penstock.
+# Tests the responses of functions to faults in the request, in the database and in Penstock.
 
 
 # No process listens on the discard port of the loopback.

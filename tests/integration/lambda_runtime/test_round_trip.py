@@ -59,12 +59,12 @@ def test_events_and_transactions(http: httpx.Client) -> None:
 
 
 def test_errors_have_the_one_shape(http: httpx.Client) -> None:
-    answer = http.get("/v1/queues/nowhere")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
+    response = http.get("/v1/queues/nowhere")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "queue_not_found")
     assert http.post("/v1/queues", content=b"{", headers=JSON).json()["error"]["code"] == "bad_request"
     assert http.post("/v1/queues", content=b"{").json()["error"]["code"] == "unsupported_media_type"
     assert http.get("/v1/nothing").json()["error"]["code"] == "not_found"
-    ids = {http.get("/v1/nothing").headers["x-amzn-requestid"], answer.headers["x-amzn-requestid"]}
+    ids = {http.get("/v1/nothing").headers["x-amzn-requestid"], response.headers["x-amzn-requestid"]}
     assert len(ids) == 2
 
 
@@ -75,16 +75,16 @@ def test_its_document_and_the_certificate(http: httpx.Client) -> None:
 
 def test_without_a_database_it_is_503(form: Any) -> None:
     handler = load_handler("rest", {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"})
-    answer = response_of(handler(event_of(form, Request("GET", "/v1/queues")), None))
-    assert (answer.status, answer.header("retry-after")) == (503, "1")
-    assert json.loads(answer.body)["error"]["code"] == "service_unavailable"
+    response = response_of(handler(event_of(form, Request("GET", "/v1/queues")), None))
+    assert (response.status, response.header("retry-after")) == (503, "1")
+    assert json.loads(response.body)["error"]["code"] == "service_unavailable"
 
 
 def test_a_key_is_asked_for(database: Database, form: Any) -> None:
     variables = {"QUEUE_ACCESS": "presence"}
     with Functions(database.pooled_dsn, variables) as functions:
-        answer = response_of(functions.invoke("rest", event_of(form, Request("GET", "/v1/queues"))))
-    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (403, "unauthorized")
+        response = response_of(functions.invoke("rest", event_of(form, Request("GET", "/v1/queues"))))
+    assert (response.status, json.loads(response.body)["error"]["code"]) == (403, "unauthorized")
 
 
 # --- console function ------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     assert console.get("/console/queues").headers["location"].startswith("/console/sign-in?")
     key_id, secret = new_key(database, "000000000000")
     origin = {"origin": str(console.base_url).rstrip("/")}
-    answer = console.post("/console/sign-in", data={"key": key_id, "secret": secret}, headers=origin)
-    assert answer.status_code == 303, answer.text
+    response = console.post("/console/sign-in", data={"key": key_id, "secret": secret}, headers=origin)
+    assert response.status_code == 303, response.text
     assert console.post("/console/queues", data={"name": "made"}, headers={"origin": "null"}).status_code == 403
     assert console.post("/console/queues", data={"name": "made"}, headers=origin).status_code == 303
     body = {"body": "gr\u00fc\u00dfe, <b>"}
@@ -118,8 +118,8 @@ def test_sign_in_make_a_queue_and_look(console: httpx.Client, database: Database
     assert ":root" in style.text
     assert console.get("/console/none").status_code == 404
     for page in ("topics", "schedules", "schedules?view=calendar", "deliveries", "audit", "keys"):
-        answer = console.get(f"/console/{page}")
-        assert answer.status_code == 200, (page, answer.text)
+        response = console.get(f"/console/{page}")
+        assert response.status_code == 200, (page, response.text)
     assert "QUEUE_LAMBDA_MAPPINGS is off" in console.get("/console/mappings").text
     system = console.get("/console/system").text
     assert "<dt>connections, of at most</dt>" in system
@@ -207,7 +207,7 @@ def query(deployment: FunctionServer) -> Iterator[Query]:
 
 
 def element(response: httpx.Response, name: str) -> str:
-    """Returns the text of the only element with this name in a successful answer."""
+    """Returns the text of the only element with this name in a successful response."""
     assert (response.status_code, response.headers["content-type"]) == (200, "text/xml"), response.text
     (text,) = re.findall(f"<{name}>(.*?)</{name}>", response.text, re.DOTALL)
     return unescape(text)

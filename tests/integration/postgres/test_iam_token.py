@@ -203,7 +203,7 @@ def test_a_password_stays_without_the_setting() -> None:
 def test_without_credentials_or_a_region(
     server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
-    """The answer is 503, and the next request tries again, because credentials may arrive later."""
+    """The response is 503, and the next request tries again, because credentials may arrive later."""
     database = Database(settings_of(address(server, tmp_path)).database_url, driver)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(ServiceUnavailable) as refused:

@@ -82,9 +82,9 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def served(url: str, path: str = "/SimpleNotificationService.pem") -> str:
-    answer = client_setup.get(url + path)
-    assert answer.status_code == 200
-    return answer.text
+    response = client_setup.get(url + path)
+    assert response.status_code == 200
+    return response.text
 
 
 def path_of(message: dict[str, str]) -> str:
@@ -147,10 +147,10 @@ def asked(operation: Any) -> Any:
     return next(operation).statement
 
 
-def ended(operation: Any, answer: object) -> Any:
-    """Gives an operation's last effect this answer, and returns the operation's result."""
+def ended(operation: Any, response: object) -> Any:
+    """Gives an operation's last effect this response, and returns the operation's result."""
     with pytest.raises(StopIteration) as end:
-        operation.send(answer)
+        operation.send(response)
     return end.value.value
 
 
@@ -167,7 +167,7 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     assert not rotate
     row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
     signers = [ended(operation, [row]) for operation in (first, second)]
-    # The third operation asked before the key existed, and got its answer afterwards.
+    # The third operation asked before the key existed, and got its response afterwards.
     assert signers[0] is signers[1] is ended(third, [])
 
 
@@ -303,6 +303,6 @@ def test_without_a_database_certificates_are_503(database: Database, rotate: Cal
         administrator.execute(f"alter database {database.name} allow_connections false".encode())
         end_sessions(administrator, database.name)
         for url in (service.url, warm.endpoint_url, cold.endpoint_url):
-            answer = client_setup.get(url + path)
-            assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+            response = client_setup.get(url + path)
+            assert (response.status_code, int(response.headers["retry-after"]) > 0) == (503, True)
         administrator.execute(f"alter database {database.name} allow_connections true".encode())

@@ -82,8 +82,8 @@ def bearer(keys: CommandLine, *arguments: str) -> str:
     return f"Bearer {key}"
 
 
-def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
-    return answer.status_code, answer.json()["error"]["code"], answer.headers.get("www-authenticate")
+def refusal(response: httpx.Response) -> tuple[int, str, str | None]:
+    return response.status_code, response.json()["error"]["code"], response.headers.get("www-authenticate")
 
 
 UNAUTHORIZED = (401, "unauthorized", "Bearer")
@@ -158,8 +158,8 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
     headers = list(signed.headers.items())
     with service.http() as http:
         assert http.post("/", content=b"{}", headers=headers).status_code == 200
-        answer = http.post("/", content=b"{}", headers=[*headers, ("X-Amz-Target", "AmazonSQS.PurgeQueue")])
-    assert answer.status_code in {400, 403}
+        response = http.post("/", content=b"{}", headers=[*headers, ("X-Amz-Target", "AmazonSQS.PurgeQueue")])
+    assert response.status_code in {400, 403}
 
 
 def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
@@ -179,8 +179,8 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
         new = http.post("/v1/queues", json={"name": "orders"}, headers={"authorization": bearer(keys)})
         assert new.status_code == 201
         text = "x" * 900_000
-        answer = send(text)
-        assert (answer.status_code, answer.json()["MD5OfMessageBody"]) == (200, md5(text.encode()).hexdigest())
+        response = send(text)
+        assert (response.status_code, response.json()["MD5OfMessageBody"]) == (200, md5(text.encode()).hexdigest())
         assert send(text, b"{" + b" " * 900_000 + b"}").status_code == 403
 
 
@@ -193,7 +193,7 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
     ],
 )
 def test_a_long_body_of_an_unknown_caller_is_not_read(service: Service, head: str, status: bytes) -> None:
-    """The answer comes before a byte of the body has arrived."""
+    """The response comes before a byte of the body has arrived."""
     port = int(service.url.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(f"{head}\r\nHost: localhost\r\nContent-Length: 6000000\r\n\r\n".encode())
@@ -366,9 +366,9 @@ class SignedInstallation(NamedTuple):
             self.connection.putheader(name, value.encode("latin-1"))
         self.connection.putheader("Content-Length", str(len(body)))
         self.connection.endheaders(body)
-        answer = self.connection.getresponse()
-        answer.read()
-        return answer.status
+        response = self.connection.getresponse()
+        response.read()
+        return response.status
 
     def read_queues(self, attempt: Attempt) -> int:
         return self.status("GET", f"/v1/queues{attempt.query}", (("Host", self.signer.host), *attempt.headers))
@@ -405,8 +405,8 @@ def test_the_key_itself_is_accepted(installation: SignedInstallation) -> None:
 
 def test_no_other_bearer_key_is(installation: SignedInstallation) -> None:
     tried = list(forgeries(installation.bearer, installation.others))
-    answers = [(attempt.name, installation.read_queues(attempt)) for attempt in tried]
-    assert [answer for answer in answers if answer[1] not in REFUSED] == []
+    responses = [(attempt.name, installation.read_queues(attempt)) for attempt in tried]
+    assert [response for response in responses if response[1] not in REFUSED] == []
     assert len({(attempt.headers, attempt.query) for attempt in tried}) == len(tried) >= 159
     assert installation.read_queues(next(allowed(installation.bearer))) == 200
 
@@ -418,5 +418,5 @@ def test_no_other_access_key_is(installation: SignedInstallation) -> None:
         return installation.status(method, target, headers, body)
 
     assert status(*installation.signer.json()) == 400
-    answers = [(name, status(*request)) for name, request in unknown_keys(installation.signer)]
-    assert [answer for answer in answers if answer[1] not in {403, 429}] == []
+    responses = [(name, status(*request)) for name, request in unknown_keys(installation.signer)]
+    assert [response for response in responses if response[1] not in {403, 429}] == []

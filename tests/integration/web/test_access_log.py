@@ -1,6 +1,6 @@
-"""The access log has one line for each request, with the answer's request id and without secrets.
+"""The access log has one line for each request, with the response's request id and without secrets.
 
-Penstock defines the form of the lines (docs/operate/access_log.md). Each answer names its request in
+Penstock defines the form of the lines (docs/operate/access_log.md). Each response names its request in
 x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
 
 Counts the functions that a request passes through. A person who follows the request has to read all of these
@@ -63,14 +63,14 @@ def call(http: httpx.Client, action: str, path: str = "/", **members: Any) -> ht
     return http.post(path, headers=headers, json=members)
 
 
-def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, tmp_path: Path) -> None:
+def test_each_request_has_a_line_with_the_id_of_its_response(database: Database, tmp_path: Path) -> None:
     """Sends requests by AWS's protocols and the REST API. The fast path answers some, ASGI answers some, and some are
     refused.
     """
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
         url = call(http, "CreateQueue", QueueName="orders").json()["QueueUrl"]
-        answers = [
+        responses = [
             call(http, "SendMessage", QueueUrl=url, MessageBody=SECRET),
             call(http, "SendMessage", QueueUrl=url + "s", MessageBody=SECRET),
             call(http, "NoSuchAction"),
@@ -82,9 +82,9 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
             http.get(f"/{SECRET}"),
             http.post("/v1/queues", json={"name": 1}),
         ]
-        unknown = answers[1]
+        unknown = responses[1]
     by_id = {line["request_id"]: line for line in lines(path)}
-    found = [by_id[answer.headers["x-amzn-requestid"]] for answer in answers]
+    found = [by_id[response.headers["x-amzn-requestid"]] for response in responses]
     assert [(line["method"], line["action"], line["status"]) for line in found] == [
         ("POST", "sqs:SendMessage", 200),
         ("POST", "sqs:SendMessage", 400),
@@ -97,9 +97,9 @@ def test_each_request_has_a_line_with_the_id_of_its_answer(database: Database, t
         ("POST", "/v1/queues", 400),
     ]
     assert by_id[unknown.headers["x-amzn-requestid"]] == found[1]
-    for line, answer in zip(found, answers, strict=True):
-        assert line["response_bytes"] == len(answer.content)
-        assert line["request_bytes"] == len(answer.request.content)
+    for line, response in zip(found, responses, strict=True):
+        assert line["response_bytes"] == len(response.content)
+        assert line["request_bytes"] == len(response.request.content)
         assert line["client_address"] == "127.0.0.1"
         assert line["duration_ms"] > 0
         assert line["user"] is None
@@ -125,13 +125,13 @@ def test_the_log_names_the_verified_caller(
             "authorization": "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20261126/us-east-1/sqs/aws4_request, "
             "SignedHeaders=host, Signature=0123456789abcdef"
         }
-        answers = [
+        responses = [
             http.get("/v1/queues", headers={"authorization": bearer}),
             http.get("/v1/queues", headers={"authorization": "Bearer wrong"}),
             http.post("/", headers={**JSON, **forged, "x-amz-target": "AmazonSQS.ListQueues"}, content=b"{}"),
         ]
     by_id = {line["request_id"]: line for line in lines(path)}
-    found = [by_id[answer.headers["x-amzn-requestid"]] for answer in answers]
+    found = [by_id[response.headers["x-amzn-requestid"]] for response in responses]
     assert [(line["status"], line["account"], line["user"]) for line in found] == [
         (200, "000000000000", "billing"),
         (401, None, None),
@@ -141,7 +141,7 @@ def test_the_log_names_the_verified_caller(
     assert not any(secret in text for secret in ("AKIA", "0123456789abcdef", "wrong", bearer.removeprefix("Bearer ")))
 
 
-def test_a_client_that_leaves_before_the_answer_is_logged(database: Database, tmp_path: Path) -> None:
+def test_a_client_that_leaves_before_the_response_is_logged(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "log"
     with logged_service(database, path) as service, service.http() as http:
         url = call(http, "CreateQueue", QueueName="orders").json()["QueueUrl"]
@@ -228,8 +228,8 @@ class WalkedClient(AbstractContextManager["WalkedClient"]):
         status, *headers = iter(self._answers.readline, b"\r\n")
         assert b" 200 " in status
         (length,) = [int(line.split(b":")[1]) for line in headers if line.startswith(b"content-length")]
-        answer: dict[str, object] = json.loads(self._answers.read(length) or b"{}")
-        return answer
+        response: dict[str, object] = json.loads(self._answers.read(length) or b"{}")
+        return response
 
 
 def shortest(recorder: Recorder) -> Walk:
@@ -279,10 +279,10 @@ def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytes
 
         def receive() -> bool:
             recorder.expected = (QUEUE.encode(), BODY.encode())
-            answer = thread.submit(call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20)
+            response = thread.submit(call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20)
             wait_until(lambda: recorder.has_called(POLL_QUEUES))  # the queue is registered
             sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
-            assert BODY in json.dumps(answer.result(30))
+            assert BODY in json.dumps(response.result(30))
             return len(recorder.walks) >= MEASUREMENTS
 
         wait_until(receive)

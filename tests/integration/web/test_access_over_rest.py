@@ -215,7 +215,7 @@ ACTS: list[tuple[str, str, object, int]] = [
     ("GET", "queues", None, 0),
     ("DELETE", "queues/q", None, 1),
 ]
-"""Acts in their order, with the number of rows that each leaves. `{id}` is the end of an answer's last id or ARN."""
+"""Acts in their order, with the number of rows that each leaves. `{id}` is the end of a response's last id or ARN."""
 NO_ACTS = {"POST /queues/{name}/messages/search", "POST /previews", "POST /deliveries/retry"}
 """The first two only read. A test of deliveries has the third, which needs an exhausted delivery."""
 
@@ -240,11 +240,11 @@ def test_each_act_leaves_one_row_by_every_interface(
             made["delivery"] = str(http.get("/v1/deliveries", headers=root).json()[0]["id"])
         path = template.format(**made)
         before = len(audit_of(shared_database, account, "audit_id"))
-        answer = http.request(method, f"/v1/{path}", json=given, headers={**root, "user-agent": agent})
-        assert answer.is_success, (path, answer.text)
+        response = http.request(method, f"/v1/{path}", json=given, headers={**root, "user-agent": agent})
+        assert response.is_success, (path, response.text)
         rows = audit_of(shared_database, account, "interface, actor, key_id")[before:]
         assert rows == [(interface, f"arn:aws:iam::{account}:root", key)] * expected, path
-        document = answer.json() if answer.content else {}
+        document = response.json() if response.content else {}
         if (
             not template.startswith("deliveries")
             and isinstance(document, dict)
@@ -269,8 +269,8 @@ def test_rows_hide_passwords_and_keep_policies(
         ("PATCH", "queues/q", {"attributes": {"Policy": named}}),
     ]
     for method, path, body in acts:
-        answer = http.request(method, f"/v1/{path}", json=body, headers=root)
-        assert answer.is_success, (path, answer.text)
+        response = http.request(method, f"/v1/{path}", json=body, headers=root)
+        assert response.is_success, (path, response.text)
     rows = audit_of(shared_database, account, "target, details::text, changes")
     assert len(rows) == 1 + len(acts)  # the first one is that of the key
     assert "hunter2" not in str(rows)

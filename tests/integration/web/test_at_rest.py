@@ -174,7 +174,7 @@ def test_it_wakes_when_the_retention_of_a_message_ends(database: Database) -> No
         until_row(database.dsn, "select from queue.history where outcome = 'expired'")
 
 
-POLL = "due_work|receive_answer|poll_queues|watch_queues"
+POLL = "due_work|receive_response|poll_queues|watch_queues"
 
 
 def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> None:

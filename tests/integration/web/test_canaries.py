@@ -56,9 +56,9 @@ class CanaryInstallation(NamedTuple):
         ).status_code
 
     def metrics(self) -> str:
-        answer = self.http.get("/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
-        assert answer.status_code == 200
-        return answer.text
+        response = self.http.get("/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
+        assert response.status_code == 200
+        return response.text
 
 
 def read_from(log: Path, start: int) -> str:

@@ -102,8 +102,8 @@ def test_an_operator_reads_queues_messages_and_failures(installation: McpInstall
 
 def test_rights_are_those_of_the_rest_api(installation: McpInstallation) -> None:
     service, root = installation.service, key(installation.database, None)
-    http_answer = httpx.post(f"{service.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    assert http_answer.status_code in (401, 403)
+    http_response = httpx.post(f"{service.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert http_response.status_code in (401, 403)
     with httpx.Client(base_url=service.url, headers={"authorization": f"Bearer {root}"}) as http:
         http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
     described, searched = call(

@@ -134,7 +134,9 @@ class Interfaces(NamedTuple):
         self.http.put("/v1/users/caller", json=policy, headers=self.root).raise_for_status()
 
     def ask(self, case: RightCase, *, encoded: bool = False) -> tuple[int, str]:
-        """Returns the status and the text of the answer. `encoded` spells the names in the path with percent signs."""
+        """Returns the status and the text of the response. `encoded` spells the names in the path with percent
+        signs.
+        """
         if case.interface == "mcp":
             return self._call(case.what)
         method, _, path = case.what.partition(" ")
@@ -151,8 +153,8 @@ class Interfaces(NamedTuple):
         headers = {"authorization": f"Bearer {self.keys['token']}"}
         if prune:
             body = []
-        answer = self.http.request(method, f"/v1{path}{prune}", json=body, headers=headers)
-        return answer.status_code, answer.text
+        response = self.http.request(method, f"/v1{path}{prune}", json=body, headers=headers)
+        return response.status_code, response.text
 
     def _call(self, tool: str) -> tuple[int, str]:
         arguments = {} if tool == "list_queues" else {"queue": "guarded"}
@@ -211,7 +213,7 @@ def test_a_deny_on_another_resource_refuses_nothing(interfaces: Interfaces) -> N
 def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
     interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The answer of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references). The commands do
+    """The response of AWS's SetQueueAttributes and UpdateSchedule has no such fields (API references). The commands do
     without these fields, too.
     """
     root = interfaces.root
@@ -240,10 +242,10 @@ def test_a_change_shows_nothing_to_a_caller_who_may_not_read(
         for method, path, body, action in changes if not may else changes[:-2]:
             denied = {"Effect": "Deny", "Action": action, "Resource": "*"}
             interfaces.set_policy(EVERYTHING, *(() if may else (denied,)))
-            answer = http.request(method, f"/v1{path}", json=body, headers=caller)
-            assert answer.status_code == (200 if may else 201 if path.startswith("/events") else 204), answer.text
-            assert bool(answer.content) is may
-            assert ("location" in answer.headers) is path.startswith("/events")
+            response = http.request(method, f"/v1{path}", json=body, headers=caller)
+            assert response.status_code == (200 if may else 201 if path.startswith("/events") else 204), response.text
+            assert bool(response.content) is may
+            assert ("location" in response.headers) is path.startswith("/events")
     monkeypatch.setenv("PENSTOCK_TOKEN", interfaces.keys["token"])
     interfaces.set_policy(EVERYTHING, {"Effect": "Deny", "Action": "scheduler:Get*", "Resource": "*"})
     put = ("put", "guarded", "--queue", "guarded", "--message", "x", "--every", "1h")
@@ -271,9 +273,9 @@ def test_the_accounts_own_key_obeys_the_policies_of_queues(interfaces: Interface
     ]
     for allowed in (False, True):
         for method, path, body in acts:
-            answer = http.request(method, path, json=body, headers=interfaces.root)
-            assert (answer.status_code < 300) == allowed, (method, path, answer.text)
-            assert allowed or "with an explicit deny in a resource-based policy" in answer.text
+            response = http.request(method, path, json=body, headers=interfaces.root)
+            assert (response.status_code < 300) == allowed, (method, path, response.text)
+            assert allowed or "with an explicit deny in a resource-based policy" in response.text
         if not allowed:
             assert http.get("/v1/queues/denied", headers=interfaces.root).status_code == 200
             change = {"attributes": {"Policy": ""}}
@@ -347,5 +349,5 @@ def test_no_parameter_of_a_route_is_our_mistake(method: str, path: str, paramete
         for other, usual in {**PATH, "key": "PSTB", "routing_key": "a", "pattern": "a"}.items():
             address = address.replace(f"{{{other}}}", usual)
         body: dict[str, str] | None = {} if method in ("POST", "PUT", "PATCH") else None
-        answer = interfaces.http.request(method, address, headers=headers, json=body)
-        assert answer.status_code < 500, (address, answer.text)
+        response = interfaces.http.request(method, address, headers=headers, json=body)
+        assert response.status_code < 500, (address, response.text)

@@ -46,10 +46,10 @@ def test_a_send_wakes_a_long_poll_of_the_same_process(database: Database, servic
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with ThreadPoolExecutor() as threads:
-        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)
         sqs.send_message(QueueUrl=url, MessageBody="hello")
-        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+        assert [message["Body"] for message in response.result()["Messages"]] == ["hello"]
 
 
 def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service: Service) -> None:
@@ -67,10 +67,10 @@ def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service
             database.dsn,
             f"select from pg_stat_activity where query ~ '{call_pattern('queue.due_work')}' having count(*) >= 2",
         )
-        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)
         other.sqs().send_message(QueueUrl=url, MessageBody="hello")
-        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+        assert [message["Body"] for message in response.result()["Messages"]] == ["hello"]
 
 
 def test_the_shared_look_finds_messages_when_notifications_get_lost_in_a_pooler(database: Database) -> None:
@@ -81,30 +81,30 @@ def test_the_shared_look_finds_messages_when_notifications_get_lost_in_a_pooler(
     ):
         sqs = one.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
-        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)
         other.sqs().send_message(QueueUrl=url, MessageBody="hello")
-        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+        assert [message["Body"] for message in response.result()["Messages"]] == ["hello"]
 
 
 def test_a_commit_in_sql_wakes_a_long_poll(database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with ThreadPoolExecutor() as threads, psycopg.connect(database.dsn, autocommit=True) as connection:
-        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)
         connection.execute(
             "select queue.send_messages(array['arn:aws:sqs:us-east-1:000000000000:orders'], "
             "array[gen_random_uuid()], array['from SQL'], array[8], null, null, null, null, null)"
         )
-        assert [message["Body"] for message in answer.result()["Messages"]] == ["from SQL"]
+        assert [message["Body"] for message in response.result()["Messages"]] == ["from SQL"]
 
 
 def test_a_burst_reaches_every_long_poll(database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with ThreadPoolExecutor(20) as threads:
-        answers = [
+        responses = [
             threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20, MaxNumberOfMessages=1)
             for _ in range(20)
         ]
@@ -112,7 +112,7 @@ def test_a_burst_reaches_every_long_poll(database: Database, service: Service) -
         for start in (0, 10):
             batch = [{"Id": str(n), "MessageBody": str(n)} for n in range(start, start + 10)]
             sqs.send_message_batch(QueueUrl=url, Entries=batch)
-        bodies = [message["Body"] for answer in answers for message in answer.result()["Messages"]]
+        bodies = [message["Body"] for response in responses for message in response.result()["Messages"]]
         assert sorted(bodies, key=int) == [str(n) for n in range(20)]
 
 
@@ -145,14 +145,14 @@ def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------
-def test_sigterm_releases_long_polls_with_empty_answers(database: Database, service: Service) -> None:
+def test_sigterm_releases_long_polls_with_empty_responses(database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with ThreadPoolExecutor() as threads:
-        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)
         assert service.stop() == 0
-        assert "Messages" not in answer.result()
+        assert "Messages" not in response.result()
 
 
 def test_sigterm_lets_a_request_under_way_finish(database: Database) -> None:
@@ -161,10 +161,10 @@ def test_sigterm_lets_a_request_under_way_finish(database: Database) -> None:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         with block_queues(database):
-            answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+            response = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
             service.process.terminate()
-        assert answer.result()["MessageId"]
+        assert response.result()["MessageId"]
         assert service.exit_code() == 0
 
 
@@ -174,10 +174,10 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         with ThreadPoolExecutor() as threads, block_queues(database):
-            answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+            response = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
             until_row(database.dsn, BLOCKED)
             assert service.stop() == 0  # Every call is blocked at this time.
-            error = answer.exception()
+            error = response.exception()
             assert isinstance(error, ClientError)
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
 
@@ -189,12 +189,12 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
         headers, body = sqs_request("SendMessage", QueueUrl=url, MessageBody="hello")
         with block_queues(database), service.http() as http:
-            answer = http.post("/", headers=headers, content=body)
-            assert answer.status_code == 408
-            assert answer.json()["__type"].endswith("#RequestTimeout")
-            answer = http.get("/v1/queues/orders")
-            assert answer.status_code == 408
-            assert answer.json()["error"]["code"] == "request_timeout"
+            response = http.post("/", headers=headers, content=body)
+            assert response.status_code == 408
+            assert response.json()["__type"].endswith("#RequestTimeout")
+            response = http.get("/v1/queues/orders")
+            assert response.status_code == 408
+            assert response.json()["error"]["code"] == "request_timeout"
 
 
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
@@ -208,14 +208,14 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
                 first = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
                 until_row(database.dsn, BLOCKED)
                 headers, body = sqs_request("ListQueues")
-                answer = http.post("/", headers=headers, content=body)
-                assert answer.status_code == 503
-                assert answer.headers["retry-after"] == "1"
-                assert answer.json()["__type"].endswith("#ServiceUnavailable")
-                answer = http.get("/v1/queues")
-                assert answer.status_code == 503
-                assert answer.headers["retry-after"] == "1"
-                assert answer.json()["error"]["code"] == "service_unavailable"
+                response = http.post("/", headers=headers, content=body)
+                assert response.status_code == 503
+                assert response.headers["retry-after"] == "1"
+                assert response.json()["__type"].endswith("#ServiceUnavailable")
+                response = http.get("/v1/queues")
+                assert response.status_code == 503
+                assert response.headers["retry-after"] == "1"
+                assert response.json()["error"]["code"] == "service_unavailable"
                 assert http.get("/readyz").status_code == 503
                 assert http.get("/livez").status_code == 200
             assert first.result()["MessageId"]
@@ -231,8 +231,8 @@ def test_a_body_beyond_6_and_a_quarter_mib_is_413(shared: Service, path: str) ->
 @pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
 def test_a_chunked_body_beyond_6_and_a_quarter_mib_is_413(shared: Service, path: str) -> None:
     with shared.http() as http:
-        answer = http.post(path, content=(b"x" * 65_536 for _ in range(101)))
-        assert answer.status_code == 413
+        response = http.post(path, content=(b"x" * 65_536 for _ in range(101)))
+        assert response.status_code == 413
 
 
 # --- failures --------------------------------------------------------------------------------------------------------
@@ -253,19 +253,19 @@ def test_internals_do_not_reach_the_client(database: Database, service: Service)
         assert caught.value.response["ResponseMetadata"]["RequestId"]
         assert "function" not in str(caught.value)
     with service.http() as http:
-        answer = http.get("/v1/queues")
-        assert answer.status_code == 500
-        assert answer.json()["error"]["code"] == "internal_error"
-        assert "list_queue_page" not in answer.text
-        assert answer.headers["x-request-id"] in answer.text
+        response = http.get("/v1/queues")
+        assert response.status_code == 500
+        assert response.json()["error"]["code"] == "internal_error"
+        assert "list_queue_page" not in response.text
+        assert response.headers["x-request-id"] in response.text
 
 
 def test_readyz_says_when_the_database_cannot_be_written_to(database: Database, service: Service) -> None:
     with psycopg.connect(database.dsn, autocommit=True) as connection, service.http() as http:
         assert http.get("/readyz").json() == {"status": "ok"}
         set_read_only(connection, database.name, "on")
-        answer = http.get("/readyz")
-        assert (answer.status_code, answer.json()) == (503, {"status": "degraded"})
+        response = http.get("/readyz")
+        assert (response.status_code, response.json()) == (503, {"status": "degraded"})
         assert http.get("/livez").json()["status"] == "ok"
         set_read_only(connection, database.name, "off")
         assert http.get("/readyz").status_code == 200
@@ -291,10 +291,10 @@ def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         connection.execute("lock table queue.queues in access exclusive mode")
-        answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+        response = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
         until_row(database.dsn, BLOCKED)
         end_sessions(connection)
-        error = answer.exception()
+        error = response.exception()
         assert isinstance(error, ClientError)
         assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
 
@@ -303,10 +303,10 @@ def test_a_connection_lost_during_a_send_is_503(database: Database) -> None:
 def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
     with shared.http() as http:
         assert http.post("/", data={"Action": "CreateQueue", "QueueName": "invoices"}).status_code == 200
-        answer = http.get("/000000000000/invoices", params={"Action": "SendMessage", "MessageBody": "hello"})
-        assert answer.status_code == 200
-        assert "<MessageId>" in answer.text
-        assert answer.headers["content-type"] == "text/xml"
+        response = http.get("/000000000000/invoices", params={"Action": "SendMessage", "MessageBody": "hello"})
+        assert response.status_code == 200
+        assert "<MessageId>" in response.text
+        assert response.headers["content-type"] == "text/xml"
 
 
 @pytest.mark.parametrize(
@@ -322,16 +322,16 @@ def test_every_other_request_is_answered_as_the_rest_api_does(
     shared: Service, method: str, path: str, status: int, code: str
 ) -> None:
     with shared.http() as http:
-        answer = http.request(method, path)
-        assert answer.status_code == status
-        assert answer.json()["error"]["code"] == code
+        response = http.request(method, path)
+        assert response.status_code == status
+        assert response.json()["error"]["code"] == code
 
 
 def test_its_root_names_the_document(shared: Service) -> None:
     with shared.http() as http:
-        answers = [http.get(path) for path in ("/v1", "/v1/")]
-        assert [answer.status_code for answer in answers] == [200, 200]
-        assert http.get(answers[0].json()["openapi"]).json()["openapi"].startswith("3.")
+        responses = [http.get(path) for path in ("/v1", "/v1/")]
+        assert [response.status_code for response in responses] == [200, 200]
+        assert http.get(responses[0].json()["openapi"]).json()["openapi"].startswith("3.")
 
 
 def test_openapi_describes_the_native_api(shared: Service) -> None:
@@ -343,8 +343,8 @@ def test_openapi_describes_the_native_api(shared: Service) -> None:
 
 def test_headers_appear_once(shared: Service) -> None:
     with shared.http() as http:
-        answer: httpx.Response = http.get("/livez")
-    names = [name.lower() for name, _ in answer.headers.multi_items()]
+        response: httpx.Response = http.get("/livez")
+    names = [name.lower() for name, _ in response.headers.multi_items()]
     assert len(names) == len(set(names))
     assert "server" not in names
 
@@ -357,13 +357,13 @@ def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
     """The process has seen only short messages of the queue. Another process sends long messages by SQL."""
     sqs, is_fifo = service.sqs(), name.endswith(".fifo")
     url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if is_fifo else {})["QueueUrl"]
-    for length, answers in ((1_000, 1), (700_000, 2)):
+    for length, responses in ((1_000, 1), (700_000, 2)):
         with psycopg.connect(database.dsn, autocommit=True) as sql:
             for number in range(10):
                 body = f"{number}{'x' * length}"
                 sql_calls.send(sql, sql_calls.arn_of(name), body, group=str(number) if is_fifo else None)
         received = []
-        for _ in range(answers):
+        for _ in range(responses):
             messages = sqs.receive_message(
                 QueueUrl=url, MaxNumberOfMessages=10, AttributeNames=["ApproximateReceiveCount"]
             )["Messages"]
@@ -375,10 +375,12 @@ def test_long_messages_in_a_queue_of_short_ones_are_bounded_too(
 
 
 @pytest.mark.parametrize(("quotes", "count"), [(1_500, 4), (2_500, 3)])
-def test_an_answer_has_4_mib_and_what_stands_around_them(
+def test_a_response_has_4_mib_and_what_stands_around_them(
     database: Database, service: Service, quotes: int, count: int
 ) -> None:
-    """One answer holds four messages of 1 MiB, three if escapes make them too long (docs/operate/lambda_limits.md)."""
+    """One response holds four messages of 1 MiB, three if escapes make them too long
+    (docs/operate/lambda_limits.md).
+    """
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with psycopg.connect(database.dsn, autocommit=True) as sql:

@@ -1,8 +1,8 @@
-"""Defines a case: one request with one unusual part, AWS's answer to it, and the source of the answer.
+"""Defines a case: one request with one unusual part, AWS's response to it, and the source of the response.
 
-This module knows no answers. The modules of the services define them.
+This module knows no responses. The modules of the services define them.
 
-Lists the sources of answers: pages of AWS, botocore's models, and reports of users of AWS.
+Lists the sources of responses: pages of AWS, botocore's models, and reports of users of AWS.
 """
 
 import re
@@ -14,7 +14,7 @@ from tests.support.conformance.sdk_clients import service_model
 
 
 class Source(NamedTuple):
-    """Names the source of an answer. `address` is empty for answers that AWS does not document, and for botocore's
+    """Names the source of a response. `address` is empty for responses that AWS does not document, and for botocore's
     models."""
 
     title: str
@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
 
 OURS = Source("our choice")
-"""AWS does not document the answer, and no user reports the answer."""
+"""AWS does not document the response, and no user reports the response."""
 
 
 class Change(Enum):
@@ -40,7 +40,7 @@ ABSENT = Change.ABSENT
 Members = dict[str, Any]
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """`code` is the code of the Query protocol for SQS and SNS. `code` is empty if the request succeeds.
 
     `text` has AWS's wording, or None if no source has it. A text that ends in … is the beginning of AWS's text.
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
         return self.code or "200"
 
 
-OK = Answer()
+OK = Response()
 
 
 class Case(NamedTuple):
@@ -61,7 +61,7 @@ class Case(NamedTuple):
 
     `only` is the protocol of the case, json or query. An empty `only` means both protocols. `form` has additional
     parameters of a Query request as they are written. `unsigned` leaves the signature out. `ours` is Penstock's
-    answer if it differs from AWS's, and `why` is the reason.
+    response if it differs from AWS's, and `why` is the reason.
     """
 
     service: str
@@ -69,17 +69,17 @@ class Case(NamedTuple):
     parameter: str
     case: str
     given: Mapping[str, Any]
-    answer: Answer
+    response: Response
     source: Source
     only: str = ""
     form: tuple[tuple[str, str], ...] = ()
     unsigned: bool = False
-    ours: Answer | None = None
+    ours: Response | None = None
     why: str = ""
 
     @property
-    def expected(self) -> Answer:
-        return self.answer if self.ours is None else self.ours
+    def expected(self) -> Response:
+        return self.response if self.ours is None else self.ours
 
 
 def changed(usual: Members, changes: Mapping[str, Any]) -> Members:

@@ -23,7 +23,7 @@ Parameters = list[tuple[str, str]]
 
 
 class Received(NamedTuple):
-    """`code` is empty for a successful answer."""
+    """`code` is empty for a successful response."""
 
     status: int
     code: str
@@ -52,7 +52,7 @@ class Endpoint:
         *,
         signed: bool = True,
     ) -> Received:
-        """Returns the answer to a request. `form` has further parameters of a Query request."""
+        """Returns the response to a request. `form` has further parameters of a Query request."""
         method, path, headers, body = _written(self.protocol, service, action, members, form)
         if signed:
             scope = f"{ACCOUNT}/20250101/{REGION}/{service}/aws4_request"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import DOCS, OK, Answer, Source, report
+from tests.support.cases.case import DOCS, OK, Response, Source, report
 from tests.support.cases.sns.members import refused
 from tests.support.cases.sqs.members import Row
 
@@ -25,7 +25,7 @@ PRINCIPAL = report("hashicorp/terraform", 31538)
 ACTION = report("cloudtools/awacs", 34)
 SCOPE = report("hashicorp/terraform", 12740)
 MANY_ACTIONS = report("ministryofjustice/cloud-platform-environments", 9082)
-FORM = Answer("InvalidAttributeValue", "Invalid value for the parameter Policy.")
+FORM = Response("InvalidAttributeValue", "Invalid value for the parameter Policy.")
 SNS_FORM = refused("Policy Error: null")
 
 Statement = dict[str, Any]
@@ -126,7 +126,7 @@ def sqs_rows() -> Iterator[Row]:
         "Reason: Please refer to the appropriate WSDL for a list of valid actions."
     )
     eight = [f"sqs:{name}*" for name in "abcdefgh"]
-    rows: list[tuple[str, str, Answer, Source]] = [
+    rows: list[tuple[str, str, Response, Source]] = [
         *((case, text, FORM, GRAMMAR) for case, text in _malformed("sqs")),
         *((case, text, FORM, GRAMMAR) for case, text in _of_no_principal("sqs")),
         *((case, text, OK, GRAMMAR) for case, text in _stored("sqs")),
@@ -135,33 +135,33 @@ def sqs_rows() -> Iterator[Row]:
             (
                 f"Action {name}",
                 _document(_allow("sqs", Action=name)),
-                Answer("InvalidParameterValue", unknown.format(name)),
+                Response("InvalidParameterValue", unknown.format(name)),
                 ACTION,
             )
             for name in ("sqs:Nope", "SQS:ChangeMessageVisibilityBatch", "sns:Publish", "SendMessage")
         ),
         ("20 statements", _many("sqs", 20), OK, SQS_QUOTAS),
-        ("21 statements", _many("sqs", 21), Answer("OverLimit"), SQS_QUOTAS),
+        ("21 statements", _many("sqs", 21), Response("OverLimit"), SQS_QUOTAS),
         ("7 actions", _document(_allow("sqs", Action=eight[:7])), OK, SQS_QUOTAS),
         (
             "8 actions",
             _document(_allow("sqs", Action=eight)),
-            Answer("OverLimit", "8 actions were found in a statement from the submitted policy, max allowed is 7"),
+            Response("OverLimit", "8 actions were found in a statement from the submitted policy, max allowed is 7"),
             MANY_ACTIONS,
         ),
     ]  # fmt: skip
-    for case, text, answer, source in rows:
+    for case, text, response, source in rows:
         given = {"Attributes": {"Policy": text}}
-        yield "CreateQueue", "Attributes.Policy", case, given, answer, source
+        yield "CreateQueue", "Attributes.Policy", case, given, response, source
         new = {"QueueUrl": "<new-queue>", **given}
-        yield "SetQueueAttributes", "Attributes.Policy", case, new, answer, source
+        yield "SetQueueAttributes", "Attributes.Policy", case, new, response, source
 
 
 def sns_rows() -> Iterator[Row]:
     """Returns the rows of CreateTopic and SetTopicAttributes."""
     not_found = refused("Policy Error: PrincipalNotFound")
     scope = refused("Policy statement action out of service scope!")
-    rows: list[tuple[str, str, Answer, Source]] = [
+    rows: list[tuple[str, str, Response, Source]] = [
         *((case, text, SNS_FORM, GRAMMAR) for case, text in _malformed("sns")),
         *((case, text, not_found, PRINCIPAL) for case, text in _of_no_principal("sns")),
         *((case, text, OK, GRAMMAR) for case, text in _stored("sns")),
@@ -174,9 +174,9 @@ def sns_rows() -> Iterator[Row]:
         ("100 statements", _many("sns", 100), OK, SNS_QUOTAS),
         ("101 statements", _many("sns", 101), SNS_FORM, SNS_QUOTAS),
     ]  # fmt: skip
-    for case, text, answer, source in rows:
+    for case, text, response, source in rows:
         new = {"TopicArn": "<new-topic>", "AttributeName": "Policy", "AttributeValue": text}
-        yield "SetTopicAttributes", "Policy", case, new, answer, source
-        within = refused(f"Attributes Reason: {(answer.text or '').removeprefix('Invalid parameter: ')}")
+        yield "SetTopicAttributes", "Policy", case, new, response, source
+        within = refused(f"Attributes Reason: {(response.text or '').removeprefix('Invalid parameter: ')}")
         given = {"Attributes": {"Policy": text}}
-        yield "CreateTopic", "Attributes.Policy", case, given, within if answer.code else OK, source
+        yield "CreateTopic", "Attributes.Policy", case, given, within if response.code else OK, source

@@ -61,9 +61,9 @@ class Resources:
 
     @staticmethod
     def _call(endpoint: Endpoint, service: str, action: str, members: Members) -> dict[str, Any]:
-        answer = endpoint.call(service, action, members)
-        assert answer.status == 200, (action, members, answer)
-        return dict(json.loads(answer.body)) if answer.body else {}
+        response = endpoint.call(service, action, members)
+        assert response.status == 200, (action, members, response)
+        return dict(json.loads(response.body)) if response.body else {}
 
     def queue(self, suffix: str = "", **attributes: str) -> str:
         made = self.sqs("CreateQueue", QueueName=self._new_name() + suffix, Attributes=attributes)
@@ -76,14 +76,14 @@ class Resources:
         return str(self.sns("CreateTopic", Name=self._new_name() + suffix, Attributes=attributes)["TopicArn"])
 
     def subscription(self, topic: str, protocol: str = "sqs", endpoint: str = "") -> str:
-        answer = self.sns(
+        response = self.sns(
             "Subscribe",
             TopicArn=topic,
             Protocol=protocol,
             Endpoint=endpoint or self.queue_arn(self.queue()),
             ReturnSubscriptionArn=True,
         )
-        return str(answer["SubscriptionArn"])
+        return str(response["SubscriptionArn"])
 
     def application(self) -> str:
         attributes = {"PlatformCredential": "key"}
@@ -130,8 +130,8 @@ class Resources:
     def received(self, queue: str) -> str:
         """Returns a receipt handle of a message in flight in a queue."""
         self.sqs("SendMessage", QueueUrl=queue, MessageBody="m")
-        answer = self.sqs("ReceiveMessage", QueueUrl=queue, MaxNumberOfMessages=1)
-        return str(answer["Messages"][0]["ReceiptHandle"])
+        response = self.sqs("ReceiveMessage", QueueUrl=queue, MaxNumberOfMessages=1)
+        return str(response["Messages"][0]["ReceiptHandle"])
 
     def dead_letter_queue(self) -> str:
         """Returns the ARN of a queue that is the dead-letter queue of another one."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.support.cases import policies
-from tests.support.cases.case import OK, Answer, Case, Members, Source
+from tests.support.cases.case import OK, Case, Members, Response, Source
 from tests.support.cases.scheduler import members as scheduler_members
 from tests.support.cases.scheduler.rows import ROWS as SCHEDULER_ROWS
 from tests.support.cases.sns import members as sns_members
@@ -27,13 +27,13 @@ USUAL: dict[str, dict[str, Members]] = {
 }
 """Holds the usual requests, which cases change."""
 
-DIFFERING: dict[tuple[str, str, str], tuple[Answer, str]] = {
+DIFFERING: dict[tuple[str, str, str], tuple[Response, str]] = {
     ("Unsubscribe", "SubscriptionArn", "of one that is pending"): (
         OK,
         "AWS forgets it after two days; here this request does, and nothing else",
     )
 }
-"""Holds Penstock's answers that differ from AWS's, and the reasons, by action, parameter and case."""
+"""Holds Penstock's responses that differ from AWS's, and the reasons, by action, parameter and case."""
 
 
 def _all() -> Iterator[Case]:
@@ -102,7 +102,7 @@ def _status(code: str) -> int:
 
 
 def status_of(case: Case) -> int:
-    """Returns the status of a case's answer."""
+    """Returns the status of a case's response."""
     return _status(case.expected.code)
 
 
@@ -118,7 +118,7 @@ each other. `make test` sends each of them, and compares code, status, and the t
 says where code and status are from ("our choice": no page of AWS and no report of a user says); texts are as users of
 AWS quote them.
 
-`make cases` writes this page from `tests/support/cases`. An answer of 200 is a success.
+`make cases` writes this page from `tests/support/cases`. A response of 200 is a success.
 """
 
 
@@ -179,9 +179,9 @@ def _rows(cases: list[Case], numbers: dict[Source, int]) -> Iterator[str]:
     """Yields a row for each parameter, answer and source, with its cases side by side."""
     grouped: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for case in cases:
-        grouped[_text(case.parameter), _answer(case), numbers[case.source]].append(_case(case))
-    for (parameter, answer, number), names in grouped.items():
-        yield f"| {parameter} | {'; '.join(dict.fromkeys(names))} | {answer} | {number} |"
+        grouped[_text(case.parameter), _response(case), numbers[case.source]].append(_case(case))
+    for (parameter, response, number), names in grouped.items():
+        yield f"| {parameter} | {'; '.join(dict.fromkeys(names))} | {response} | {number} |"
 
 
 def _case(case: Case) -> str:
@@ -189,12 +189,12 @@ def _case(case: Case) -> str:
     return _text(case.case) + protocol
 
 
-def _answer(case: Case) -> str:
-    answer = case.expected
-    told = f"{status_of(case)} {answer.code}".strip()
-    if answer.text is not None and len(answer.text) < LONGEST * 3:
-        told += f": {_text(answer.text)}"
-    return told if case.ours is None else f"{told} (AWS: {case.answer}; {case.why})"
+def _response(case: Case) -> str:
+    response = case.expected
+    told = f"{status_of(case)} {response.code}".strip()
+    if response.text is not None and len(response.text) < LONGEST * 3:
+        told += f": {_text(response.text)}"
+    return told if case.ours is None else f"{told} (AWS: {case.response}; {case.why})"
 
 
 def _text(text: str) -> str:

@@ -22,7 +22,7 @@ from tests.support.chaos.traffic import (
     QUEUE_URL,
     VISIBILITY_SECONDS,
     Connection,
-    NoAnswerError,
+    NoResponseError,
     RefusedError,
     Traffic,
     scheduled_for,
@@ -69,7 +69,7 @@ def _act(traffic: Traffic, work: Callable[[Actor], None], number: int) -> None:
         while not traffic.stopped.is_set():
             try:
                 work(actor)
-            except NoAnswerError as error:
+            except NoResponseError as error:
                 actor.unanswered(error)
     except Exception as error:  # noqa: BLE001 - every error is a finding
         traffic.errors.append(f"{work.__name__}: {error!r}")
@@ -104,23 +104,23 @@ class Actor:
             return False
         return True
 
-    def unanswered(self, error: NoAnswerError) -> None:
+    def unanswered(self, error: NoResponseError) -> None:
         """Counts the error and pauses, as clients do. A service that cannot work answers 503 and names the time of
         the next attempt.
         """
-        self.traffic.count(f"no answer {error.status or 'connection lost'}")
+        self.traffic.count(f"no response {error.status or 'connection lost'}")
         if error.status is not None and (error.status != 503 or not error.retry_after):
             self.traffic.errors.append(f"status {error.status}, Retry-After: {error.retry_after}")
         self.traffic.stopped.wait(0.1)
 
     def call(self, kind: str, action: str, queue: str, **request: Any) -> Any:
-        answer = self.connection.sqs(action, QueueUrl=QUEUE_URL + queue, **request)
+        response = self.connection.sqs(action, QueueUrl=QUEUE_URL + queue, **request)
         self.traffic.answered(kind, self.connection.begun)
-        return answer
+        return response
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """Makes a call that may hand out the queue's messages. Without an answer, the messages are not known.
+        """Makes a call that may hand out the queue's messages. Without a response, the messages are not known.
 
         A send is such a call too: its transaction receives messages for waiting long polls (`direct_handoff`). If
         that answer is lost, the sender gets an error, and the long poll continues normally.
@@ -128,7 +128,7 @@ class Actor:
         begun = time.time()
         try:
             yield
-        except NoAnswerError:
+        except NoResponseError:
             if queue in self.traffic.ledgers:
                 self.traffic.ledgers[queue].unanswered_receive(begun)
             raise
@@ -136,8 +136,8 @@ class Actor:
     def receive(self, queue: str, seconds: int) -> list[dict[str, Any]]:
         options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 1, "MessageAttributeNames": ["All"]}
         with self.may_receive(queue):
-            answer = self.call("receive", "ReceiveMessage", queue, **options)
-        messages: list[dict[str, Any]] = answer.get("Messages", [])
+            response = self.call("receive", "ReceiveMessage", queue, **options)
+        messages: list[dict[str, Any]] = response.get("Messages", [])
         bodies, ids = ([message[name] for message in messages] for name in ("Body", "MessageId"))
         if queue != "ticks":
             self.traffic.ledgers[queue].delivered(bodies, self.connection.begun, seconds, ids)
@@ -155,25 +155,25 @@ class Actor:
             ledger.deleted(bodies)
             return
         entries = [{"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(messages)]
-        answer = None
-        while answer is None and not self.traffic.stopped.is_set():
+        response = None
+        while response is None and not self.traffic.stopped.is_set():
             try:
-                answer = self.call("delete", "DeleteMessageBatch", queue, Entries=entries)
-            except NoAnswerError as error:
+                response = self.call("delete", "DeleteMessageBatch", queue, Entries=entries)
+            except NoResponseError as error:
                 self.unanswered(error)
-        if answer is None:
+        if response is None:
             return
-        gone = [bodies[int(entry["Id"])] for entry in answer.get("Successful", [])]
+        gone = [bodies[int(entry["Id"])] for entry in response.get("Successful", [])]
         ledger.deleted(gone)
         self.traffic.count(f"{queue} deleted", len(gone))
-        kept = [bodies[int(entry["Id"])] for entry in answer.get("Failed", [])]
+        kept = [bodies[int(entry["Id"])] for entry in response.get("Failed", [])]
         ledger.kept(kept)
         if kept and not queue.endswith(".fifo"):
-            self.traffic.errors.append(f"a delete was refused: {answer['Failed'][0]}")
+            self.traffic.errors.append(f"a delete was refused: {response['Failed'][0]}")
 
 
 def produce(actor: Actor) -> None:
-    """Sends a batch of up to ten messages once. Without an answer, the outcome of the batch stays unknown."""
+    """Sends a batch of up to ten messages once. Without a response, the outcome of the batch stays unknown."""
     if not actor.wait_for_room("standard"):
         return
     bodies = actor.bodies(actor.random.randint(1, 10))
@@ -199,8 +199,8 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
     ledger.sending(bodies)
     entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
     with actor.may_receive(queue):
-        answer = actor.call("send", "SendMessageBatch", queue, Entries=entries)
-    sent = [bodies[int(entry["Id"])] for entry in answer.get("Successful", [])]
+        response = actor.call("send", "SendMessageBatch", queue, Entries=entries)
+    sent = [bodies[int(entry["Id"])] for entry in response.get("Successful", [])]
     ledger.sent(sent, [None] * len(sent))
     actor.traffic.count(f"{queue} sent", len(sent))
 
@@ -217,14 +217,14 @@ def produce_fifo(actor: Actor) -> None:
         {"Id": str(n), "MessageBody": body, "MessageGroupId": group, "MessageDeduplicationId": body}
         for n, body in enumerate(bodies)
     ]
-    answer = None
-    while answer is None and not actor.traffic.stopped.is_set():
+    response = None
+    while response is None and not actor.traffic.stopped.is_set():
         try:
-            answer = actor.call("send", "SendMessageBatch", queue, Entries=entries)
-        except NoAnswerError as error:
+            response = actor.call("send", "SendMessageBatch", queue, Entries=entries)
+        except NoResponseError as error:
             actor.unanswered(error)
-    if answer is not None:
-        numbers = {int(entry["Id"]): int(entry["SequenceNumber"]) for entry in answer.get("Successful", [])}
+    if response is not None:
+        numbers = {int(entry["Id"]): int(entry["SequenceNumber"]) for entry in response.get("Successful", [])}
         ledger.sent([bodies[n] for n in numbers], list(numbers.values()))
         actor.traffic.count(f"{queue} sent", len(numbers))
 
@@ -261,8 +261,8 @@ def consume_poison(actor: Actor) -> None:
 
 def consume_dead_letters(actor: Actor) -> None:
     """Deletes the moved messages from the dead-letter queue and counts them in the ledger of the source queue."""
-    answer = actor.call("receive", "ReceiveMessage", "dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
-    for message in answer.get("Messages", []):
+    response = actor.call("receive", "ReceiveMessage", "dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    for message in response.get("Messages", []):
         actor.traffic.ledgers["poison"].moved([message["Body"]])
         actor.call("delete", "DeleteMessage", "dead", ReceiptHandle=message["ReceiptHandle"])
         actor.traffic.count("poison deleted")
@@ -271,14 +271,14 @@ def consume_dead_letters(actor: Actor) -> None:
 def consume_given_up(actor: Actor) -> None:
     """Consumes messages that the target of the mapping did not handle, and messages that services received and did not
     pass on in time."""
-    answer = actor.call("receive", "ReceiveMessage", "mapped-dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
-    for message in answer.get("Messages", []):
+    response = actor.call("receive", "ReceiveMessage", "mapped-dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    for message in response.get("Messages", []):
         actor.traffic.target.note(message["Body"])
         actor.call("delete", "DeleteMessage", "mapped-dead", ReceiptHandle=message["ReceiptHandle"])
 
 
 def publish(actor: Actor) -> None:
-    """Publishes once. Without an answer the publication reached all of its targets, or none."""
+    """Publishes once. Without a response the publication reached all of its targets, or none."""
     if not actor.wait_for_room("events-a"):
         return
     (body,) = actor.bodies(1)

@@ -273,7 +273,7 @@ def with_signal(pid: int, number: signal.Signals) -> None:
 def wait_for_database(servers: Servers) -> None:
     """Returns when the primary answers."""
 
-    def answers() -> bool:
+    def responses() -> bool:
         try:
             with servers._connect() as connection:
                 connection.execute("select 1")
@@ -281,4 +281,4 @@ def wait_for_database(servers: Servers) -> None:
             return False
         return True
 
-    wait_until(answers)
+    wait_until(responses)

@@ -39,7 +39,7 @@ SQS = {
 NATIVE = {"Content-Type": "application/json"}
 
 
-class NoAnswerError(Exception):
+class NoResponseError(Exception):
     """The connection broke or the service answered 5xx. The call may or may not have had an effect."""
 
     def __init__(self, status: int | None, retry_after: str | None = None) -> None:
@@ -68,30 +68,30 @@ class Connection:
         return http.client.HTTPConnection("127.0.0.1", next(self._ports), timeout=TIMEOUT_SECONDS)
 
     def sqs(self, action: str, **request: Any) -> Any:
-        """Calls an action of SQS. Raises NoAnswerError and RefusedError."""
+        """Calls an action of SQS. Raises NoResponseError and RefusedError."""
         return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
 
     def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
-        """Sends one request and returns its answer. Raises NoAnswerError, RefusedError and HungError."""
+        """Sends one request and returns its response. Raises NoResponseError, RefusedError and HungError."""
         begun = time.time()
         try:
             self._http.request(method, path, json.dumps(body), headers)
             response = self._http.getresponse()
-            answer = response.read()
+            content = response.read()
         except TimeoutError:
             raise HungError(path, body) from None
         except (OSError, http.client.HTTPException) as error:
             self._http.close()
             self._http = self._next()
-            raise NoAnswerError(None) from error
+            raise NoResponseError(None) from error
         if response.status >= 500 or response.status == http.client.REQUEST_TIMEOUT:
             self._http.close()
             self._http = self._next()
-            raise NoAnswerError(response.status, response.headers["Retry-After"])
+            raise NoResponseError(response.status, response.headers["Retry-After"])
         if response.status >= 400:
-            raise RefusedError(answer.decode())
+            raise RefusedError(content.decode())
         self.begun = begun
-        return json.loads(answer or b"{}")
+        return json.loads(content or b"{}")
 
     def close(self) -> None:
         self._http.close()
@@ -124,7 +124,7 @@ class Endpoint:
 
             def do_POST(self) -> None:
                 text = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                status, body = endpoint.answer(text)
+                status, body = endpoint.response(text)
                 self.send_response(status)
                 if body:
                     self.send_header("Content-Length", str(len(body)))
@@ -138,7 +138,7 @@ class Endpoint:
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{port}/"
 
-    def answer(self, text: str) -> tuple[int, bytes]:
+    def response(self, text: str) -> tuple[int, bytes]:
         """Notes the messages, and then returns status and body."""
         self.note(json.dumps(json.loads(text)))
         return 204, b""
@@ -159,7 +159,7 @@ class Endpoint:
 class Target(Endpoint):
     """Receives the batches of a mapping."""
 
-    def answer(self, text: str) -> tuple[int, bytes]:
+    def response(self, text: str) -> tuple[int, bytes]:
         """Fails some invocations, some messages at times, and always the messages that begin with NEVER."""
         if random.random() < FAILING_SHARE:
             return 500, b"fails\n"
@@ -288,7 +288,7 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """Returns whether no queue holds a message and no webhook is under way. Returns False while the answer is
+        """Returns whether no queue holds a message and no webhook is under way. Returns False while the response is
         unknown.
 
         The function reads a queue before its dead-letter queue. It therefore finds a message that moves in between.
@@ -298,11 +298,11 @@ class Traffic:
             for name in reversed(_QUEUES):
                 if name == "ticks":
                     continue
-                answer = connection.sqs("GetQueueAttributes", QueueUrl=QUEUE_URL + name, AttributeNames=_COUNTS)
-                if any(answer["Attributes"][count] != "0" for count in _COUNTS):
+                response = connection.sqs("GetQueueAttributes", QueueUrl=QUEUE_URL + name, AttributeNames=_COUNTS)
+                if any(response["Attributes"][count] != "0" for count in _COUNTS):
                     return False
             pending = connection.request("GET", "/v1/deliveries?state=pending", None)
-        except NoAnswerError:
+        except NoResponseError:
             return False
         finally:
             connection.close()

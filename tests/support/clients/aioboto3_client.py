@@ -20,11 +20,11 @@ async def run_scenario(scenario: Scenario, client: Any) -> Facts:
         method, arguments = next(scenario)
         while True:
             try:
-                answer = await getattr(client, method)(**arguments)
+                response = await getattr(client, method)(**arguments)
             except ClientError as error:
                 method, arguments = scenario.throw(RefusedError(error.response["Error"]["Code"]))
             else:
-                method, arguments = scenario.send(answer)
+                method, arguments = scenario.send(response)
     except StopIteration as end:
         return dict(end.value)
 

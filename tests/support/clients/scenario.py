@@ -1,6 +1,6 @@
 """Defines the steps of every SQS client, and the results that the client must see.
 
-A scenario is a generator. The generator yields calls with boto3's names and gets their answers. Clients of every kind
+A scenario is a generator. The generator yields calls with boto3's names and gets their responses. Clients of every kind
 (blocking, asyncio, command line) can therefore run the same scenario. The expected facts are those of the SQS
 developer guide. This module also runs in the environments of old clients, so it imports only the standard library.
 """
@@ -34,11 +34,11 @@ def run_scenario(scenario: Scenario, call: Callable[[str, dict[str, Any]], dict[
         method, arguments = next(scenario)
         while True:
             try:
-                answer = call(method, arguments)
+                response = call(method, arguments)
             except RefusedError as refused:
                 method, arguments = scenario.throw(refused)
             else:
-                method, arguments = scenario.send(answer)
+                method, arguments = scenario.send(response)
     except StopIteration as end:
         return dict(end.value)
 
@@ -143,8 +143,8 @@ def _values(attributes: dict[str, Any]) -> dict[str, Any]:
 def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
     """Returns the numbers of visible messages and of messages in flight."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-    answer = yield "get_queue_attributes", {"QueueUrl": url, "AttributeNames": names}
-    waiting, in_flight = (int(answer["Attributes"][name]) for name in names)
+    response = yield "get_queue_attributes", {"QueueUrl": url, "AttributeNames": names}
+    waiting, in_flight = (int(response["Attributes"][name]) for name in names)
     return waiting, in_flight
 
 
@@ -157,16 +157,16 @@ def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[
         if len(messages) < count:
             options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 5}
             names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
-            answer = yield "receive_message", {"QueueUrl": url, **options, **names}
-            messages += answer.get("Messages", [])
+            response = yield "receive_message", {"QueueUrl": url, **options, **names}
+            messages += response.get("Messages", [])
     return messages
 
 
 def _delete(url: str, messages: list[dict[str, Any]]) -> Generator[Call, dict[str, Any], int]:
     """Deletes in one batch. Returns how many entries failed."""
     entries = [{"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
-    answer = yield "delete_message_batch", {"QueueUrl": url, "Entries": entries}
-    return len(answer.get("Failed", []))
+    response = yield "delete_message_batch", {"QueueUrl": url, "Entries": entries}
+    return len(response.get("Failed", []))
 
 
 def _drop(url: str, name: str) -> Generator[Call, dict[str, Any], str]:

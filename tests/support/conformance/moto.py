@@ -1,4 +1,4 @@
-"""Holds calls that both moto and Penstock answer, with the answers of both."""
+"""Holds calls that both moto and Penstock answer, with the responses of both."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +13,7 @@ def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
 
 
 class Call(NamedTuple):
-    """A call. If moto's answer differs, the call has moto's answer and the reason."""
+    """A call. If moto's response differs, the call has moto's response and the reason."""
 
     name: str
     action: Callable[[Any, str], None]

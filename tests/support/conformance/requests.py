@@ -1,6 +1,6 @@
 """Calls of the REST API over a real service.
 
-Sends requests that SDKs do not make, as bytes over HTTP, and reads the answers.
+Sends requests that SDKs do not make, as bytes over HTTP, and reads the responses.
 
 The module computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
 
@@ -30,22 +30,22 @@ from tests.support.local_lambda.events import Request, Response, event_of, respo
 
 
 def send(http: httpx.Client, message: Any, queue: str = "orders", **others: Any) -> int:
-    answer = http.post(f"/v1/queues/{queue}/messages", json={"message": message, **others})
-    assert answer.status_code == 201, answer.text
-    return int(answer.json()["id"])
+    response = http.post(f"/v1/queues/{queue}/messages", json={"message": message, **others})
+    assert response.status_code == 201, response.text
+    return int(response.json()["id"])
 
 
 def receive(http: httpx.Client, queue: str = "orders", **query: int) -> list[dict[str, Any]]:
-    answer = http.get(f"/v1/queues/{queue}/messages", params=query)
-    assert answer.status_code == 200, answer.text
-    messages: list[dict[str, Any]] = answer.json()
+    response = http.get(f"/v1/queues/{queue}/messages", params=query)
+    assert response.status_code == 200, response.text
+    messages: list[dict[str, Any]] = response.json()
     return messages
 
 
-def error_of(answer: httpx.Response) -> tuple[int, str]:
-    assert set(answer.json()) == {"error"}
-    assert set(answer.json()["error"]) <= {"code", "message", "detail", "hint"}
-    return answer.status_code, answer.json()["error"]["code"]
+def error_of(response: httpx.Response) -> tuple[int, str]:
+    assert set(response.json()) == {"error"}
+    assert set(response.json()["error"]) <= {"code", "message", "detail", "hint"}
+    return response.status_code, response.json()["error"]["code"]
 
 
 FORM = "application/x-www-form-urlencoded"
@@ -74,15 +74,15 @@ class Raw(NamedTuple):
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
-    """Returns status, Query code and fault of an answer in any protocol."""
+    """Returns status, Query code and fault of a response in any protocol."""
     protocol = "json" if response.headers["content-type"].endswith("json-1.0") else "query"
     refusal = read_refusal(protocol, response.status_code, response.headers, response.content)
     return refusal.status, refusal.code, refusal.fault
 
 
-def is_lambdas_refusal(raw: Raw, answer: httpx.Response) -> bool:
+def is_lambdas_refusal(raw: Raw, response: httpx.Response) -> bool:
     """Says whether Lambda itself refused a request because its event would exceed 6 MB ("Lambda quotas")."""
-    return raw.sqs.deployment == "lambda" and answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+    return raw.sqs.deployment == "lambda" and response.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
 
 
 def refused(code: str, status: int = 400) -> tuple[int, str, str]:
@@ -173,8 +173,8 @@ class RequestWriter:
         def container(_action: str, asked: Request) -> Response:
             url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
             headers = [*asked.headers, host]
-            answer = client_setup.request(asked.method, url, headers=headers, content=asked.body)
-            return Response(answer.status_code, list(answer.headers.items()), answer.content)
+            response = client_setup.request(asked.method, url, headers=headers, content=asked.body)
+            return Response(response.status_code, list(response.headers.items()), response.content)
 
         def function(action: str, asked: Request) -> Response:
             event = event_of(
@@ -196,13 +196,13 @@ def _with_bytes(value: Any) -> Any:
     return [_with_bytes(element) for element in value] if isinstance(value, list) else value
 
 
-def code_of(protocol: str, answer: Response) -> str:
+def code_of(protocol: str, response: Response) -> str:
     """Returns the Query code of an error."""
     if protocol == "json":
-        return answer.header("x-amzn-query-error").partition(";")[0]
+        return response.header("x-amzn-query-error").partition(";")[0]
     if protocol == "query-json":
-        document = json.loads(answer.body)
+        document = json.loads(response.body)
         assert document.keys() == {"Error", "RequestId"}
         assert document["Error"].keys() == {"Type", "Code", "Message"}
         return str(document["Error"]["Code"])
-    return answer.body.decode().partition("<Code>")[2].partition("</Code>")[0]
+    return response.body.decode().partition("<Code>")[2].partition("</Code>")[0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Answer, make_client
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, make_client
 from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
 
 _client = cache(make_client)
@@ -33,9 +33,9 @@ class Scheduler:
         return self._made()[0]
 
     @property
-    def answer(self) -> Answer:
-        """Returns the last answer to this client."""
-        last: Answer = self._made()[1]
+    def response(self) -> Response:
+        """Returns the last response to this client."""
+        last: Response = self._made()[1]
         return last
 
     def _made(self, *, validates: bool = True) -> Any:
@@ -81,7 +81,7 @@ class Scheduler:
         return str(members["Name"])
 
     def get(self, name: str, **more: Any) -> dict[str, Any]:
-        """Returns a schedule without members that only the answer has."""
+        """Returns a schedule without members that only the response has."""
         found = dict(self.client.get_schedule(Name=name, **more))
         del found["ResponseMetadata"]
         return found
@@ -92,8 +92,8 @@ class Scheduler:
         return name
 
     def tags(self, group: str) -> dict[str, str]:
-        answer = self.client.list_tags_for_resource(ResourceArn=self.group_arn(group))
-        return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+        response = self.client.list_tags_for_resource(ResourceArn=self.group_arn(group))
+        return {tag["Key"]: tag["Value"] for tag in response["Tags"]}
 
     def group_arn(self, name: str) -> str:
         return f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{name}"
@@ -103,14 +103,14 @@ class Scheduler:
         """Makes a call that must fail and change nothing, and returns its error. The client does not validate the
         call.
         """
-        client, answer = self._made(validates=False)
+        client, response = self._made(validates=False)
         before = self.sqs.clock.schedules()
         try:
             given = getattr(client, method)(**parameters)
         except ClientError:
             assert self.sqs.clock.schedules() == before
-            assert answer.headers["x-amzn-requestid"]
-            return read_refusal("rest-json", answer.status, answer.headers, answer.body)
+            assert response.headers["x-amzn-requestid"]
+            return read_refusal("rest-json", response.status, response.headers, response.body)
         raise AssertionError(f"{method} was not refused: {given}")
 
     def refused(self, method: str, **parameters: Any) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """Provides real SDK clients. The current botocore speaks AWS JSON with SQS, or Query with the model of 1.31.80. The
 clients of SNS speak Query, or JSON with a changed model. The clients of EventBridge Scheduler speak REST-JSON.
 
-Every client notes the last answer from the wire, because botocore leaves out parts of the answer (`__type`).
+Every client notes the last response from the wire, because botocore leaves out parts of the response (`__type`).
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
 
 
 @dataclass
-class Answer:
-    """An answer as bytes, with header names in lower case."""
+class Response:
+    """A response as bytes, with header names in lower case."""
 
     status: int = 0
     headers: dict[str, str] | None = None
@@ -68,8 +68,8 @@ def make_client(
     service: str = "sqs",
     *,
     validates: bool = True,
-) -> tuple[Any, Answer]:
-    """Returns a client, and the list in which the client notes its last answer. `account` is an access key id, which
+) -> tuple[Any, Response]:
+    """Returns a client, and the list in which the client notes its last response. `account` is an access key id, which
     may be the 12 digits of an account.
 
     `validates` says whether the client refuses what its model forbids, such as an absent parameter.
@@ -83,7 +83,7 @@ def make_client(
         config=_CONFIG.merge(Config(parameter_validation=validates)),
     )
     assert client.meta.service_model.resolved_protocol == protocol
-    last = Answer()
+    last = Response()
 
     def note(response_dict: Any, **_: Any) -> None:
         last.status = response_dict["status_code"]

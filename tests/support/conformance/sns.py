@@ -16,7 +16,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.support import client_setup, sns_signatures
-from tests.support.conformance.sdk_clients import Answer, make_client
+from tests.support.conformance.sdk_clients import Response, make_client
 from tests.support.conformance.sqs import Sqs, read_refusal
 
 _client = cache(make_client)
@@ -35,8 +35,8 @@ class Sns:
         return self._made[0]
 
     @property
-    def answer(self) -> Answer:
-        """Returns the last answer to this client."""
+    def response(self) -> Response:
+        """Returns the last response to this client."""
         return self._made[1]  # type: ignore[no-any-return]
 
     @property
@@ -66,10 +66,10 @@ class Sns:
         return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
 
     def subscribe(self, topic: str, endpoint: str, protocol: str = "sqs", **attributes: str) -> str:
-        answer = self.client.subscribe(
+        response = self.client.subscribe(
             TopicArn=topic, Protocol=protocol, Endpoint=endpoint, Attributes=attributes, ReturnSubscriptionArn=True
         )
-        return str(answer["SubscriptionArn"])
+        return str(response["SubscriptionArn"])
 
     def subscription(self, arn: str) -> dict[str, str]:
         return dict(self.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"])
@@ -87,8 +87,8 @@ class Sns:
         """Returns code, status and text of an error. Both protocols give the Query protocol's code."""
         with pytest.raises(ClientError) as caught:
             getattr(self.client, method)(**parameters)
-        answer = self._made[1]
-        told = read_refusal(self.sqs.protocol, answer.status, answer.headers, answer.body)
+        response = self._made[1]
+        told = read_refusal(self.sqs.protocol, response.status, response.headers, response.body)
         assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == told.status
         return told.code, told.status, told.message
 
@@ -103,9 +103,9 @@ def endpoint(sns: Sns) -> str:
 
 
 def read_certificate(url: str) -> str:
-    answer = client_setup.get(url)
-    assert answer.status_code == 200
-    return answer.text
+    response = client_setup.get(url)
+    assert response.status_code == 200
+    return response.text
 
 
 def verify_signature(message: dict[str, str]) -> None:
@@ -119,13 +119,13 @@ def outbox(sns: Sns, **query: Any) -> list[dict[str, Any]]:
     """Returns the outgoing messages in the order of their age, the oldest first. `destination` selects those of a
     test.
     """
-    answer = client_setup.get(f"{sns.sqs.endpoint_url}/v1/outbox?{urlencode(query)}")
-    assert answer.status_code == 200, answer.text
-    return list(json.loads(answer.text))
+    response = client_setup.get(f"{sns.sqs.endpoint_url}/v1/outbox?{urlencode(query)}")
+    assert response.status_code == 200, response.text
+    return list(json.loads(response.text))
 
 
 def opt_out(sns: Sns, number: str) -> None:
     """Notes that the owner of a phone number wants no more text messages."""
     path = f"/v1/outbox/opted-out/{number.replace('+', '%2B')}"
-    answer = client_setup.request("PUT", f"{sns.sqs.endpoint_url}{path}")
-    assert (answer.status_code, json.loads(answer.text)) == (200, {"phone_number": number})
+    response = client_setup.request("PUT", f"{sns.sqs.endpoint_url}{path}")
+    assert (response.status_code, json.loads(response.text)) == (200, {"phone_number": number})

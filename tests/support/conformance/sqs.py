@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 
 from tests.support.conformance.database_clock import Clock
 from tests.support.conformance.deployments import DEFAULT, Deployments
-from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Answer, make_client
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Response, make_client
 from tests.support.wait import wait_until
 
 _numbers = count(1)
@@ -62,8 +62,8 @@ class Sqs:
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[0]
 
     @property
-    def answer(self) -> Answer:
-        """Returns the last answer to this client."""
+    def response(self) -> Response:
+        """Returns the last response to this client."""
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[1]
 
     def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
@@ -96,8 +96,8 @@ class Sqs:
 
     def attributes(self, url: str, *names: str) -> dict[str, str]:
         """Returns attributes of the queue, or all of them if none is named."""
-        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
-        return dict(answer.get("Attributes", {}))
+        response = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
+        return dict(response.get("Attributes", {}))
 
     def arn(self, url: str) -> str:
         return self.attributes(url, "QueueArn")["QueueArn"]
@@ -127,8 +127,8 @@ class Sqs:
 
     def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
         """Makes one ReceiveMessage. AWS says that a short poll may miss messages."""
-        answer = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
-        return list(answer.get("Messages", []))
+        response = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
+        return list(response.get("Messages", []))
 
     def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
         """Receives exactly this many messages in one or more requests."""
@@ -158,21 +158,21 @@ class Sqs:
         """Makes a call that must fail and store nothing, and returns its error."""
         before = self.clock.now()
         try:
-            answer = getattr(self.client, method)(**parameters)
+            response = getattr(self.client, method)(**parameters)
         except ClientError as error:
             assert self.clock.stored_since(before) == 0
             return self._refusal(error)
-        raise AssertionError(f"{method} was not refused: {answer}")
+        raise AssertionError(f"{method} was not refused: {response}")
 
     def code(self, method: str, **parameters: Any) -> str:
         """Returns the Query code of the error of a call."""
         return self.refusal(method, **parameters).code
 
     def _refusal(self, error: ClientError) -> Refusal:
-        answer = self.answer
-        assert answer.headers is not None
-        assert answer.headers["x-amzn-requestid"]
-        return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
+        response = self.response
+        assert response.headers is not None
+        assert response.headers["x-amzn-requestid"]
+        return read_refusal(self.protocol, response.status, response.headers, response.body)
 
     # --- time --------------------------------------------------------------------------------------------------------
     def while_waiting(self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Runs a real endpoint on a free port of 127.0.0.1. A request's path decides its answer.
+"""Runs a real endpoint on a free port of 127.0.0.1. A request's path decides its response.
 
 A separate process receives the requests, and does as little as possible. The process prints its port.
 """
@@ -43,7 +43,7 @@ class Receiver:
 
     port: int = 0
     requests: list[Request] = field(default_factory=list)
-    answers: dict[str, bytes] = field(default_factory=lambda: dict(FIXED))
+    responses: dict[str, bytes] = field(default_factory=lambda: dict(FIXED))
     connections: int = 0
     sent: Counter[str] = field(default_factory=Counter)
 
@@ -69,15 +69,15 @@ class Receiver:
         body = await reader.readexactly(int(headers["Content-Length"]))
         request = Request(first.split(" ")[1], headers, body)
         self.requests.append(request)
-        if request.path in self.answers:
-            writer.write(self.answers[request.path])
+        if request.path in self.responses:
+            writer.write(self.responses[request.path])
             await writer.drain()
             return True
         await getattr(self, request.path.strip("/").partition("?")[0])(writer)
         return False
 
     async def hang_up(self, writer: asyncio.StreamWriter) -> None:
-        """Closes without an answer."""
+        """Closes without a response."""
 
     async def basic(self, writer: asyncio.StreamWriter) -> None:
         """Wants the user `max` with the password `geh:heim` (RFC 7617)."""
@@ -179,12 +179,12 @@ def running_receiver() -> Iterator[Receiver]:
         thread.join()
 
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LENGTH = b"content-length:"
 
 
 class Fast(asyncio.Protocol):
-    """Counts bytes and answers."""
+    """Counts bytes and responses."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -201,7 +201,7 @@ class Fast(asyncio.Protocol):
             if len(self.data) < end + 4 + size:
                 return
             self.data = self.data[end + 4 + size :]
-            self.transport.write(ANSWER)
+            self.transport.write(RESPONSE)
 
 
 async def main() -> None:

@@ -37,7 +37,7 @@ def query_request(action: str, **parameters: str) -> Request:
 
 
 def invoke(functions: Functions, request: Request, name: str | None = None) -> Response:
-    """Returns the answer of the function `name`, or of the function that a load balancer would choose."""
+    """Returns the response of the function `name`, or of the function that a load balancer would choose."""
     chosen = name or function_for(request)
     return response_of(functions.invoke(chosen, event_of("http_api", request)))
 

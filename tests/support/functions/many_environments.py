@@ -31,7 +31,7 @@ from tests.support.local_lambda.events import event_of
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain
 
 PAUSE_SECONDS = 0.1
-# Functions write each failure as a warning to standard output, as Lambda requires. This program writes its answers to
+# Functions write each failure as a warning to standard output, as Lambda requires. This program writes its responses to
 # the original standard output.
 QUIET = {"LOG_LEVEL": "error"}
 
@@ -113,13 +113,13 @@ class Environment:
 
     def _call(self, action: str, **members: Any) -> dict[str, Any]:
         event = event_of("http_api", json_request(action, QueueUrl=self._queue, **members))
-        answer = self._handler(event, None)
-        if answer["statusCode"] == 200:
+        response = self._handler(event, None)
+        if response["statusCode"] == 200:
             self._seen.successes.append(time.time())
-            return dict(json.loads(answer["body"] or "{}"))
+            return dict(json.loads(response["body"] or "{}"))
         self._seen.failures.append(time.time())
-        if answer["statusCode"] != 503:
-            self._seen.unexpected.append(f"{action}: {answer}")
+        if response["statusCode"] != 503:
+            self._seen.unexpected.append(f"{action}: {response}")
         raise FailedError
 
 
@@ -161,7 +161,7 @@ def report(what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # The standard output cannot carry the answers, because functions write their metrics for CloudWatch to it.
+    # The standard output cannot carry the responses, because functions write their metrics for CloudWatch to it.
     _answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

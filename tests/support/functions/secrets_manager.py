@@ -32,7 +32,7 @@ REGION: Final = "us-east-1"
 
 
 class SecretsManager:
-    """The secret `name`, a text, or None if there is no secret. The service gives the answers in `refusals` first, in
+    """The secret `name`, a text, or None if there is no secret. The service gives the responses in `refusals` first, in
     their order. Each is a status and the name of an error. `calls` counts the requests.
     """
 
@@ -47,7 +47,7 @@ class SecretsManager:
         """Makes the secret a JSON object."""
         self.text = json.dumps(members)
 
-    def answer(self, url: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
+    def response(self, url: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
         self.calls += 1
         if headers.get("authorization") != sign_by_botocore(url, headers, body):
             return 400, {"__type": "InvalidSignatureException"}
@@ -74,8 +74,8 @@ def make_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status, answer = manager.answer(f"https://{headers['host']}{self.path}", headers, body)
-            written = json.dumps(answer).encode()
+            status, response = manager.response(f"https://{headers['host']}{self.path}", headers, body)
+            written = json.dumps(response).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(written)))
             self.end_headers()

@@ -80,7 +80,7 @@ def writes_utf_8() -> bool:
 
 
 class TooLargeError(Exception):
-    """An event or a result exceeds AWS's limit. `status` is the status of the client's answer."""
+    """An event or a result exceeds AWS's limit. `status` is the status of the client's response."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -121,8 +121,8 @@ class Functions:
             raise TooLargeError(502)
         if len(written) > LAMBDA_BYTES:
             raise TooLargeError(500)
-        answer: Event = json.loads(written)
-        return answer
+        response: Event = json.loads(written)
+        return response
 
     @contextmanager
     def _environment(self, name: str) -> Iterator[Any]:
@@ -170,8 +170,8 @@ class FunctionServer:
         self._thread.join()
         self.functions.__exit__()
 
-    def answer(self, request: Request) -> Response:
-        """Returns the client's answer to a request."""
+    def response(self, request: Request) -> Response:
+        """Returns the client's response to a request."""
         event = event_of(self.event_form, request)
         if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
             return Response(413, [], b"")
@@ -218,7 +218,7 @@ class _Connection(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add this header.
         headers = (*self.headers.items(), forwarded)
-        self._write(self.server.deployment.answer(Request(self.command, address.path, address.query, headers, body)))
+        self._write(self.server.deployment.response(Request(self.command, address.path, address.query, headers, body)))
 
     do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - likewise
 

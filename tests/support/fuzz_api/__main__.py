@@ -50,14 +50,14 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
-    """Sends random requests and prints the faults of the answers."""
+    """Sends random requests and prints the faults of the responses."""
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     results = [fuzz(mode, seconds, seed) for mode in ACCESS if access in ("", mode)]
     sys.exit(0 if all(results) else 1)
 
 
 def fuzz(access: str, seconds: int, seed: int) -> bool:
-    """Returns whether all answers with this value of QUEUE_ACCESS are as documented."""
+    """Returns whether all responses with this value of QUEUE_ACCESS are as documented."""
     typer.echo(f"QUEUE_ACCESS={access}, {seconds} s, seed {seed}")
     encryption_key = b64encode(secrets.token_bytes(32)).decode()
     settings: dict[str, str] = {**SETTINGS, "QUEUE_ACCESS": access, "QUEUE_ENCRYPTION_KEY": encryption_key}

@@ -120,11 +120,11 @@ class Cluster:
     def switch_over(self) -> Member:
         """Asks Patroni for a switch-over. Returns the former primary."""
         primary = self.wait_for(1)
-        answer = httpx.post(
+        response = httpx.post(
             f"http://127.0.0.1:{primary.rest_port}/switchover", json={"leader": primary.name}, timeout=60
         )
-        if answer.status_code != 200:
-            raise LocalError(f"no switch-over: {answer.text}")
+        if response.status_code != 200:
+            raise LocalError(f"no switch-over: {response.text}")
         return primary
 
 

@@ -16,7 +16,7 @@ JSON = b"application/x-amz-json-1.0"
 
 class Attack(NamedTuple):
     """`data` is a whole request. `http` says that it is well-formed HTTP. `silent` says that the service may close
-    without an answer."""
+    without a response."""
 
     kind: str
     data: bytes
@@ -42,14 +42,14 @@ def by_form(body: bytes, path: bytes = b"/") -> bytes:
     return request(body, b"Content-Type: " + FORM, path=path)
 
 
-# Every answer takes less than this time. A hang fails the test.
+# Every response takes less than this time. A hang fails the test.
 PATIENCE_SECONDS = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 class Outcome(NamedTuple):
-    """A `status` of 0 means that the service closed without an answer. `milliseconds` is the time from the last sent
+    """A `status` of 0 means that the service closed without a response. `milliseconds` is the time from the last sent
     byte to the first received byte.
     """
 
@@ -67,7 +67,7 @@ class Connection:
         self._socket: socket.socket | None = None
 
     def send(self, attack: Attack) -> Outcome:
-        """Returns the service's answer. Raises TimeoutError after 20 s without an answer."""
+        """Returns the service's response. Raises TimeoutError after 20 s without a response."""
         if self._socket is None:
             self._socket = socket.create_connection(self._address, PATIENCE_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -93,7 +93,7 @@ class Connection:
         try:
             connection.sendall(attack.data)
         except (ConnectionError, BrokenPipeError):
-            # The service may have refused the request before reading all of it, so an answer may be there.
+            # The service may have refused the request before reading all of it, so a response may be there.
             if attack.silent:
                 return
             raise

@@ -81,7 +81,7 @@ class Invocation(NamedTuple):
     request_id: str
     event: bytes
     deadline_ms: int
-    answer: "asyncio.Future[bytes]"
+    response: "asyncio.Future[bytes]"
 
 
 class ExecutionEnvironment:
@@ -133,13 +133,13 @@ class ExecutionEnvironment:
         its limit."""
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.current = Invocation(str(uuid4()), event, deadline_ms, answer)
+        response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.current = Invocation(str(uuid4()), event, deadline_ms, response)
         self._invocations.put_nowait(self.current)
         self.invocations += 1
         self._signal(signal.SIGCONT)
         try:
-            answer_bytes = await asyncio.wait_for(answer, seconds)
+            response_bytes = await asyncio.wait_for(response, seconds)
         except TimeoutError:
             await self.stop()
             raise FunctionError(f"{self.function.name} timed out after {seconds:g} seconds") from None
@@ -151,7 +151,7 @@ class ExecutionEnvironment:
         if self.memory_mib() > self.function.memory_mib:
             await self.stop()
             raise FunctionError(f"{self.function.name} used more than {self.function.memory_mib} MB")
-        return answer_bytes
+        return response_bytes
 
     async def next(self) -> Invocation:
         """Waits for the next invocation, which the process has requested. Until then the process is frozen."""
@@ -178,8 +178,8 @@ class ExecutionEnvironment:
 
     async def _watch_exit(self, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
-        if self.current is not None and not self.current.answer.done():
-            self.current.answer.set_exception(FunctionError(f"{self.function.name}: its process ended ({code})"))
+        if self.current is not None and not self.current.response.done():
+            self.current.response.set_exception(FunctionError(f"{self.function.name}: its process ended ({code})"))
 
 
 def process_variables(function: Function, api: str) -> dict[str, str]:
@@ -245,10 +245,10 @@ class RuntimeApi:
         if len(body) > INVOCATION_BYTES:
             text = f"the result has {len(body)} bytes, more than {INVOCATION_BYTES}"
             if invocation is not None:
-                invocation.answer.set_exception(ResultTooLargeError(f"Function.ResponseSizeTooLarge: {text}"))
+                invocation.response.set_exception(ResultTooLargeError(f"Function.ResponseSizeTooLarge: {text}"))
             return Response(text, status_code=TOO_LARGE)
         if invocation is not None:
-            invocation.answer.set_result(body)
+            invocation.response.set_result(body)
         return Response(status_code=ACCEPTED)
 
     async def error(self, request: Request) -> Response:
@@ -256,15 +256,15 @@ class RuntimeApi:
         invocation = self._invocation(request)
         body = await request.body()
         if invocation is not None:
-            invocation.answer.set_exception(FunctionError(body.decode()))
+            invocation.response.set_exception(FunctionError(body.decode()))
         return Response(status_code=ACCEPTED)
 
     async def init_error(self, request: Request) -> Response:
         """Takes the error of a handler that could not be loaded. The function's process ends by itself."""
         environment = self._environment(request)
         body = await request.body()
-        if environment.current is not None and not environment.current.answer.done():
-            environment.current.answer.set_exception(FunctionError(body.decode()))
+        if environment.current is not None and not environment.current.response.done():
+            environment.current.response.set_exception(FunctionError(body.decode()))
         return Response(status_code=ACCEPTED)
 
     def _environment(self, request: Request) -> ExecutionEnvironment:
@@ -272,6 +272,6 @@ class RuntimeApi:
 
     def _invocation(self, request: Request) -> Invocation | None:
         current = self._environment(request).current
-        if current is None or current.request_id != request.path_params["request_id"] or current.answer.done():
+        if current is None or current.request_id != request.path_params["request_id"] or current.response.done():
             return None
         return current

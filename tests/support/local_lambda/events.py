@@ -51,13 +51,13 @@ def event_of(form: EventForm, request: Request) -> Event:
     return _FORMS[form](request)
 
 
-def response_of(answer: Event) -> Response:
+def response_of(response: Event) -> Response:
     """Returns the response that AWS makes of a function's result. The result must have a body, which may be empty."""
-    headers = [(name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values]
-    headers.extend(answer.get("headers", {}).items())
-    headers.extend(("set-cookie", cookie) for cookie in answer.get("cookies", []))
-    body = answer["body"]
-    return Response(answer["statusCode"], headers, b64decode(body) if answer["isBase64Encoded"] else body.encode())
+    headers = [(name, value) for name, values in response.get("multiValueHeaders", {}).items() for value in values]
+    headers.extend(response.get("headers", {}).items())
+    headers.extend(("set-cookie", cookie) for cookie in response.get("cookies", []))
+    body = response["body"]
+    return Response(response["statusCode"], headers, b64decode(body) if response["isBase64Encoded"] else body.encode())
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------

@@ -30,8 +30,8 @@ from starlette.routing import Route as HttpRoute
 
 from .events import EventForm, Request, Response, event_of, response_of
 from .limits import (
-    BALANCER_ANSWER_BYTES,
     BALANCER_REQUEST_BYTES,
+    BALANCER_RESPONSE_BYTES,
     HTTP_API_REQUEST_BYTES,
     HTTP_API_SECONDS,
     INVOCATION_BYTES,
@@ -50,20 +50,20 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontKind(NamedTuple):
-    """AWS's front end. `request_bytes` limits the body of a request. `answer_bytes` limits the result, encoded as
+    """AWS's front end. `request_bytes` limits the body of a request. `response_bytes` limits the result, encoded as
     JSON. `seconds` limits
     the wait, and None means the time of the function. `failure_status` is the status if the invocation has no
     result."""
 
     form: EventForm
     request_bytes: int
-    answer_bytes: int
+    response_bytes: int
     seconds: float | None
     failure_status: int
 
 
 HTTP_API: Final = FrontKind("http_api", HTTP_API_REQUEST_BYTES, INVOCATION_BYTES, HTTP_API_SECONDS, 500)
-BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_ANSWER_BYTES, None, 502)
+BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_RESPONSE_BYTES, None, 502)
 
 
 class FrontEnd:
@@ -77,9 +77,9 @@ class FrontEnd:
         self._choose = choose
         self._invoke = invoke
         self._invocations: set[asyncio.Future[bytes]] = set()
-        self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
+        self.app = Starlette(routes=[HttpRoute("/{path:path}", self.response, methods=METHODS)])
 
-    async def answer(self, http: HttpRequest) -> HttpResponse:
+    async def response(self, http: HttpRequest) -> HttpResponse:
         """Answers one request: makes an event of it, invokes the function, and makes a response of its result."""
         request = await read_request(http)
         name = self._choose(request)
@@ -98,7 +98,7 @@ class FrontEnd:
         except InvocationError as error:
             _log.error("%s", error)
             return error_response(self._kind.failure_status, "Internal Server Error")
-        if len(result) > self._kind.answer_bytes:
+        if len(result) > self._kind.response_bytes:
             _log.error("%s: the result has %d bytes", name, len(result))
             return error_response(self._kind.failure_status, "Internal Server Error")
         return response_to_client(response_of(json.loads(result)))
@@ -117,12 +117,12 @@ class FrontEnd:
             invocation.exception()
 
 
-def response_to_client(answer: Response) -> HttpResponse:
+def response_to_client(given: Response) -> HttpResponse:
     """Returns a function's response with only the headers that the function set."""
-    response = HttpResponse(answer.body, answer.status)
+    response = HttpResponse(given.body, given.status)
     response.raw_headers[:] = [
         (key.lower().encode("latin-1"), value.encode("latin-1"))
-        for key, value in [*answer.headers, ("content-length", str(len(answer.body)))]
+        for key, value in [*given.headers, ("content-length", str(len(given.body)))]
     ]
     return response
 

@@ -1,4 +1,4 @@
-"""Runs a real SMTP server on a free port of 127.0.0.1. The recipient's name decides the server's answer.
+"""Runs a real SMTP server on a free port of 127.0.0.1. The recipient's name decides the server's response.
 
 The module also writes subscribers of e-mail and their messages to the database, as Subscribe and Publish do.
 """
@@ -33,7 +33,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """A mail that the server accepted, or whose answer was lost."""
+    """A mail that the server accepted, or whose response was lost."""
 
     sender: str
     recipients: list[str]
@@ -55,8 +55,8 @@ class Received:
 class MailServer:
     """`received` is in the order of arrival. `asked` counts RCPT commands by recipient.
 
-    Names of recipients: those of REPLIES; `greylisted`: refused once; `slow`: no answer to DATA before `release`;
-    `lost`, `deaf`: the server takes the mail and closes the connection without an answer, once or always; `spam`: DATA
+    Names of recipients: those of REPLIES; `greylisted`: refused once; `slow`: no response to DATA before `release`;
+    `lost`, `deaf`: the server takes the mail and closes the connection without a response, once or always; `spam`: DATA
     refused.
     """
 

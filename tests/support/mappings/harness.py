@@ -25,11 +25,11 @@ Function = Callable[[Event], Any]
 
 
 class Throttle(Exception):  # noqa: N818 - named for the event
-    """The function has no capacity, so the answer is 429."""
+    """The function has no capacity, so the response is 429."""
 
 
 class Refusal(Exception):  # noqa: N818 - named for the event
-    """Lambda's answer to a refused invocation: status and name of the error."""
+    """Lambda's response to a refused invocation: status and name of the error."""
 
     def __init__(self, status: int, name: str) -> None:
         super().__init__(name)
@@ -64,8 +64,8 @@ class Invocation:
 class Functions:
     """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
 
-    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to the answer of
-    GetFunctionConfiguration. The answer is empty for other names. `missing` lists the names of functions that Lambda
+    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to the response of
+    GetFunctionConfiguration. The response is empty for other names. `missing` lists the names of functions that Lambda
     reports as missing.
     """
 
@@ -88,7 +88,7 @@ class Functions:
         """Returns the bodies of all messages in the order of invocations."""
         return [body for invocation in self.invocations for body in invocation.bodies]
 
-    def answer(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
+    def response(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
         """Returns status, headers and body."""
         with self._changed:
             self.invocations.append(invocation)
@@ -97,7 +97,7 @@ class Functions:
             self._changed.notify_all()
         try:
             self.authorize(invocation)
-            answer = self.functions[invocation.name](invocation.event)
+            response = self.functions[invocation.name](invocation.event)
         except Throttle:
             return 429, {}, b'{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded"}'
         except Refusal as refusal:
@@ -112,7 +112,7 @@ class Functions:
                 self._changed.notify_all()
         if invocation.is_event:
             return 202, {}, b""
-        return 200, {}, answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        return 200, {}, response if isinstance(response, bytes) else json.dumps(response).encode()
 
 
 class _Server(ThreadingHTTPServer):
@@ -140,7 +140,7 @@ def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
             name = path.removeprefix("/2015-03-31/functions/").removesuffix("/invocations")
             sent = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {key.lower(): value for key, value in self.headers.items()}
-            status, more, body = state.answer(Invocation(name, headers, json.loads(sent), self.path, sent))
+            status, more, body = state.response(Invocation(name, headers, json.loads(sent), self.path, sent))
             try:
                 self.send_response(status)
                 for key, value in more.items():

@@ -1,5 +1,5 @@
 """Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares effects and
-answers.
+responses.
 
 Values that must differ (ids, handles, times, accounts) get the same name on both sides before the comparison. The
 module removes known differences between the protocols, and names their source.
@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from penstock.errors import ERRORS
 from tests.support.conformance.database_clock import Clock
-from tests.support.conformance.sdk_clients import Answer
+from tests.support.conformance.sdk_clients import Response
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
@@ -34,7 +34,7 @@ CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
 
 
 class Outcome(NamedTuple):
-    """An answer without the values that must differ."""
+    """A response without the values that must differ."""
 
     result: Any = None
     error: tuple[str, int, str, str] | None = None
@@ -48,7 +48,7 @@ class Side:
     account: str
     prefix: str
     client: Any
-    answer: Answer
+    response: Response
     handles: dict[str, list[str]] = field(default_factory=dict)  # by queue
     tasks: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
@@ -58,16 +58,16 @@ class Side:
         method, parameters = request
         filled = self.fill(parameters, parameters.get("QueueUrl"))
         try:
-            answer = dict(getattr(self.client, method)(**filled))
+            response = dict(getattr(self.client, method)(**filled))
         except ClientError:
             return Outcome(error=self.refusal())
-        del answer["ResponseMetadata"]
+        del response["ResponseMetadata"]
         url = parameters.get("QueueUrl", Ref("url"))
-        if "Messages" in answer and not url.queue.endswith(".fifo"):
+        if "Messages" in response and not url.queue.endswith(".fifo"):
             # A standard queue's messages may come in any order.
-            answer["Messages"].sort(key=self.name)
-        self.remember(answer, url.queue)
-        return Outcome(self.canonical(answer))
+            response["Messages"].sort(key=self.name)
+        self.remember(response, url.queue)
+        return Outcome(self.canonical(response))
 
     def name(self, message: dict[str, Any]) -> tuple[str, str]:
         """Returns the name of a message. A moved message has no name yet."""
@@ -97,13 +97,13 @@ class Side:
         url = f"http://sqs/{self.account}/{name}"
         return {"url": url, "arn": self.arn(ref.queue), "name": name}[ref.kind]
 
-    # --- answers -----------------------------------------------------------------------------------------------------
-    def remember(self, answer: dict[str, Any], queue: str) -> None:
+    # --- responses ----------------------------------------------------------------------------------------------------
+    def remember(self, response: dict[str, Any], queue: str) -> None:
         """Stores what later requests may need."""
-        for message in answer.get("Messages", []):
+        for message in response.get("Messages", []):
             self.handles.setdefault(queue, []).append(message["ReceiptHandle"])
-        self.tasks += [answer["TaskHandle"]] if "TaskHandle" in answer else []
-        self.tokens += [answer["NextToken"]] if "NextToken" in answer else []
+        self.tasks += [response["TaskHandle"]] if "TaskHandle" in response else []
+        self.tokens += [response["NextToken"]] if "NextToken" in response else []
 
     def canonical(self, value: Any, name: str = "") -> Any:
         """Returns the value in the form that both sides share. Query's XML cannot distinguish an empty list or map
@@ -127,11 +127,11 @@ class Side:
         return text.replace(self.account, "ACCOUNT")
 
     def refusal(self) -> tuple[str, int, str, str]:
-        """Returns code, status, fault and text of the last answer. In JSON the type must match the code. Query's text
+        """Returns code, status, fault and text of the last response. In JSON the type must match the code. Query's text
         for a missing queue ends differently.
         """
-        assert self.answer.headers is not None
-        found = read_refusal(self.protocol, self.answer.status, self.answer.headers, self.answer.body)
+        assert self.response.headers is not None
+        found = read_refusal(self.protocol, self.response.status, self.response.headers, self.response.body)
         assert found.type is None or CODE_OF_TYPE[found.type] == found.code
         text = found.message
         if found.code.endswith("NonExistentQueue"):

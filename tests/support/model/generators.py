@@ -1,4 +1,4 @@
-"""Defines the outlines of requests that Hypothesis draws. Outlines do not depend on earlier answers.
+"""Defines the outlines of requests that Hypothesis draws. Outlines do not depend on earlier responses.
 
 The module decodes an outline from one number, digit by digit. An outline costs one draw, and 0 is the simplest
 outline.

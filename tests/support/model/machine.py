@@ -73,9 +73,9 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     def send(self, name: str, message: g.Outline, protocol: str) -> None:
         self.protocol, full = protocol, self.name(name)
         entry = message.entry(name.endswith(".fifo"), next(self.numbers))
-        answer = self.on(full, self.model.check_send(full, entry), "send_message", **entry)
-        if answer is not None:
-            self.note_sent(full, entry, answer)
+        response = self.on(full, self.model.check_send(full, entry), "send_message", **entry)
+        if response is not None:
+            self.note_sent(full, entry, response)
         self.check(full)
 
     @rule(name=g.names, drawn=st.lists(g.messages, min_size=1, max_size=10), protocol=g.protocols)
@@ -198,8 +198,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         target = destination and self.name(destination)
         more = {"DestinationArn": self.arn(target)} if target else {}
         codes = self.model.check_move(full, target)
-        answer = self.call(codes, "start_message_move_task", SourceArn=self.arn(full), **more)
-        if answer is None:
+        response = self.call(codes, "start_message_move_task", SourceArn=self.arn(full), **more)
+        if response is None:
             return
         lines, whole = self.model.movable(full, target)
         self.service.clock.move(self.arn(full))

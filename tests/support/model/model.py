@@ -1,7 +1,7 @@
 """Models Amazon SQS: the queues of an account, and the effect of each request.
 
 The model is written from the SQS API reference, its Developer Guide and docs/reference/errors.md, not from the
-service's answers. A method returns the possible Query codes of a refused request, and no codes for an accepted
+service's responses. A method returns the possible Query codes of a refused request, and no codes for an accepted
 request. The method returns several codes if several parts are wrong and AWS does not say which part it checks first.
 The model checks that a free choice of the service, such as the order of a standard queue, is allowed, and then adopts
 it.
@@ -162,29 +162,29 @@ class Model:
         lacking = queue.fifo and any("MessageGroupId" not in e or not is_identified(e, queue) for e in entries)
         return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
-    def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    def sent(self, name: str, entry: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """Applies an accepted message. The model stores the message, or answers a duplicate like its original."""
         queue = self.queues[name]
-        number = answer.get("SequenceNumber")
+        number = response.get("SequenceNumber")
         if not queue.fifo:
             assert number is None
-            return self._store(queue, entry, str(answer["MessageId"]), {})
+            return self._store(queue, entry, str(response["MessageId"]), {})
         assert number is not None
         scope, deduplication_id = deduplication_of(queue, entry)
         original = queue.original(scope, deduplication_id, self.now)
         # The original may be older than a change of the scope.
         original = original or queue.original("", deduplication_id, self.now)
         if original is not None:
-            assert (answer["MessageId"], number) == original[:2]
+            assert (response["MessageId"], number) == original[:2]
             return None
         group = entry["MessageGroupId"]
         assert number > queue.last_numbers.get(group, "")
         assert len(number) == 20
         queue.last_numbers[group] = number
         until = self.now + FIVE_MINUTES
-        queue.originals[scope, deduplication_id] = Original(answer["MessageId"], number, until)
+        queue.originals[scope, deduplication_id] = Original(response["MessageId"], number, until)
         more = {"MessageDeduplicationId": deduplication_id, "SequenceNumber": number}
-        return self._store(queue, entry, str(answer["MessageId"]), more)
+        return self._store(queue, entry, str(response["MessageId"]), more)
 
     def _store(self, queue: Queue, entry: Mapping[str, Any], message_id: str, more: dict[str, str]) -> None:
         assert message_id not in (m.message_id for m in queue.messages)
@@ -200,26 +200,26 @@ class Model:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def received(
-        self, name: str, most: int, seconds: int | None, answer: Sequence[tuple[str, str]], arrivals: set[str]
+        self, name: str, most: int, seconds: int | None, response: Sequence[tuple[str, str]], arrivals: set[str]
     ) -> list[Message]:
-        """Checks that an answer is allowed, and returns its messages (their ids and handles).
+        """Checks that a response is allowed, and returns its messages (their ids and handles).
 
-        The answer has all available messages. AWS may return fewer messages from a short poll, and Penstock promises
+        The response has all available messages. AWS may return fewer messages from a short poll, and Penstock promises
         all. `arrivals` lists the ids of new messages in the dead-letter queue.
         """
         queue = self.queues[name]
         target, maximum = self.dead_letter_queue(queue)
         lines, due = queue.ready(self.now, maximum), queue.exhausted(self.now, maximum)
-        assert len(answer) == min(most, sum(map(len, lines)))
-        ids = [message_id for message_id, _ in answer]
+        assert len(response) == min(most, sum(map(len, lines)))
+        ids = [message_id for message_id, _ in response]
         assert len(set(ids)) == len(ids)
         for line in lines:
             taken = [message_id for message_id in ids if message_id in {m.message_id for m in line}]
             assert taken == [m.message_id for m in line[: len(taken)]]
             ids = [message_id for message_id in ids if message_id not in taken]
         assert ids == [], "not to be received now"
-        self._move_to_dead_letter_queue(queue, target, due, arrivals, complete=len(answer) < most)
-        return [self._hand_out(queue, seconds, *delivery) for delivery in answer]
+        self._move_to_dead_letter_queue(queue, target, due, arrivals, complete=len(response) < most)
+        return [self._hand_out(queue, seconds, *delivery) for delivery in response]
 
     def _move_to_dead_letter_queue(
         self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool

@@ -67,16 +67,16 @@ class Message:
     def seen(self) -> dict[str, Any]:
         """Returns everything that a receiver can request, except handle, times and sender."""
         count = str(self.earlier_receives + self.receive_count)
-        answer: dict[str, Any] = {
+        response: dict[str, Any] = {
             "MessageId": self.message_id,
             "Body": self.body,
             "MD5OfBody": md5_of_body(self.body),
             "Attributes": {**self.system, "ApproximateReceiveCount": count},
         }
         if self.attributes:
-            answer["MessageAttributes"] = self.attributes
-            answer["MD5OfMessageAttributes"] = md5_of_attributes(self.attributes)
-        return answer
+            response["MessageAttributes"] = self.attributes
+            response["MD5OfMessageAttributes"] = md5_of_attributes(self.attributes)
+        return response
 
 
 class Original(NamedTuple):

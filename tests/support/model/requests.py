@@ -1,6 +1,6 @@
 """Defines requests of every action as data, valid and invalid ones, for the differential run.
 
-Values that differ between accounts, or are known only from earlier answers, are a `Ref` that is filled in later.
+Values that differ between accounts, or are known only from earlier responses, are a `Ref` that is filled in later.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ Acts = SearchStrategy[Act]
 
 class Ref(NamedTuple):
     """`url`, `arn` and `name` belong to a queue. `redrive` is a policy that names the queue, with maxReceiveCount
-    `number`. `handle`, `task` and `token` come from an earlier answer. 0 means the last answer. A `handle` without a
-    queue belongs to the queue of the request.
+    `number`. `handle`, `task` and `token` come from an earlier response. 0 means the last response. A `handle` without
+    a queue belongs to the queue of the request.
     """
 
     kind: str

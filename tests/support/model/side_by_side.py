@@ -1,6 +1,6 @@
 """Drives the real service against the model, with real clients in either protocol and a clock that a test can move.
 
-Runs the model and the real service side by side. The service's answers must be among those that the model allows.
+Runs the model and the real service side by side. The service's responses must be among those that the model allows.
 """
 
 import json
@@ -64,13 +64,13 @@ class ServiceUnderTest:
         sqs = self.json if protocol == "json" else self.query
         self.requests += 1
         try:
-            answer = dict(getattr(sqs.client, method)(**parameters))
+            response = dict(getattr(sqs.client, method)(**parameters))
         except ClientError:
-            last = sqs.answer
+            last = sqs.response
             assert last.headers is not None
             return read_refusal(protocol, last.status, last.headers, last.body)
-        del answer["ResponseMetadata"]
-        return answer
+        del response["ResponseMetadata"]
+        return response
 
     def advance(self, seconds: int) -> None:
         self.clock.advance(seconds)
@@ -130,27 +130,27 @@ class SideBySide:
     def arn(self, name: str) -> str:
         return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
-    # --- requests and answers ----------------------------------------------------------------------------------------
+    # --- requests and responses ---------------------------------------------------------------------------------------
     def call(self, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """Makes a request, and checks that the model allows its answer. Returns None if the service refuses the
+        """Makes a request, and checks that the model allows its response. Returns None if the service refuses the
         request, as the model requires.
         """
-        answer = self.ask(method, **parameters)
-        if isinstance(answer, Refusal):
-            assert answer.code in codes
-            assert answer.status == STATUS.get(answer.code, 400)
+        response = self.ask(method, **parameters)
+        if isinstance(response, Refusal):
+            assert response.code in codes
+            assert response.status == STATUS.get(response.code, 400)
             return None
         assert codes == ACCEPTED
-        return answer
+        return response
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
         """Makes a request in the protocol of this step."""
         if self.service.is_too_slow:  # The rest of the example proves nothing.
             reject()
         self.intact = False
-        answer = self.service.call(self.protocol, method, **parameters)
-        self.say(f"{self.protocol} {method} {brief(parameters)} -> {brief(answer)}")
-        return answer
+        response = self.service.call(self.protocol, method, **parameters)
+        self.say(f"{self.protocol} {method} {brief(parameters)} -> {brief(response)}")
+        return response
 
     def say(self, text: str) -> None:
         """Prints the step for the report of a failure."""
@@ -158,16 +158,16 @@ class SideBySide:
         self.trace.append(text)
 
     def on(self, name: str, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """Makes a request to a queue, and checks that the model allows its answer."""
+        """Makes a request to a queue, and checks that the model allows its response."""
         return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
 
     def check(self, *names: str) -> None:
         """Checks that the queues equal the model's queues: all attributes, and exact counts."""
         for name in names:
-            answer = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
-            if answer is None:
+            response = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
+            if response is None:
                 continue
-            queue, found = self.model.queues[name], answer["Attributes"]
+            queue, found = self.model.queues[name], response["Attributes"]
             assert Counts(*(int(found[key]) for key in COUNTS)) == queue.counts(self.model.now)
             assert queue.attributes.items() <= found.items()
             assert ("RedrivePolicy" in found) == ("RedrivePolicy" in queue.attributes)
@@ -178,9 +178,9 @@ class SideBySide:
         drawn = self.attributes(name, configuration)
         attributes, full = {key: value for key, value in drawn.items() if value != ""}, self.name(name)
         codes = self.model.create(full, attributes)
-        answer = self.call(codes, "create_queue", QueueName=full, Attributes=attributes)
-        if answer is not None:
-            assert answer["QueueUrl"].endswith(f"/{ACCOUNT}/{full}")
+        response = self.call(codes, "create_queue", QueueName=full, Attributes=attributes)
+        if response is not None:
+            assert response["QueueUrl"].endswith(f"/{ACCOUNT}/{full}")
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
@@ -206,10 +206,10 @@ class SideBySide:
             self.on(full, codes, "tag_queue", Tags={key: value})
         else:
             self.on(full, codes, "untag_queue", TagKeys=[key])
-        answer = self.on(full, codes, "list_queue_tags")
-        if answer is not None:
+        response = self.on(full, codes, "list_queue_tags")
+        if response is not None:
             self.model.tag(full, key, value)
-            assert answer.get("Tags", {}) == self.model.queues[full].tags
+            assert response.get("Tags", {}) == self.model.queues[full].tags
 
     def list_queues(self) -> None:
         """Calls ListQueues, GetQueueUrl and ListDeadLetterSourceQueues."""
@@ -227,11 +227,11 @@ class SideBySide:
         """SendMessageBatch."""
         batch = {str(n): message for n, message in enumerate(messages)}
         entries = [{"Id": name, **message} for name, message in batch.items()]
-        answer = self.on(full, self.model.check_batch(full, messages), "send_message_batch", Entries=entries)
-        if answer is None:
+        response = self.on(full, self.model.check_batch(full, messages), "send_message_batch", Entries=entries)
+        if response is None:
             return
-        results = {result["Id"]: result for result in answer.get("Successful", [])}
-        failures = {failure["Id"]: failure for failure in answer.get("Failed", [])}
+        results = {result["Id"]: result for result in response.get("Successful", [])}
+        failures = {failure["Id"]: failure for failure in response.get("Failed", [])}
         assert len(results) + len(failures) == len(entries)
         for name, message in batch.items():
             codes = self.model.check_send(full, message)
@@ -242,25 +242,25 @@ class SideBySide:
             else:
                 self.note_sent(full, message, results[name])
 
-    def note_sent(self, full: str, entry: dict[str, Any], answer: dict[str, Any]) -> None:
+    def note_sent(self, full: str, entry: dict[str, Any], response: dict[str, Any]) -> None:
         """Notes an accepted message. The digests belong to the sent message, even for a duplicate."""
-        assert answer["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
+        assert response["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
         for given, digest in (
             ("MessageAttributes", "MD5OfMessageAttributes"),
             ("MessageSystemAttributes", "MD5OfMessageSystemAttributes"),
         ):
-            assert answer.get(digest) == (md5_of_attributes(entry[given]) if given in entry else None)
-        self.model.sent(full, entry, answer)
+            assert response.get(digest) == (md5_of_attributes(entry[given]) if given in entry else None)
+        self.model.sent(full, entry, response)
 
     def take(self, full: str, most: int, seconds: int | None) -> list[str]:
         """Calls ReceiveMessage. Returns the handles."""
         more = {} if seconds is None else {"VisibilityTimeout": seconds}
         names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"], "WaitTimeSeconds": 0}
         codes = self.model.missing(full)
-        answer = self.on(full, codes, "receive_message", MaxNumberOfMessages=most, **names, **more)
-        if answer is None:
+        response = self.on(full, codes, "receive_message", MaxNumberOfMessages=most, **names, **more)
+        if response is None:
             return []
-        deliveries = answer.get("Messages", [])
+        deliveries = response.get("Messages", [])
         pairs = [(delivery["MessageId"], delivery["ReceiptHandle"]) for delivery in deliveries]
         arrivals = self.arrivals(self.model.queues[full])
         for message, delivery in zip(
@@ -313,15 +313,15 @@ class SideBySide:
 
     def acknowledge(self, full: str, handles: list[str]) -> None:
         entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
-        answer = self.on(full, self.model.missing(full), "delete_message_batch", Entries=entries)
-        if answer is not None:
-            self.compare_entries(answer, [self.model.delete(full, handle) for handle in handles])
+        response = self.on(full, self.model.missing(full), "delete_message_batch", Entries=entries)
+        if response is not None:
+            self.compare_entries(response, [self.model.delete(full, handle) for handle in handles])
 
-    def compare_entries(self, answer: dict[str, Any], expected: list[Codes]) -> None:
+    def compare_entries(self, response: dict[str, Any], expected: list[Codes]) -> None:
         """Compares the results of a batch whose entries are numbered."""
-        good = sorted(int(result["Id"]) for result in answer.get("Successful", []))
+        good = sorted(int(result["Id"]) for result in response.get("Successful", []))
         assert good == [n for n, codes in enumerate(expected) if not codes]
-        failed = {int(failure["Id"]): failure for failure in answer.get("Failed", [])}
+        failed = {int(failure["Id"]): failure for failure in response.get("Failed", [])}
         assert sorted(failed) == [n for n, codes in enumerate(expected) if codes]
         for n, failure in failed.items():
             assert failure["Code"] in expected[n]
@@ -333,10 +333,10 @@ class SideBySide:
             {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": value}
             for n, (handle, value) in enumerate(seconds.items())
         ]
-        answer = self.on(full, self.model.missing(full), "change_message_visibility_batch", Entries=entries)
-        if answer is not None:
+        response = self.on(full, self.model.missing(full), "change_message_visibility_batch", Entries=entries)
+        if response is not None:
             expected = [self.model.change(full, handle, value, batch=True) for handle, value in seconds.items()]
-            self.compare_entries(answer, expected)
+            self.compare_entries(response, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
         """Notes the messages that a task moved: the first messages of each line, or all if the task could move all.

@@ -107,7 +107,7 @@ class LyingProxy:
         return ports
 
     def halve(self) -> None:
-        """Cuts the next answer of each connection in half, and then ends the connection."""
+        """Cuts the next response of each connection in half, and then ends the connection."""
 
         async def change() -> None:
             for link in self.links:
@@ -151,13 +151,13 @@ class LyingProxy:
         self.links.add(link)
         if self._swallows_new:
             self._swallow(link)
-        for source, sink, answers in ((reader, target_writer, False), (target_reader, writer, True)):
-            task = self._loop.create_task(self._pass(link, source, sink, answers=answers))
+        for source, sink, responses in ((reader, target_writer, False), (target_reader, writer, True)):
+            task = self._loop.create_task(self._pass(link, source, sink, responses=responses))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def _pass(
-        self, link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answers: bool
+        self, link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, responses: bool
     ) -> None:
         with suppress(OSError):
             while data := await source.read(CHUNK):
@@ -165,7 +165,7 @@ class LyingProxy:
                     await asyncio.sleep(self.delay_seconds)
                 if link.swallows:
                     continue
-                if answers and link.halves:
+                if responses and link.halves:
                     sink.write(data[: len(data) // 2])
                     await sink.drain()
                     link.reset()
@@ -176,7 +176,7 @@ class LyingProxy:
             for writer in link.writers:
                 writer.close()
             self.links.discard(link)
-        elif not answers:  # the client has given up
+        elif not responses:  # the client has given up
             link.writers[0].transport.abort()
             self.links.discard(link)
             self._lost_links.add(link)

@@ -46,7 +46,9 @@ def running_pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iter
         process = account.start(["sh", folder / "entrypoint.sh"], output=output, environment=environment)
         try:
             wait_until(
-                lambda: process.poll() is not None or (answers(port, ROLE, server.password) if ready else listens(port))
+                lambda: (
+                    process.poll() is not None or (responses(port, ROLE, server.password) if ready else listens(port))
+                )
             )
             assert process.poll() is None
             yield port
@@ -60,7 +62,7 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def answers(port: int, role: str, password: str) -> bool:
+def responses(port: int, role: str, password: str) -> bool:
     """Returns whether the role can log in through the pooler."""
     address = psycopg.conninfo.make_conninfo(
         host="127.0.0.1", port=port, user=role, password=password, dbname=DATABASE, connect_timeout=10

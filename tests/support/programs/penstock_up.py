@@ -46,8 +46,8 @@ class Up:
 
     def is_alive(self) -> bool:
         """Returns whether the service answers."""
-        with urllib.request.urlopen(f"{self.address}/livez") as answer:
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(f"{self.address}/livez") as response:
+            return bool(response.status == 200)
 
     def end(self, number: signal.Signals) -> int:
         """Sends a signal and waits for the end. Returns the exit code."""

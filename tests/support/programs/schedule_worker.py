@@ -16,7 +16,7 @@ _right_now = dt.datetime.now
 
 
 class _Wrong(type):
-    """Keeps the answers of `isinstance` about times."""
+    """Keeps the responses of `isinstance` about times."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance).__name__.endswith("datetime")

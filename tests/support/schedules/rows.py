@@ -123,15 +123,15 @@ NEW = {"name": "nightly", "cron": "0 3 * * *", "target": TARGET}
 
 
 def create(http: httpx.Client, **changes: Any) -> dict[str, Any]:
-    answer = http.post("/v1/schedules", json={**NEW, **changes})
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = http.post("/v1/schedules", json={**NEW, **changes})
+    assert response.status_code == 201, response.text
+    return dict(response.json())
 
 
-def refused(answer: httpx.Response) -> tuple[int, str]:
-    problem = answer.json()["error"]
+def refused(response: httpx.Response) -> tuple[int, str]:
+    problem = response.json()["error"]
     assert problem["message"]
-    return answer.status_code, problem["code"]
+    return response.status_code, problem["code"]
 
 
 def names(http: httpx.Client, **query: str) -> list[str]:

@@ -40,7 +40,7 @@ class Round:
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             serial = 0
             while not self.stop.is_set():
-                # The groups belong to this round only. Groups of a receive without an answer stay closed until the
+                # The groups belong to this round only. Groups of a receive without a response stay closed until the
                 # drain.
                 group = f"{self.number}-{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
                 bodies = [f"{self.number}-{actor}-{serial + i}" for i in range(rnd.choice((1, 10)))]

@@ -133,8 +133,8 @@ def produce(customers: Customers) -> None:
         bodies = [f"{number}-{n}" for n in range(_BATCH)]
         ledger.sending(bodies)
         entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
-        answer = sqs.send_message_batch(QueueUrl=url(sqs, "standard"), Entries=entries)
-        assert len(answer["Successful"]) == _BATCH, answer
+        response = sqs.send_message_batch(QueueUrl=url(sqs, "standard"), Entries=entries)
+        assert len(response["Successful"]) == _BATCH, response
         ledger.sent(bodies, [None] * _BATCH)
         customers.count("sent", _BATCH)
 
@@ -145,10 +145,10 @@ def order(customers: Customers) -> None:
     for number, sqs in customers.rounds("sqs"):
         body, group = str(number), f"group-{number % 2}"
         ledger.sending([body], group)
-        answer = sqs.send_message(
+        response = sqs.send_message(
             QueueUrl=url(sqs, "orders.fifo"), MessageBody=body, MessageGroupId=group, MessageDeduplicationId=body
         )
-        ledger.sent([body], [int(answer["SequenceNumber"])])
+        ledger.sent([body], [int(response["SequenceNumber"])])
         customers.count("sent")
 
 
@@ -173,8 +173,8 @@ def consume(customers: Customers, name: str) -> None:
             generation, sqs = customers.generation, customers.client("sqs")
         address = url(sqs, name)
         begun = time.time()
-        answer = sqs.receive_message(QueueUrl=address, MaxNumberOfMessages=10, WaitTimeSeconds=1)
-        messages = answer.get("Messages", [])
+        response = sqs.receive_message(QueueUrl=address, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        messages = response.get("Messages", [])
         if not messages and customers.stopped_sending.is_set() and is_empty(sqs, address):
             return
         bodies = [message["Body"] for message in messages]

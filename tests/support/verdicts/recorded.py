@@ -117,7 +117,7 @@ class Score:
     drains: list[bool] = field(default_factory=list)
 
     def add(self, record: Record, minute: int, verdict: Verdict, drain: float | None) -> None:
-        """Counts an answer that was given at the end of a minute."""
+        """Counts a response that was given at the end of a minute."""
         if verdict.kind in record.expected(60 * minute):
             self.right += 1
         elif any(verdict.kind in record.expected(60 * earlier) for earlier in before(minute)):

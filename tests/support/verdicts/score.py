@@ -24,7 +24,7 @@ AFTER = timedelta(seconds=20)
 
 @dataclass
 class Score:
-    """Scores one day. `drains` has predicted and true minutes of the hourly answers about queues that emptied within
+    """Scores one day. `drains` has predicted and true minutes of the hourly responses about queues that emptied within
     five hours."""
 
     right: int = 0
@@ -33,7 +33,7 @@ class Score:
 
     @property
     def share_of_drains(self) -> float | None:
-        """Returns the share of answers within a fifth of the truth."""
+        """Returns the share of responses within a fifth of the truth."""
         if not self.drains:
             return None
         return sum(is_close(said, true) for _, said, true in self.drains) / len(self.drains)
@@ -75,7 +75,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
         if not hourly and not kinds:
             continue
         rows, now = day.until(minute, minutes), START + minute * MINUTE + AFTER
-        verdict = naive(rows, scenario.facts, now) if by_naive else answer(day, minute, scenario.facts, now, minutes)
+        verdict = naive(rows, scenario.facts, now) if by_naive else response(day, minute, scenario.facts, now, minutes)
         if kinds:
             found.right += verdict.kind in kinds
             if verdict.kind not in kinds:
@@ -87,7 +87,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
     return found
 
 
-def answer(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
+def response(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
     """Answers as the service does: from two hours, and from 25 if two are not enough."""
     verdict = judge(day.until(minute, minutes), facts, now)
     return judge(day.until(minute, 1500), facts, now) if is_asking_for_more(verdict) else verdict

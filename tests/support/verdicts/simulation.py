@@ -230,7 +230,7 @@ class Simulation:
 
 HEALTHY = frozenset({Kind.OK, Kind.IDLE})
 Expectation = Callable[[int], frozenset[Kind]]
-"""Returns the right kinds at a minute. The answer is empty at the border of two kinds, where any is right."""
+"""Returns the right kinds at a minute. The response is empty at the border of two kinds, where any is right."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class FakeDatabase:
         return []
 
     async def is_stuck(self) -> bool:
-        """Returns the pool's answer: never."""
+        """Returns the pool's response: never."""
         return False
 
     def hold(self) -> None:

@@ -2,7 +2,7 @@
 
 A client that reads slowly, as the transport sees it.
 
-Answers of the REST API.
+Responses of the REST API.
 """
 
 import asyncio
@@ -124,10 +124,10 @@ class Recorder:
             body += part["body"]
             more = part["more_body"]
         self.bodies.append(body)
-        await answer(send, scope["path"].encode() + b" " + body)
+        await response(send, scope["path"].encode() + b" " + body)
 
 
-async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status: int = 200) -> None:
+async def response(send: Send, body: bytes, *headers: tuple[bytes, bytes], status: int = 200) -> None:
     """Sends a whole response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -147,5 +147,5 @@ class SlowClient:
         self.aborted = True
 
 
-def error_code(answer: httpx.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["error"]["code"]
+def error_code(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["code"]

@@ -11,7 +11,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Scrape:
-    """The samples of an answer."""
+    """The samples of a response."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -49,7 +49,7 @@ class Scrape:
 
 def scrape(url: str, **headers: str) -> Scrape:
     """Returns the content of /metrics."""
-    answer = client_setup.get(url + "/metrics", headers=headers, timeout=60)
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    return Scrape(answer.text)
+    response = client_setup.get(url + "/metrics", headers=headers, timeout=60)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return Scrape(response.text)

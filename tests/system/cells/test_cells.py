@@ -129,13 +129,13 @@ def running_haproxy(folder: Path, ports: dict[str, int]) -> Iterator[str]:
     program, environment = find_haproxy()
     with subprocess.Popen([program, "-f", configuration], env={**os.environ, **environment}) as process:
         try:
-            wait_until(lambda: answers(f"http://127.0.0.1:{port}"))
+            wait_until(lambda: responses(f"http://127.0.0.1:{port}"))
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
 
 
-def answers(url: str) -> bool:
+def responses(url: str) -> bool:
     try:
         return all(client(url, region).list_queues() for region in (WEST_1, WEST_2))
     except Exception:  # noqa: BLE001 - not yet: HAProxy has not begun, or not seen that both are well
@@ -279,10 +279,10 @@ def test_order_over_the_bridge(cells: Cells) -> None:
             received: list[tuple[str, str]] = []
 
             def all_received() -> bool:
-                answer = there.receive_message(
+                response = there.receive_message(
                     QueueUrl=target, MaxNumberOfMessages=10, WaitTimeSeconds=1, AttributeNames=["All"]
                 )
-                for message in answer.get("Messages", []):
+                for message in response.get("Messages", []):
                     received.append((message["Attributes"]["MessageGroupId"], message["Body"]))
                     there.delete_message(QueueUrl=target, ReceiptHandle=message["ReceiptHandle"])
                 return len(received) >= len(sent)

@@ -47,7 +47,7 @@ from tests.support.wait import wait_until
 
 
 class GoProgram:
-    """A running program that gets calls and prints their answers, one in each line."""
+    """A running program that gets calls and prints their responses, one in each line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin
@@ -61,10 +61,10 @@ class GoProgram:
         asked = json.dumps({"Action": action, "Input": arguments}, default=_base64)
         self._input.write(asked + "\n")
         self._input.flush()
-        answer = json.loads(self._output.readline(), object_hook=_present)
-        if "Code" in answer:
-            raise RefusedError(answer["Code"])
-        return dict(answer["Output"])
+        response = json.loads(self._output.readline(), object_hook=_present)
+        if "Code" in response:
+            raise RefusedError(response["Code"])
+        return dict(response["Output"])
 
     def call_one_by_one(self, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Makes the calls one by one. Until 1.34.6 version 2 left a timeout of 0 out of batches (its issue 2250), and
@@ -82,7 +82,7 @@ def _base64(value: bytes) -> str:
 
 
 def _present(value: dict[str, Any]) -> dict[str, Any]:
-    """Removes members that were not in the answer. Go prints them as null, and bytes in base64."""
+    """Removes members that were not in the response. Go prints them as null, and bytes in base64."""
     present = {name: member for name, member in value.items() if member is not None}
     if "BinaryValue" in present:
         present["BinaryValue"] = base64.b64decode(present["BinaryValue"])
@@ -209,7 +209,7 @@ def received(up: Deployment, queue: str) -> dict[str, Any]:
 
 @pytest.mark.clients
 def test_temporary_queues(up: Deployment) -> None:
-    """Twenty requests get their answers by virtual queues of temporary-queues-client, which share one real queue."""
+    """Twenty requests get their responses by virtual queues of temporary-queues-client, which share one real queue."""
     create(up, "java-requests")
     assert printed(java_command("temporary", "Temporary", up.address, queue_url(up, "java-requests"))) == {"right": 20}
     assert counts(up, "java-requests") == ["0", "0", "0"]

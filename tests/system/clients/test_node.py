@@ -214,8 +214,8 @@ def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
         sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
         for _ in range(number // 2 // BATCH):
             batch = entries(random)
-            answer = sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=batch)
-            sent = {done["MessageId"]: batch[int(done["Id"])] for done in answer["Successful"]}
+            response = sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=batch)
+            sent = {done["MessageId"]: batch[int(done["Id"])] for done in response["Successful"]}
             assert len(sent) == BATCH
             while sent:
                 got = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)["Messages"]
@@ -338,8 +338,8 @@ def test_a_topic_feeds_a_queue_and_an_endpoint(up: Deployment, sns: Any, receive
         (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
         assert json.loads(message["Body"])["Message"] == bodies[1]
         posted = [json.loads(request.body) for request in receiver.requests]
-        with urllib.request.urlopen(posted[0]["SigningCertURL"]) as answer:
-            certificate = answer.read().decode()
+        with urllib.request.urlopen(posted[0]["SigningCertURL"]) as response:
+            certificate = response.read().decode()
         for each in posted:
             verify(each, certificate)
         assert sorted(each["Message"] for each in posted[1:]) == sorted(bodies)

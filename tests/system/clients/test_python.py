@@ -131,10 +131,10 @@ class Poller:
 
     def poll(self, processor: Any, handle: Any) -> None:
         """Receives once, invokes the function, deletes the successful messages and makes the rest visible."""
-        answer = self._sqs.receive_message(
+        response = self._sqs.receive_message(
             QueueUrl=self.url, MaxNumberOfMessages=10, AttributeNames=["All"], MessageAttributeNames=["All"]
         )
-        messages = answer.get("Messages", [])
+        messages = response.get("Messages", [])
         if not messages:
             return
         event = {"Records": [self._record(message) for message in messages]}
@@ -175,8 +175,8 @@ class Poller:
             {"Id": m["MessageId"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0} for m in messages
         ]
         if entries:
-            answer = self._sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
-            assert "Failed" not in answer
+            response = self._sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
+            assert "Failed" not in response
 
 
 def test_records_that_failed_come_back_and_the_others_do_not(up: Deployment, sqs: Any) -> None:

@@ -212,8 +212,8 @@ def made_schedules(up: Deployment, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def schedule_tags(scheduler: Any, group: str) -> dict[str, str]:
-    answer = scheduler.list_tags_for_resource(ResourceArn=f"{ARN}:schedule-group/{group}")
-    return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+    response = scheduler.list_tags_for_resource(ResourceArn=f"{ARN}:schedule-group/{group}")
+    return {tag["Key"]: tag["Value"] for tag in response["Tags"]}
 
 
 def test_created_schedules_read_back_as_configured(made_schedules: Terraform, scheduler: Any) -> None:

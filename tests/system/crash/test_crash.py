@@ -88,10 +88,10 @@ class Newspaper:
         self.published.add(text)
         given = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": TOPIC, "Message": text}
         try:
-            answer = client_setup.post(f"http://127.0.0.1:{self.installation.port}/", data=given, timeout=30)
+            response = client_setup.post(f"http://127.0.0.1:{self.installation.port}/", data=given, timeout=30)
         except httpx.HTTPError:
             return
-        if answer.status_code == 200:
+        if response.status_code == 200:
             self.acknowledged.add(text)
 
     def strike(self, victim: Victim, text: str, under_way: Future[None]) -> None:
@@ -186,7 +186,7 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
     findings = ledger.findings()
     assert findings.violations == {}
     assert findings.sent > ROUNDS * 20
-    # In each round at most one call of an actor had no answer: 4 batches of 10.
+    # In each round at most one call of an actor had no response: 4 batches of 10.
     assert findings.unknown_sends <= ROUNDS * 40
     assert findings.unknown_deletes <= ROUNDS * 40
 

@@ -181,8 +181,8 @@ def start(pod: Object, secret: dict[str, str], **more: str) -> subprocess.Popen[
 
 def is_ready(port: int) -> bool:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as response:
+            return bool(response.status == 200)
     except OSError:
         return False
 

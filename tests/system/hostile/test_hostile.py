@@ -33,7 +33,7 @@ from tests.support.programs.penstock_service import running_service
 # Sends hostile requests from a seed to the service. Each request is answered 4xx, and the database does not change.
 #
 # Issue 3 requires for 50,000 hostile names, attributes and bodies: no SQL errors in PostgreSQL's log (`_clean_log`
-# checks it after this module), and every answer 4xx in at most 50 ms.
+# checks it after this module), and every response 4xx in at most 50 ms.
 
 # Processes write these tables by themselves: the state of workers, listening processes, and measurements. The audit has
 # the users' attempts.
@@ -77,7 +77,7 @@ def arena(postgres: TestServer) -> Iterator[Arena]:
 
 
 def is_refused(attack: Attack, outcome: Outcome) -> bool:
-    """Returns whether the status is 4xx. A client that disconnects in the middle of a request gets no answer."""
+    """Returns whether the status is 4xx. A client that disconnects in the middle of a request gets no response."""
     return 400 <= outcome.status < 500 or (attack.silent and outcome.status == 0)
 
 
@@ -112,7 +112,7 @@ BUSY_MS = 500.0
 
 
 class Time(NamedTuple):
-    """The milliseconds until the answer, and the service's CPU in milliseconds."""
+    """The milliseconds until the response, and the service's CPU in milliseconds."""
 
     wall: float
     cpu: float
@@ -173,8 +173,8 @@ REFUSALS = {400, 431, 501, 505}
 PATIENCE_SECONDS = 20
 
 
-class Answers(NamedTuple):
-    """The statuses of the answers until the service closed the connection, except 100."""
+class Responses(NamedTuple):
+    """The statuses of the responses until the service closed the connection, except 100."""
 
     name: str
     statuses: tuple[int, ...]
@@ -186,14 +186,14 @@ class Listener(NamedTuple):
     address: tuple[str, int]
     http: httpx.Client
 
-    def tell(self, case: SmugglingCase, head: bytes, *more: bytes) -> Answers:
+    def tell(self, case: SmugglingCase, head: bytes, *more: bytes) -> Responses:
         with socket.create_connection(self.address, PATIENCE_SECONDS) as connection:
             connection.sendall(b"".join((case.data(head), *more)))
             received = b""
             while part := self.read(connection, case):
                 received += part
         statuses = [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", received)]
-        return Answers(case.name, tuple(status for status in statuses if status != 100))
+        return Responses(case.name, tuple(status for status in statuses if status != 100))
 
     @staticmethod
     def read(connection: socket.socket, case: SmugglingCase) -> bytes:
@@ -205,7 +205,7 @@ class Listener(NamedTuple):
         except TimeoutError as error:
             raise AssertionError(f"{case.name}: the service waits for more") from error
 
-    def tell_all(self, given: Iterable[SmugglingCase], head: bytes, *more: bytes) -> list[Answers]:
+    def tell_all(self, given: Iterable[SmugglingCase], head: bytes, *more: bytes) -> list[Responses]:
         return [self.tell(case, head, *more) for case in given]
 
     def take_prize(self) -> bool:
@@ -229,25 +229,27 @@ protocols = pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 
 @protocols
 def test_a_faulty_request_is_refused_and_ends_the_connection(target: Listener, head: bytes) -> None:
-    answers = target.tell_all(cases.refused(), head, PRIZE)
-    assert [answer for answer in answers if len(answer.statuses) != 1 or answer.statuses[0] not in REFUSALS] == []
+    responses = target.tell_all(cases.refused(), head, PRIZE)
+    assert [
+        response for response in responses if len(response.statuses) != 1 or response.statuses[0] not in REFUSALS
+    ] == []
     assert not target.take_prize()
 
 
 @protocols
 def test_after_the_last_request_comes_none(target: Listener, head: bytes) -> None:
-    answers = target.tell_all(cases.last(), head, PRIZE)
-    assert [answer for answer in answers if len(answer.statuses) != 1] == []
+    responses = target.tell_all(cases.last(), head, PRIZE)
+    assert [response for response in responses if len(response.statuses) != 1] == []
     assert not target.take_prize()
 
 
 @protocols
 def test_a_body_is_a_body(target: Listener, head: bytes) -> None:
-    answers = target.tell_all(cases.whole(), head, NEXT)
+    responses = target.tell_all(cases.whole(), head, NEXT)
     assert [
-        answer
-        for answer in answers
-        if len(answer.statuses) != 2 or answer.statuses[0] < 400 or answer.statuses[1] != 200
+        response
+        for response in responses
+        if len(response.statuses) != 2 or response.statuses[0] < 400 or response.statuses[1] != 200
     ] == []
     assert not target.take_prize()
 
@@ -256,8 +258,8 @@ def test_a_body_is_a_body(target: Listener, head: bytes) -> None:
 def test_a_valid_request_and_the_next_one_are_answered(target: Listener, head: bytes) -> None:
     """Without this test, the tests above would prove nothing."""
     for case in cases.twins():
-        answers = target.tell(case, head, PRIZE, NEXT)
-        assert answers.statuses[1:] == (200, 200), answers
+        responses = target.tell(case, head, PRIZE, NEXT)
+        assert responses.statuses[1:] == (200, 200), responses
         assert target.take_prize(), case.name
 
 

@@ -28,7 +28,7 @@ from tests.support.sql.server_crash import kill_server
 from tests.support.wait import wait_until
 
 
-def answers(dsn: str) -> bool:
+def responses(dsn: str) -> bool:
     try:
         psycopg.connect(dsn).close()
     except psycopg.OperationalError:
@@ -42,14 +42,14 @@ def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> Non
         assert up.lines[0] == f"penstock ready on {up.address}"
         assert up.lines[2].startswith("boto3 ")
         assert up.lines[3].startswith("awscli ")
-        assert (up.is_alive(), answers(up.dsn)) == (True, True)
+        assert (up.is_alive(), responses(up.dsn)) == (True, True)
         done = subprocess.run([*COMMAND, "doctor", "--database", up.dsn], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "no problem found"), done.stdout
         assert "password" not in conninfo_to_dict(
             up.dsn
         )  # libpq reads the password from a file that others cannot read.
         assert Path(str(conninfo_to_dict(up.dsn)["passfile"])).stat().st_mode & 0o777 == 0o600
-        assert (up.end(number), answers(up.dsn)) == (0, False)
+        assert (up.end(number), responses(up.dsn)) == (0, False)
 
 
 def test_the_lines_that_are_shown_work_with_a_key_made_as_they_say(
@@ -87,7 +87,7 @@ def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
     with running("--data-dir", str(state)) as killed:
         pid = pid_file.read_text().split("\n")[0]
         assert killed.end(signal.SIGKILL) == -signal.SIGKILL
-        assert answers(killed.dsn)
+        assert responses(killed.dsn)
         (found,) = check_service(state)
         assert f"the service with the data of {state} does not run" in found.problem
         assert "`penstock up`" in found.remedy
@@ -104,8 +104,8 @@ def test_a_database_and_a_pooler_that_die_are_started_again(state: Path) -> None
         os.kill(int((state / "pgbouncer/pid").read_text()), signal.SIGKILL)
         wait_until(lambda: "PgBouncer has ended; starting it again" in up.log())
         wait_until(lambda: client_setup.get(f"{up.address}/readyz").status_code == 200)
-        assert answers(up.dsn)
-        assert (up.end(signal.SIGTERM), answers(up.dsn)) == (0, False)
+        assert responses(up.dsn)
+        assert (up.end(signal.SIGTERM), responses(up.dsn)) == (0, False)
 
 
 def test_with_a_database_url_only_the_service_is_started(empty_database: Database, state: Path) -> None:
@@ -118,7 +118,7 @@ def test_with_a_database_url_only_the_service_is_started(empty_database: Databas
         assert applied == (len(read_migrations(find_sql_directory())),)
         assert up.end(signal.SIGTERM) == 0
     assert list(state.iterdir()) == []
-    assert answers(empty_database.api_dsn)
+    assert responses(empty_database.api_dsn)
 
 
 def test_the_start_and_the_doctor_name_settings_that_sessions_lack(database: Database) -> None:
@@ -280,8 +280,8 @@ def test_port_0_is_a_free_port_which_is_printed() -> None:
     with running("--ephemeral", port=0) as up:
         address = up.lines[0].removeprefix("penstock ready on ")
         assert not address.endswith(":0")
-        with urllib.request.urlopen(f"{address}/livez") as answer:
-            assert answer.status == 200
+        with urllib.request.urlopen(f"{address}/livez") as response:
+            assert response.status == 200
 
 
 def children(pid: int) -> set[int]:

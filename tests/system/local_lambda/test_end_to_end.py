@@ -157,8 +157,8 @@ def test_a_send_by_a_function_wakes_a_long_poll_of_the_container(
     """The container records in the database that it waits. The function's commit notifies it."""
     name = f"awaited-{sender}"
     url = deployments[0].create_queue(QueueName=name)["QueueUrl"]
-    answers: list[Any] = []
-    poll = Thread(target=lambda: answers.append(deployments[0].receive_message(QueueUrl=url, WaitTimeSeconds=20)))
+    responses: list[Any] = []
+    poll = Thread(target=lambda: responses.append(deployments[0].receive_message(QueueUrl=url, WaitTimeSeconds=20)))
     with psycopg.connect(shared.api_dsn, autocommit=True) as listener:
         listener.execute("listen penstock")
         poll.start()
@@ -167,4 +167,4 @@ def test_a_send_by_a_function_wakes_a_long_poll_of_the_container(
         (notified,) = listener.notifies(timeout=20, stop_after=1)
     poll.join()
     assert arn_of(name) in notified.payload
-    assert [message["Body"] for message in answers[0]["Messages"]] == ["wake up"]
+    assert [message["Body"] for message in responses[0]["Messages"]] == ["wake up"]

@@ -91,8 +91,8 @@ async def test_an_environment_answers_again_and_again(code: Path) -> None:
 async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
     """A terminal sends the signal to its whole session, and each function would print the place of the interrupt."""
     async with running(function(code, "echo")) as fleet:
-        answer = await call(fleet, "echo", {})
-    assert answer["session"] == answer["pid"]
+        response = await call(fleet, "echo", {})
+    assert response["session"] == response["pid"]
 
 
 async def test_an_exception_leaves_the_environment_as_it_is(code: Path) -> None:
@@ -202,7 +202,7 @@ select exists (
 
 
 async def call_alone(fleet: Fleet, action: str, **members: Any) -> Any:
-    """Returns the answer of the gateway. Raises TooManyRequestsError where AWS would throttle."""
+    """Returns the response of the gateway. Raises TooManyRequestsError where AWS would throttle."""
     event = event_of("http_api", json_request(action, **members))
     response = response_of(json.loads(await fleet.invoke("Gateway", event)))
     assert response.status == 200, response.body

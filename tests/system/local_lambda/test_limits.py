@@ -218,7 +218,7 @@ class Clock:
 async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
     answering: list[asyncio.Task[None] | None] = []
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         answering.append(asyncio.current_task())
         with suppress(ConnectionResetError):
             while data := await reader.read(100):
@@ -226,7 +226,7 @@ async def echo_server(received: list[bytes]) -> AsyncIterator[tuple[str, int]]:
                 writer.write(data)
         writer.close()
 
-    server = await asyncio.start_server(answer, HOST, 0)
+    server = await asyncio.start_server(response, HOST, 0)
     async with server:
         yield server.sockets[0].getsockname()
         await asyncio.gather(*(task for task in answering if task))
@@ -315,8 +315,8 @@ def test_only_host_and_port_change() -> None:
 
 async def send(fleet: Fleet) -> int:
     request = json_request("SendMessage", QueueUrl="http://x/000000000000/q", MessageBody="x")
-    answer = response_of(json.loads(await fleet.invoke("SqsSendMessage", event_of("http_api", request))))
-    return answer.status
+    response = response_of(json.loads(await fleet.invoke("SqsSendMessage", event_of("http_api", request))))
+    return response.status
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ async def send(fleet: Fleet) -> int:
         # The call was under way when the connection broke, so its outcome is unknown (docs/operate/lambda_limits.md).
         ("psycopg", "reset", [503, 200]),
         pytest.param("psycopg", "silence", [503, 200], marks=pytest.mark.slow),
-        # BEGIN got no answer, so the call certainly had no effect and is made again.
+        # BEGIN got no response, so the call certainly had no effect and is made again.
         ("pg8000", "reset", [200, 200]),
         pytest.param("pg8000", "silence", [200, 200], marks=pytest.mark.slow),
     ],

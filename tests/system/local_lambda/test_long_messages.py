@@ -68,7 +68,7 @@ def test_no_message_becomes_a_dead_letter_unseen(
     for number in range(10):
         ids = {"MessageGroupId": str(number), "MessageDeduplicationId": str(number)} if suffix else {}
         sqs.send_message(QueueUrl=url, MessageBody=f"{number}{character * length}", **ids)
-    # The characters have four and three bytes in the answer, and two in the request.
+    # The characters have four and three bytes in the response, and two in the request.
     too_long = deployment == "balancer" and character in '"\n'
     if too_long:
         for _ in range(4):
@@ -120,7 +120,7 @@ def test_just_below_the_limit_it_comes_and_just_above_it_stays(
     """The messages have one length of escapes. A receive returns as many messages as fit, and one fewer if the
     messages have some more characters.
 
-    A quote has four bytes in the answer. 3,500 bytes are for the text around each message and around all of them.
+    A quote has four bytes in the response. 3,500 bytes are for the text around each message and around all of them.
     """
     sqs = deployments[deployment]
     count = 2 if deployment == "http_api" else 1

@@ -31,7 +31,7 @@ NAMES = ("PollMappings", "Gateway")
 ON = {"EventSourceMappings": "on", "LambdaFunctions": "arn:aws:lambda:us-east-1:000000000000:function:f*"}
 
 
-async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
+async def response(fleet: Fleet, request: Request) -> dict[str, Any]:
     response = response_of(json.loads(await fleet.invoke("Gateway", event_of("http_api", request))))
     assert response.status < 300, response.body
     found: dict[str, Any] = json.loads(response.body or b"{}")
@@ -49,18 +49,18 @@ async def running(
         "QUEUE_LAMBDA_WORKER_SECONDS": str(worker_seconds),
     }
     async with running_stack(folder, ON, variables, *NAMES) as fleet:
-        await answer(fleet, json_request("CreateQueue", QueueName="jobs", Attributes={"VisibilityTimeout": "2"}))
+        await response(fleet, json_request("CreateQueue", QueueName="jobs", Attributes={"VisibilityTimeout": "2"}))
         mapping = {
             "EventSourceArn": "arn:aws:sqs:us-east-1:000000000000:jobs", "FunctionName": "f",
             "FunctionResponseTypes": ["ReportBatchItemFailures"],
         }  # fmt: skip
-        await answer(fleet, Request(method="POST", path=MAPPINGS, body=json.dumps(mapping).encode()))
+        await response(fleet, Request(method="POST", path=MAPPINGS, body=json.dumps(mapping).encode()))
         yield fleet
 
 
 async def send(fleet: Fleet, *bodies: str) -> None:
     entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
-    await answer(fleet, json_request("SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries))
+    await response(fleet, json_request("SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries))
 
 
 def is_empty(database: Database) -> bool:
@@ -108,7 +108,7 @@ async def test_the_end_of_an_invocation_waits_for_functions(database: Database, 
 
     with running_functions(f=waits) as functions:
         async with running(database, tmp_path, functions, worker_seconds=1) as fleet:
-            await answer(
+            await response(
                 fleet, json_request("SetQueueAttributes", QueueUrl=QUEUE_URL, Attributes={"VisibilityTimeout": "600"})
             )
             await send(fleet, "m")

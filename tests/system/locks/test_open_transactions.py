@@ -29,7 +29,7 @@ def service(database: Database) -> Iterator[Service]:
 
 
 class Caller:
-    """Calls actions of SQS, and knows the status of each answer."""
+    """Calls actions of SQS, and knows the status of each response."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
@@ -43,13 +43,13 @@ class Caller:
     def send(self, queue: str, *bodies: str, group: str | None = None) -> None:
         for number, body in enumerate(bodies):
             fifo = {"MessageGroupId": group, "MessageDeduplicationId": f"{group}-{body}-{number}"} if group else {}
-            answer = self("SendMessage", queue, MessageBody=body, **fifo)
-            assert answer.status_code == 200, answer.text
+            response = self("SendMessage", queue, MessageBody=body, **fifo)
+            assert response.status_code == 200, response.text
 
     def receive(self, queue: str, number: int = 10) -> list[dict[str, Any]]:
-        answer = self("ReceiveMessage", queue, MaxNumberOfMessages=number)
-        assert answer.status_code == 200
-        return list(answer.json().get("Messages", []))
+        response = self("ReceiveMessage", queue, MaxNumberOfMessages=number)
+        assert response.status_code == 200
+        return list(response.json().get("Messages", []))
 
     def is_ready(self) -> bool:
         """Returns whether it is ready within 2 s."""
@@ -73,8 +73,8 @@ def application(database: Database) -> Iterator[psycopg.Connection[Any]]:
         connection.rollback()
 
 
-def assert_refused(answer: httpx.Response) -> None:
-    assert (answer.status_code, int(answer.headers.get("retry-after", 0)) > 0) == (503, True)
+def assert_refused(response: httpx.Response) -> None:
+    assert (response.status_code, int(response.headers.get("retry-after", 0)) > 0) == (503, True)
 
 
 def test_an_open_delete_holds_up_only_deletes_of_its_lease(call: Caller, application: psycopg.Connection[Any]) -> None:

@@ -220,7 +220,7 @@ def test_a_functions_call_ends_and_the_next_one_works(database: Database, proxy:
     if driver == "psycopg":
         with pytest.raises(ServiceUnavailable):
             function.call(SERIES, (1, 1))
-    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no answer, so it is made again.
+    assert function.call(SERIES, (2, 2)) == [(2,)]  # With pg8000, BEGIN got no response, so it is made again.
     function.close()
 
 
@@ -374,12 +374,12 @@ def test_the_service_goes_on(database: Database, service: Service, proxy: LyingP
     with service.http() as http:
         assert send(http, "first").status_code == 200
         proxy.swallow()
-        answers = [send(http, "second")]
-        while answers[-1].status_code != 200:
-            answers.append(send(http, "second"))
-        refused = answers[:-1]
-        assert {answer.status_code for answer in refused} <= {503}
-        assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+        responses = [send(http, "second")]
+        while responses[-1].status_code != 200:
+            responses.append(send(http, "second"))
+        refused = responses[:-1]
+        assert {response.status_code for response in refused} <= {503}
+        assert all(int(response.headers["retry-after"]) > 0 for response in refused)
         assert refused
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             connection.execute("delete from queue.measurement")
@@ -392,8 +392,8 @@ def test_the_service_goes_on(database: Database, service: Service, proxy: LyingP
 
 
 def fired(sqs: Any, url: str) -> bool:
-    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
-    return any(message["Body"] == '"fired"' for message in answer.get("Messages", []))
+    response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    return any(message["Body"] == '"fired"' for message in response.get("Messages", []))
 
 
 @pytest.mark.parametrize("fault", ["reset", "halve"])
@@ -405,8 +405,8 @@ def test_connections_that_end_in_the_middle(service: Service, proxy: LyingProxy,
         for _ in range(5):
             getattr(proxy, fault)()
             assert send(http, "second").status_code in (200, 503)
-        answers = [send(http, "third") for _ in range(5)]
-        assert answers[-1].status_code == 200
+        responses = [send(http, "third") for _ in range(5)]
+        assert responses[-1].status_code == 200
 
 
 def test_a_database_that_accepts_connections_and_says_nothing(service: Service, proxy: LyingProxy) -> None:
@@ -415,8 +415,8 @@ def test_a_database_that_accepts_connections_and_says_nothing(service: Service, 
     sqs.create_queue(QueueName="orders")
     with service.http() as http:
         proxy.swallow(new_too=True)
-        answer = send(http, "first")
-        assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        response = send(http, "first")
+        assert (response.status_code, int(response.headers["retry-after"]) > 0) == (503, True)
         assert (http.get("/readyz").status_code, http.get("/livez").status_code) == (503, 200)
         proxy.pass_new()
         wait_until(lambda: send(http, "first").status_code == 200)

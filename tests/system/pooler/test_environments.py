@@ -67,7 +67,7 @@ class Process:
         assert self._process.stdin is not None
         self._process.stdin.write(command + "\n")
 
-    def answer(self) -> dict[str, Any]:
+    def response(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, "the process ended"
@@ -101,8 +101,8 @@ class Stage:
         for process in self.processes:
             process.tell(command)
 
-    def answers(self) -> list[dict[str, Any]]:
-        return [process.answer() for process in self.processes]
+    def responses(self) -> list[dict[str, Any]]:
+        return [process.response() for process in self.processes]
 
     def strike(self, disaster: Disaster) -> None:
         begun = time.time()
@@ -163,7 +163,7 @@ def survive(plan: Plan, report: Callable[[str], None]) -> None:
         began = time.monotonic()
         stage.everybody(f"run {plan.requests // plan.processes}")
         stage.progress(plan.requests // 2)
-        calm = stage.answers()
+        calm = stage.responses()
         report(f"{sum(each['made'] for each in calm)} requests in {time.monotonic() - began:.1f} s")
         assert [each["failed"] for each in calm] == [0] * plan.processes
         assert sum(each["made"] for each in calm) == plan.requests // plan.processes * plan.processes
@@ -173,9 +173,9 @@ def survive(plan: Plan, report: Callable[[str], None]) -> None:
             stage.strike(disaster)
         stage.progress(plan.requests_between)
         stage.everybody("stop")
-        stage.answers()
+        stage.responses()
         stage.everybody("end")
-        seen = stage.answers()
+        seen = stage.responses()
     check(stage, seen, report)
 
 

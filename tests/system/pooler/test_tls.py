@@ -17,7 +17,7 @@ from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgr
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.support.database import memory_directory
-from tests.support.programs.container_pooler import ROOT, answers, running_pooler
+from tests.support.programs.container_pooler import ROOT, responses, running_pooler
 from tests.support.tls.certificates import Authority
 
 # --- container pooler ------------------------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ def test_other_roles_are_looked_up(migrated_server: Postgres) -> None:
     with running_pooler(migrated_server, POOLER_PASSWORD=POOLER_PASSWORD) as port:
         with psycopg.connect(migrated_server.superuser_dsn(DATABASE), autocommit=True) as connection:
             connection.execute("create role shop login password 'first'")
-        assert answers(port, "shop", "first")
-        assert not answers(port, "shop", "second")
+        assert responses(port, "shop", "first")
+        assert not responses(port, "shop", "second")
 
 
 def test_without_the_password_only_the_service_comes_in(migrated_server: Postgres) -> None:
@@ -62,7 +62,7 @@ def test_without_the_password_only_the_service_comes_in(migrated_server: Postgre
     with psycopg.connect(migrated_server.superuser_dsn(DATABASE), autocommit=True) as connection:
         connection.execute("create role other login password 'first'")
     with running_pooler(migrated_server) as port:
-        assert not answers(port, "other", "first")
+        assert not responses(port, "other", "first")
 
 
 # --- tls -------------------------------------------------------------------------------------------------------------

@@ -93,11 +93,11 @@ def test_each_64_kib_of_a_request_is_one(move: Move, size: int, requests: int) -
 
 
 @pytest.mark.parametrize(("size", "requests"), [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1_048_576, 15)])
-def test_each_further_64_kib_of_an_answer_is_one(move: Move, size: int, requests: int) -> None:
-    """An answer without a body (204) returns no requests to the caller."""
+def test_each_further_64_kib_of_a_response_is_one(move: Move, size: int, requests: int) -> None:
+    """A response without a body (204) returns no requests to the caller."""
     rate = RequestRate(100)
     rate.check("a")
-    rate.count_answer("a", size)
+    rate.count_response("a", size)
     assert admitted(rate, "a", 200) == 99 - requests
 
 
@@ -111,8 +111,8 @@ def test_a_long_request_is_let_through_and_paid_for_later(move: Move) -> None:
     assert admitted(rate, "a", 9) == 5
 
 
-def test_bodies_of_requests_and_answers_count(move: Move) -> None:
-    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs 16 for the request and 15 for the answer."""
+def test_bodies_of_requests_and_responses_count(move: Move) -> None:
+    """With QUEUE_ACCESS=off, a long call of AWS's protocols costs 16 for the request and 15 for the response."""
     environment = Environment(Settings.read({"QUOTA_REQUESTS_PER_SECOND": "100"}), None)  # type: ignore[arg-type] # no request here has a receipt
     rate = environment.request_rate
     assert rate is not None

@@ -90,7 +90,7 @@ def test_completed_and_dead_is_found() -> None:
     assert (found.completed_and_dead, found.clean) == (1, False)
 
 
-def test_a_push_without_an_answer_may_be_missing() -> None:
+def test_a_push_without_a_response_may_be_missing() -> None:
     ledger = completed(ledger_with(2), 1)
     ledger.uncertain.add((7, 2))
     assert books(ledger).clean
@@ -122,7 +122,7 @@ def test_fates_have_their_shares(fate: Fate, part: float) -> None:
 # Tests the arithmetic of the benchmarks: percentiles, open loop, Zipf, rows, and the comparison of ids.
 
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 REQUEST = Request(Action.SEND, b"POST")
 
 
@@ -139,7 +139,7 @@ class Written:
 
 
 def asks(*asked: Request | Due) -> Flow:
-    for request in asked:  # noqa: UP028 - a tuple would be sent the answers
+    for request in asked:  # noqa: UP028 - a tuple would be sent the responses
         yield request
 
 
@@ -173,9 +173,9 @@ async def test_latency_of_a_late_request_counts_from_when_it_was_due() -> None:
     """Coordinated omission: the service stalled for 3 s, so a request that was due 2 s ago has already waited 2 s."""
     tally = Tally()
     connection, transport = started(tally, REQUEST, Due(REQUEST, perf_counter() - 2.0))
-    connection.data_received(ANSWER)
+    connection.data_received(RESPONSE)
     assert len(transport.data) == 2
-    connection.data_received(ANSWER)
+    connection.data_received(RESPONSE)
     in_time, late = tally.call_seconds[Action.SEND]
     assert in_time < 1.0
     assert 2.0 <= late < 3.0
@@ -189,7 +189,7 @@ async def test_a_request_is_not_written_before_it_is_due() -> None:
     assert transport.data == []
     await transport.written.wait()
     assert perf_counter() >= at - 0.002  # The loop's timers have a resolution of a millisecond.
-    connection.data_received(ANSWER)
+    connection.data_received(RESPONSE)
     await connection.finished
 
 

@@ -23,8 +23,8 @@ from penstock.delivery.functions import client, request
 from penstock.delivery.functions.carrier import FunctionCarrier
 from penstock.delivery.functions.client import FunctionClient
 from penstock.delivery.functions.configuration import UNKNOWN, read_function_state
-from penstock.delivery.functions.outcome import compute_sns_delay, judge_answer, judge_failure
-from penstock.delivery.http.connection import Answer
+from penstock.delivery.functions.outcome import compute_sns_delay, judge_failure, judge_response
+from penstock.delivery.http.connection import Response
 from penstock.delivery.http.outcome import describe_failure
 from penstock.delivery.http.sender import Sender
 from penstock.delivery.mail.outcome import is_bounce
@@ -54,19 +54,20 @@ def test_the_phases_of_aws_managed_endpoints() -> None:
 
 @pytest.mark.parametrize(("status", "again"), [(429, True), (500, True), (503, True), (400, False), (404, False)])
 def test_client_side_errors_of_subscriptions_are_final(status: int, again: bool) -> None:
-    outcome = judge_answer(delivery(FUNCTION), Answer(status, b""))
+    outcome = judge_response(delivery(FUNCTION), Response(status, b""))
     assert (outcome.status, outcome.delay_ms is not None) == (status, again)
 
 
 def test_an_invocation_that_lambda_takes() -> None:
-    assert judge_answer(delivery(FUNCTION), Answer(202, b"")).error is None
+    assert judge_response(delivery(FUNCTION), Response(202, b"")).error is None
 
 
 def test_the_name_of_the_error() -> None:
-    named = Answer(404, b"", {b"x-amzn-errortype": b"ResourceNotFoundException:http://internal/"})
-    assert judge_answer(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
+    named = Response(404, b"", {b"x-amzn-errortype": b"ResourceNotFoundException:http://internal/"})
+    assert judge_response(delivery(FUNCTION), named).error == "ResourceNotFoundException: Lambda has answered 404"
     assert (
-        judge_answer(delivery(FUNCTION), Answer(429, b"")).error == "TooManyRequestsException: Lambda has answered 429"
+        judge_response(delivery(FUNCTION), Response(429, b"")).error
+        == "TooManyRequestsException: Lambda has answered 429"
     )
 
 
@@ -81,8 +82,8 @@ def test_schedules_are_tried_as_their_retry_policy_says(
     """Client-side errors count, as for queues as targets."""
     given = delivery(SCHEDULE, attempts, {"MaximumRetryAttempts": most, "SecondsLeft": left})
     expected = None if delay is None else delay * 1000
-    assert judge_answer(given, Answer(404, b"")).delay_ms == expected
-    assert judge_failure(given, "no answer").delay_ms == expected
+    assert judge_response(given, Response(404, b"")).delay_ms == expected
+    assert judge_failure(given, "no response").delay_ms == expected
 
 
 ADDRESS = "http://127.0.0.1:1"
@@ -158,11 +159,11 @@ async def test_missing_credentials_are_looked_for_again_once_lambda_refuses(
         def get_credentials(self) -> None:
             found.append(None)
 
-    async def answer(*_: object) -> Answer:
-        return Answer(status, None)
+    async def response(*_: object) -> Response:
+        return Response(status, None)
 
     monkeypatch.setattr(botocore.session, "get_session", Session)
-    monkeypatch.setattr(Sender, "post", answer)
+    monkeypatch.setattr(Sender, "post", response)
     request._find_credentials.cache_clear()
     function = parse_function("f", "000000000000", "us-east-1")
     assert function is not None
@@ -243,13 +244,13 @@ def test_a_failing_host_has_one_record_a_minute_and_one_when_it_answers(caplog: 
     now = [0.0]
     warnings = DeliveryWarnings(lambda: now[0])
     other = URL.replace("hook", "other")
-    fails, answers = ("WARNING", "an endpoint fails"), ("INFO", "an endpoint answers again")
+    fails, responses = ("WARNING", "an endpoint fails"), ("INFO", "an endpoint answers again")
     for _ in range(2):
         warnings.log_changes([URL, other], [])
         warnings.log_changes([], [URL, other])
         assert [record[:3] for record in records(caplog)] == [
             (*fails, "https://a.test:8443/hook"),
-            (*answers, "https://a.test:8443/hook"),
+            (*responses, "https://a.test:8443/hook"),
         ]
         now[0] += SECONDS_BETWEEN_RECORDS
 
@@ -274,7 +275,7 @@ def test_an_endpoint_is_shown_without_secrets(endpoint: str, shown: str) -> None
         (OSError(113, "x"), "No route to host"),
         (ConnectionResetError(), "ConnectionResetError"),
         (ssl.SSLError(1, "certificate verify failed"), "certificate verify failed"),
-        (ValueError("no answer"), "no answer"),
+        (ValueError("no response"), "no response"),
     ],
 )
 def test_an_error_of_the_system_has_no_number(error: Exception, text: str) -> None:

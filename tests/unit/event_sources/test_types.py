@@ -19,10 +19,10 @@ from penstock.aws.codec.schema import Limits, List, Map, Scalar, Shape, Structur
 from penstock.effects import Call, Compute
 from penstock.environment import Environment
 from penstock.event_sources import errors as mapping_errors
-from penstock.event_sources.answer import Malformed, read_failed_ids, select_succeeded
 from penstock.event_sources.batches import StoredMapping, build_records, make_context
 from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
 from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
+from penstock.event_sources.response import Malformed, read_failed_ids, select_succeeded
 from penstock.event_sources.targets import check_target, parse_target
 from penstock.event_sources.types import Options
 from penstock.postgres.statements.messages import ReceivedRow
@@ -161,7 +161,7 @@ def test_which_functions_may_be_invoked(access: str, listed: str, allowed: bool)
 # --- batches ---------------------------------------------------------------------------------------------------------
 # Tests which part of a batch the event loop handles, and which part a thread handles.
 #
-# Tests the report in an answer. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer
+# Tests the report in a response. Source: "Handling errors for an SQS event source in Lambda" (AWS Lambda Developer
 # Guide).
 
 

@@ -1,4 +1,4 @@
-"""Tests the conversion of events to requests and of answers to events, without a database."""
+"""Tests the conversion of events to requests and of responses to events, without a database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
-from penstock.lambda_runtime.events import UnknownEvent, answer, is_ascii_written, is_within_limit, read
+from penstock.lambda_runtime.events import UnknownEvent, build_response, is_ascii_written, is_within_limit, read
 from penstock.lambda_runtime.waits import bound_waits
 from penstock.limits.response_limit import ResponseLimit
 from penstock.postgres.statement import Statement
@@ -122,9 +122,9 @@ def test_other_events(event: dict[str, Any]) -> None:
 
 
 @every_form
-def test_answer(form: EventForm) -> None:
+def test_a_response_has_the_form_of_its_event(form: EventForm) -> None:
     headers = [(b"content-type", b"text/xml"), (b"x-amzn-requestid", b"1")]
-    given = answer(event_of(form, Request()), HttpResponse(403, headers, "<a>ü</a>".encode()))
+    given = build_response(event_of(form, Request()), HttpResponse(403, headers, "<a>ü</a>".encode()))
     assert ("multiValueHeaders" in given) is (form == "alb_multi_value")
     assert ("headers" in given) is (form != "alb_multi_value")
     response = response_of(given)

@@ -230,7 +230,7 @@ Resources:
 
 
 def result(body: str) -> bytes:
-    """Returns the JSON text that the runtime writes for a function's answer."""
+    """Returns the JSON text that the runtime writes for a function's response."""
     return json.dumps({"statusCode": 200, "body": body, "isBase64Encoded": False}).encode()
 
 
@@ -269,7 +269,7 @@ async def status_of(kind: FrontKind, invoked: Invoked, body: bytes = b"") -> int
         "server": ("127.0.0.1", 80),
     }
     front = FrontEnd(kind, lambda _: "Send", invoked)
-    return (await front.answer(HttpRequest(scope, receive))).status_code
+    return (await front.response(HttpRequest(scope, receive))).status_code
 
 
 @pytest.mark.parametrize(
@@ -320,11 +320,11 @@ async def test_how_long_a_front_waits(kind: str, seconds: float, status: int) ->
     """The function continues, as on Lambda."""
     invoked = Invoked(seconds=seconds)
 
-    answer = await status_of(KINDS[kind], invoked)
+    response = await status_of(KINDS[kind], invoked)
     assert invoked.ended == (status == 200)
     await asyncio.sleep(1)
     assert invoked.ended == 1
-    assert answer == status
+    assert response == status
 
 
 @pytest.mark.parametrize(("more", "is_allowed"), [(0, True), (1, False)])

@@ -141,18 +141,18 @@ def work():
     annotate(action="sqs:SendMessage", request_id="1")
     return 7
 
-print(json.dumps({"answer": trace_call(work, None)}))
+print(json.dumps({"response": trace_call(work, None)}))
 annotate(action="after")
 """
 
 
-def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
+def test_a_traced_invocation_is_a_segment_without_its_response() -> None:
     """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda begins a segment, and Penstock's
     segment is inside.
     """
     header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
     written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
-    assert {"answer": 7} in written
+    assert {"response": 7} in written
     (segment,) = [line for line in written if line.get("name") == "## invocation"]
     assert segment["parent_id"] == "53995c3f42cd8ad8"
     given = {"Service": "penstock", "action": "sqs:SendMessage", "request_id": "1"}

@@ -224,8 +224,8 @@ CLIENTS = ROOT / "tests/support/clients"
 CLIENT_ROWS = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]* \| [^|]+ \|$", CLIENTS_PAGE.read_text(), re.MULTILINE))
 
 
-def list_actions(answer: str) -> list[str]:
-    return re.findall(rf"^\| `(\w+)` \| {answer} \| {answer} \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)
+def list_actions(response: str) -> list[str]:
+    return re.findall(rf"^\| `(\w+)` \| {response} \| {response} \|$", COMPATIBILITY_PAGE.read_text(), re.MULTILINE)
 
 
 def test_the_actions_in_the_order_of_the_table() -> None:

@@ -122,7 +122,7 @@ def test_bad_policies(policy: Any, expected: str) -> None:
     ],
 )
 def test_the_place_of_a_fault(policy: str, place: str) -> None:
-    """The columns follow Jackson's rules (locations.py), as AWS's recorded answers do."""
+    """The columns follow Jackson's rules (locations.py), as AWS's recorded responses do."""
     with pytest.raises(InvalidParameter) as caught:
         compile_topic_policy(policy, "MessageBody")
     _, _, found = caught.value.message.partition("\n at [Source: ")

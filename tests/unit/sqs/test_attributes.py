@@ -151,7 +151,7 @@ def test_an_empty_policy_removes_it() -> None:
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        # The first two texts are recorded answers: community.aws issue 2321, jets pull request 101.
+        # The first two texts are recorded responses: community.aws issue 2321, jets pull request 101.
         ("{}", "Redrive policy does not contain mandatory attribute: maxReceiveCount."),
         (
             json.dumps({"MaxReceiveCount": "4", "DeadLetterTargetArn": ARN}),

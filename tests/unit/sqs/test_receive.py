@@ -1,4 +1,4 @@
-"""Tests a receive of messages that are each too long for the answer, without a database. The behaviour is Penstock's
+"""Tests a receive of messages that are each too long for the response, without a database. The behaviour is Penstock's
 choice (docs/reference/errors.md).
 """
 
@@ -23,8 +23,8 @@ from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
-    RECEIVE_ANSWER,
     RECEIVE_MESSAGES,
+    RECEIVE_RESPONSE,
     SEND_MESSAGES,
     ReceiptHandle,
     ReceivedRow,
@@ -37,9 +37,9 @@ RowT = TypeVar("RowT", bound=Row)
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 LIMIT = ReceiveLimit(1_000, "function-json", 7, "a narrow way")
 CONTAINER = ReceiveLimit(4_200_000, "json", 2)
-TOO_LARGE = RECEIVE_ANSWER.make_row(["ResponseTooLarge", 7, *[None] * 14])
-FOUND = RECEIVE_ANSWER.make_row([None, None, 1, *[None] * 13])
-HEADER = RECEIVE_ANSWER.make_row([None, 0, *[None] * 14])
+TOO_LARGE = RECEIVE_RESPONSE.make_row(["ResponseTooLarge", 7, *[None] * 14])
+FOUND = RECEIVE_RESPONSE.make_row([None, None, 1, *[None] * 13])
+HEADER = RECEIVE_RESPONSE.make_row([None, 0, *[None] * 14])
 
 
 def operation(wait_seconds: float | None, arn: str = ARN) -> Operation[list[ReceivedRow]]:
@@ -52,14 +52,14 @@ class TooLarge:
     """A database that finds only messages that are too long."""
 
     def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]:
-        assert statement.name == RECEIVE_ANSWER.name
+        assert statement.name == RECEIVE_RESPONSE.name
         assert arguments[-2:] == [1_000, "function-json"]
         return statement.make_rows([TOO_LARGE])
 
 
 @pytest.mark.parametrize("arn", [ARN, ARN + ".fifo"])
 def test_without_a_wait_it_is_refused_at_once(arn: str) -> None:
-    with pytest.raises(errors.ResponseTooLarge, match="longer than an answer through a narrow way may be"):
+    with pytest.raises(errors.ResponseTooLarge, match="longer than a response through a narrow way may be"):
         run(operation(0, arn), TooLarge())
 
 
@@ -94,13 +94,13 @@ FUNCTION = ReceiveLimit(5_998_000, "function-json", 7, "a function")
     [
         (None, 10, True, RECEIVE_MESSAGES, None),
         (CONTAINER, 1, False, RECEIVE_MESSAGES, None),  # The receive returns any single message.
-        (CONTAINER, 2, False, RECEIVE_ANSWER, "json"),
+        (CONTAINER, 2, False, RECEIVE_RESPONSE, "json"),
         # Each message has 2,000 bytes around it and is twice as long.
         (CONTAINER, 10, True, RECEIVE_MESSAGES, 208_000),
-        (CONTAINER, 1000, True, RECEIVE_ANSWER, "json"),
+        (CONTAINER, 1000, True, RECEIVE_RESPONSE, "json"),
         (FUNCTION, 1, True, RECEIVE_MESSAGES, 854_857),
         (FUNCTION, 10, True, RECEIVE_MESSAGES, 83_685),
-        (FUNCTION, 10, False, RECEIVE_ANSWER, "function-json"),
+        (FUNCTION, 10, False, RECEIVE_RESPONSE, "function-json"),
     ],
 )
 def test_only_what_may_be_too_long_is_measured(
@@ -114,8 +114,8 @@ def test_only_what_may_be_too_long_is_measured(
     assert arguments[-1] == last
     # The limit does not apply if others share the transaction, or if the attempt is stored.
     if statement is RECEIVE_MESSAGES and last:
-        assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_ANSWER
-        assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_ANSWER
+        assert build_receive_call(effect, 250, most, own_transaction=False, assume_short=True)[0] is RECEIVE_RESPONSE
+        assert build_receive_call(replace(effect, attempt_id="a"), 250, most, assume_short=True)[0] is RECEIVE_RESPONSE
 
 
 @pytest.mark.parametrize(("wait_seconds", "left"), [(20, 1), (None, 0)])
@@ -150,7 +150,7 @@ def test_a_queue_in_which_a_function_found_a_long_message_is_measured_from_then_
     lengths = MessageLengths()
     for _ in range(2):
         assert perform(effect, Long(), allow_any_wait, lengths) == [HEADER._replace(error="OverLimit")]
-    assert called == [RECEIVE_MESSAGES, RECEIVE_ANSWER, RECEIVE_ANSWER]
+    assert called == [RECEIVE_MESSAGES, RECEIVE_RESPONSE, RECEIVE_RESPONSE]
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------
@@ -163,19 +163,21 @@ REST = [None] * 14
 EMPTY = RECEIVE_MESSAGES.make_row([None, 0, *REST])
 
 
-class Answers:
+class Responses:
     """A database that answers each function with the same rows."""
 
-    def __init__(self, *answers: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
-        self._rows = {statement: statement.make_rows(rows) for statement, rows in answers}
+    def __init__(self, *responses: tuple[Statement[Row], Sequence[Sequence[object]]]) -> None:
+        self._rows = {statement: statement.make_rows(rows) for statement, rows in responses}
 
     def call(self, statement: Statement[Row], _arguments: Sequence[object]) -> list[Row]:
         return self._rows[statement]
 
 
-def reports(operation: Operation[object], *answers: tuple[Statement[Row], Sequence[Sequence[object]]]) -> list[Report]:
+def reports(
+    operation: Operation[object], *responses: tuple[Statement[Row], Sequence[Sequence[object]]]
+) -> list[Report]:
     found: list[Report] = []
-    run(operation, Answers(*answers), found.append)  # type: ignore[arg-type]
+    run(operation, Responses(*responses), found.append)  # type: ignore[arg-type]
     return found
 
 
@@ -226,13 +228,13 @@ def test_a_receive_that_fails_reports_nothing() -> None:
     missing = RECEIVE_MESSAGES.make_row(["QueueDoesNotExist", *[None] * 15])
     operation = receive.receive_messages(Receive(RECEIVE_MESSAGES, QUEUE, 10, None))
     with pytest.raises(errors.QueueDoesNotExist):
-        run(operation, Answers((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]
+        run(operation, Responses((RECEIVE_MESSAGES, [missing])), found.append)  # type: ignore[arg-type]
     assert found == []
 
 
 def test_deletes_from_a_queue_that_is_gone_report_nothing() -> None:
     found: list[Report] = []
-    answers = Answers((DELETE_MESSAGES, [(1, "no_queue")]), (DESCRIBE_QUEUE, []))
+    responses = Responses((DELETE_MESSAGES, [(1, "no_queue")]), (DESCRIBE_QUEUE, []))
     with pytest.raises(errors.QueueDoesNotExist):
-        run(delete.delete(QUEUE, [HANDLE]), answers, found.append)  # type: ignore[arg-type]
+        run(delete.delete(QUEUE, [HANDLE]), responses, found.append)  # type: ignore[arg-type]
     assert found == []

@@ -188,7 +188,7 @@ def test_ten_attributes_and_no_more() -> None:
 
 
 def test_texts_about_attributes_as_aws_answered_them() -> None:
-    # The texts are recorded answers: elasticmq issue 373, aws-sdk-java issue 1692, k6-jslib-aws pull request 65.
+    # The texts are recorded responses: elasticmq issue 373, aws-sdk-java issue 1692, k6-jslib-aws pull request 65.
     expected = [
         (text(""), "Message (user) attribute 'piyo' must contain a non-empty value of type 'String'."),
         (text("v", ""), "The message attribute 'piyo' must contain non-empty message attribute type."),
@@ -279,7 +279,7 @@ def test_ranges(parameter: str, low: int, high: int) -> None:
 
 
 def test_texts_about_ranges_as_aws_answered_them() -> None:
-    # The texts are recorded answers: amazon-sqs-dlq-replay-backoff issue 8, aws-sdk-java issue 197.
+    # The texts are recorded responses: amazon-sqs-dlq-replay-backoff issue 8, aws-sdk-java issue 197.
     with pytest.raises(errors.InvalidParameterValue) as delay:
         validation.check_range("DelaySeconds", 54524)
     assert delay.value.message == (

@@ -9,7 +9,7 @@ import pytest
 from tests.support import wait
 from tests.support.cases.table import ALL, page
 from tests.support.chaos.actors import Actor, produce_poison
-from tests.support.chaos.traffic import NoAnswerError, RefusedError, Traffic
+from tests.support.chaos.traffic import NoResponseError, RefusedError, Traffic
 from tests.support.ledger import Ledger
 from tests.support.model.storage import Rules, ViolationError, explore
 
@@ -55,7 +55,7 @@ def test_lost(ledger: Ledger) -> None:
     assert ledger.findings().violations == {"lost": 2}
 
 
-def test_a_delete_without_an_answer_excuses(ledger: Ledger) -> None:
+def test_a_delete_without_a_response_excuses(ledger: Ledger) -> None:
     finish(ledger, "a", "b")
     ledger.deleting(["c"])
     assert ledger.findings().violations == {}
@@ -70,7 +70,7 @@ def test_phantoms_were_never_sent_or_rolled_back(ledger: Ledger) -> None:
     assert ledger.findings().violations == {"phantom": 2}
 
 
-def test_a_send_without_an_answer_may_be_delivered(ledger: Ledger) -> None:
+def test_a_send_without_a_response_may_be_delivered(ledger: Ledger) -> None:
     finish(ledger, "a", "b", "c")
     ledger.sending(["perhaps"])
     ledger.delivered(["perhaps"], 0, 1)
@@ -198,7 +198,7 @@ def test_moving_takes_exactly_the_maximum_of_deliveries(clock: Clock) -> None:
     ("begun", "given_up", "found"),
     [(80, 84, {"beyond_maximum": 1}), (80, 86, {}), (119, 140, {}), (121, 140, {"beyond_maximum": 1})],
 )
-def test_a_receive_without_an_answer_counts_for_what_was_there_or_came_soon(
+def test_a_receive_without_a_response_counts_for_what_was_there_or_came_soon(
     clock: Clock, begun: float, given_up: float, found: dict[str, int]
 ) -> None:
     ledger = Ledger(maximum=2, clock=clock)
@@ -267,7 +267,7 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
 
 
 # --- waiting ---------------------------------------------------------------------------------------------------------
-def test_a_wait_reports_the_last_answer_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "LONGEST_SECONDS", 0)
     messages = ["a"]
     with pytest.raises(AssertionError, match=r"still False: .*len\(messages\) == 2.* with {'messages': \['a'\]}"):
@@ -275,7 +275,7 @@ def test_a_wait_reports_the_last_answer_and_the_variables(monkeypatch: pytest.Mo
 
 
 # --- actors ----------------------------------------------------------------------------------------------------------
-# Tests the notes of the actors of `make chaos` about calls without an answer.
+# Tests the notes of the actors of `make chaos` about calls without a response.
 #
 # Also tests every order of steps of the storage's model: two consumers, up to four messages, one crash or failover.
 #
@@ -314,17 +314,17 @@ def violations(actor: Actor) -> dict[str, int]:
     return ledger.findings().violations
 
 
-def test_a_send_without_an_answer_may_have_received_for_a_long_poll() -> None:
+def test_a_send_without_a_response_may_have_received_for_a_long_poll() -> None:
     """tests/integration/web/long_poll/test_direct_handoff.py shows this case."""
-    actor = actor_whose_calls_end_with(NoAnswerError(503, "1"))
-    with pytest.raises(NoAnswerError):
+    actor = actor_whose_calls_end_with(NoResponseError(503, "1"))
+    with pytest.raises(NoResponseError):
         produce_poison(actor)
     assert violations(actor) == {}
 
 
-def test_a_receive_without_an_answer_may_have_received() -> None:
-    actor = actor_whose_calls_end_with(NoAnswerError(None))
-    with pytest.raises(NoAnswerError):
+def test_a_receive_without_a_response_may_have_received() -> None:
+    actor = actor_whose_calls_end_with(NoResponseError(None))
+    with pytest.raises(NoResponseError):
         actor.receive("poison", 1)
     assert violations(actor) == {}
 
@@ -337,8 +337,8 @@ def test_a_send_that_was_refused_received_nothing() -> None:
 
 
 def test_a_call_about_another_queue_excuses_nothing() -> None:
-    actor = actor_whose_calls_end_with(NoAnswerError(None))
-    with pytest.raises(NoAnswerError):
+    actor = actor_whose_calls_end_with(NoResponseError(None))
+    with pytest.raises(NoResponseError):
         actor.receive("standard", 1)
     assert violations(actor) == {"beyond_maximum": 1}
 

@@ -333,7 +333,7 @@ def test_a_batch_is_no_backlog_until_it_stands() -> None:
 EVERY_MINUTES = 12
 JUDGED = {name: scenario for name, scenario in SCENARIOS.items() if scenario.expected}
 DRAINING = ("diurnal, too few at the peak", "outage, long drain", "autoscaled, too little")
-RIGHT_ANSWERS = 0.8
+RIGHT_RESPONSES = 0.8
 
 
 @pytest.mark.parametrize("name", JUDGED)
@@ -345,12 +345,12 @@ def test_a_day_gets_the_verdicts_that_it_deserves(name: str) -> None:
 
 
 def test_a_backlog_is_gone_when_it_was_said_to_be() -> None:
-    """Four of five hourly answers are within a fifth of the truth, for queues that empty within five hours."""
+    """Four of five hourly responses are within a fifth of the truth, for queues that empty within five hours."""
     days = [(SCENARIOS[name], simulate(SCENARIOS[name].plan)) for name in DRAINING]
-    answers = [answer for scenario, day in days for answer in score(scenario, day, every=60).drains]
-    close = sum(is_close(said, true) for _, said, true in answers)
-    assert len(answers) >= 15
-    assert close >= RIGHT_ANSWERS * len(answers), answers
+    responses = [response for scenario, day in days for response in score(scenario, day, every=60).drains]
+    close = sum(is_close(said, true) for _, said, true in responses)
+    assert len(responses) >= 15
+    assert close >= RIGHT_RESPONSES * len(responses), responses
 
 
 def test_the_score_would_notice() -> None:

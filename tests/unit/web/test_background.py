@@ -1,4 +1,4 @@
-"""Tests the workers' sleep, in virtual time. The database is a list of answers, and each run takes no time."""
+"""Tests the workers' sleep, in virtual time. The database is a list of responses, and each run takes no time."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class Rest:
 
 
 def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
-    """Returns a worker whose runs find webhooks that are due in these milliseconds. The last answer repeats."""
+    """Returns a worker whose runs find webhooks that are due in these milliseconds. The last response repeats."""
     worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
-    answers = list(wait_ms)
+    responses = list(wait_ms)
 
     def deliver(*_: Any) -> dict[str, int]:
-        worker._deliverer.wait_ms = answers.pop(0) if len(answers) > 1 else answers[0]
+        worker._deliverer.wait_ms = responses.pop(0) if len(responses) > 1 else responses[0]
         return {}
 
     worker._run_once = deliver

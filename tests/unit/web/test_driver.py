@@ -143,8 +143,8 @@ async def test_a_receiver_waits_without_a_call_while_others_wait(arn: str, later
     assert len(database.calls) == looks + 1
     queue.stored = 2
     resources.long_polls.wake(arn, 3)
-    answers = await asyncio.gather(*polls)
-    assert sorted(map(bodies, answers)) == [["body 1"], ["body 2"]]
+    responses = await asyncio.gather(*polls)
+    assert sorted(map(bodies, responses)) == [["body 1"], ["body 2"]]
     assert loop.time() == 2 * later_seconds
 
 
@@ -195,14 +195,14 @@ async def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -
     await settle()
     queue.stored = 5
     resources.long_polls.wake(ORDERS, 1, Woken.FOR_MORE)
-    answers = await asyncio.gather(*polls)
-    assert sorted(map(bodies, answers)) == [[f"body {number}"] for number in range(1, 6)]
+    responses = await asyncio.gather(*polls)
+    assert sorted(map(bodies, responses)) == [[f"body {number}"] for number in range(1, 6)]
     assert loop.time() == 0.0
 
 
 @pytest.mark.virtual_time
 async def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
-    """The test cancels the request after its answer has arrived and before the request continues."""
+    """The test cancels the request after its response has arrived and before the request continues."""
     queue = FakeQueue(stored=100)
     loop = asyncio.get_running_loop()
 
@@ -250,7 +250,7 @@ async def test_messages_go_back_whenever_a_receive_is_cancelled() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_handed_over_messages_are_the_answer_of_the_waiting_receiver() -> None:
+async def test_handed_over_messages_are_the_response_of_the_waiting_receiver() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     resources = make_resources(database)
     request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))

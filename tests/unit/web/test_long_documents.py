@@ -181,7 +181,7 @@ async def test_long_requests_of_aws_protocols_are_decoded_in_a_thread(
 
 
 async def ask(method: str, path: str, body: bytes) -> int:
-    """Returns the status of an answer from an application without a database."""
+    """Returns the status of a response from an application without a database."""
     environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
     application = Application(environment, make_resources(FakeDatabase()))
     sent: list[MutableMapping[str, Any]] = []

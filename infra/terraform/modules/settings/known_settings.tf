@@ -55,7 +55,7 @@ locals {
     QUEUE_HTTP_DELIVERY_BATCH_SIZE       = { type = "integer", default = "50", minimum = 1, maximum = 1000 }
     WEBHOOK_ALLOW_CIDRS                  = { type = "string", default = "" }
     WEBHOOK_SIGNING_SECRET               = { type = "string", default = "", secret = true }
-    WEBHOOK_LOG_ANSWERS                  = { type = "boolean", default = "false" }
+    WEBHOOK_LOG_RESPONSES                = { type = "boolean", default = "false" }
     SNS_SMTP_URL                         = { type = "string", default = "", secret = true }
     SNS_MAIL_FROM                        = { type = "string", default = "" }
     SNS_GATEWAY_URL                      = { type = "string", default = "", pattern = "https?://(?:\\[[0-9A-Fa-f:.]{2,45}\\]|[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]+)*)(?::[0-9]{1,5})?(?:[/?][!-~]*)?" }

@@ -75,7 +75,7 @@ class RequestRate:
         if self._paced_at.get(caller, now) - now > 1 - self._interval / 2:
             raise RequestThrottled
 
-    def count_answer(self, caller: str, size: int) -> None:
+    def count_response(self, caller: str, size: int) -> None:
         """Counts a response of `size` bytes. The first 64 KiB are free; later requests wait for the rest."""
         with self._lock:
             self._count(caller, max(0, size - 1) // CHUNK_BYTES)  # an empty response returns no credit
@@ -100,11 +100,11 @@ def check_rate(context: RateContext, size: int) -> None:
         rate.check(_name_caller(context), size)
 
 
-def count_answer(context: RateContext, size: int) -> None:
+def count_response(context: RateContext, size: int) -> None:
     """Counts a response of `size` bytes. The first 64 KiB are free."""
     rate = context.environment.request_rate
     if rate is not None:
-        rate.count_answer(_name_caller(context), size)
+        rate.count_response(_name_caller(context), size)
 
 
 def _name_caller(context: RateContext) -> str:

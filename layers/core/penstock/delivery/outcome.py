@@ -25,7 +25,7 @@ MOST_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
 """The value of `status` if no request was sent, and no attempt was used up."""
 
-ANSWERS: Final = 1
+RESPONDS: Final = 1
 """The value of `health` for an endpoint that responds."""
 BOUNCED: Final = 2
 """The value of `health` if the mail server responds, and permanently refuses the recipient."""
@@ -39,8 +39,8 @@ class Outcome(NamedTuple):
     """The values that the worker writes to the delivery's row. `error` is None if the message was delivered.
 
     `status` is None without a response, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None after
-    the last attempt. `health` describes the endpoint: ANSWERS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes` is the
-    size of the request with its head, or None if unknown. `answer` is the beginning of the response.
+    the last attempt. `health` describes the endpoint: RESPONDS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes` is the
+    size of the request with its head, or None if unknown. `response` is the beginning of its body.
     """
 
     status: int | None
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
     delay_ms: int | None
     health: int
     sent_bytes: int | None = None
-    answer: str | None = None
+    response: str | None = None
 
 
 class Claimed(NamedTuple):

@@ -191,7 +191,7 @@ def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery, server: 
 def end_span(span: Span, outcome: Outcome) -> None:
     """Ends the span with the outcome. In client spans every status from 400 on is an error."""
     if outcome.status is None:
-        span.end("no_answer")
+        span.end("no_response")
         return
     span.set("http.response.status_code", outcome.status)
     span.end(str(outcome.status) if outcome.status >= 400 else None)

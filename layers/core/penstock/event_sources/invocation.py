@@ -6,8 +6,8 @@ from uuid import uuid4
 
 from penstock.aws.function_arn import FunctionArn, parse_function
 from penstock.delivery.delivery import EVENT, Delivery
-from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_ANSWER_BYTES, THROTTLED, FunctionClient
-from penstock.delivery.http.connection import Answer
+from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_RESPONSE_BYTES, THROTTLED, FunctionClient
+from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.request import read_secrets, request_bytes
 from penstock.delivery.http.sender import Sender
@@ -35,7 +35,7 @@ class Invoker:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         self._urls = Sender(
-            guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None, dropped_bytes=MOST_ANSWER_BYTES
+            guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None, dropped_bytes=MOST_RESPONSE_BYTES
         )
         self._secrets = read_secrets(settings.webhook_signing_secret)
 
@@ -54,7 +54,7 @@ class Invoker:
         except TimeoutError as error:
             if error.args:  # the worker could not connect within three seconds
                 raise FunctionThrottled("the target cannot be reached") from error
-            raise Failure(f"no answer within {seconds:.0f} s") from error
+            raise Failure(f"no response within {seconds:.0f} s") from error
         except EndpointRefused as error:
             if not is_url(target):  # an account must not see the host name in QUEUE_LAMBDA_ENDPOINT
                 raise FunctionThrottled("the target cannot be reached") from error
@@ -68,23 +68,23 @@ class Invoker:
             0, account_id, "", url, EVENT, uuid4(), None, None, raw=True, policy=None, attempts=0, body=event.decode()
         )  # fmt: skip
         request = request_bytes(delivery, endpoint, self._secrets, int(time()))
-        return _check_answer(await self._urls.post(endpoint, request, seconds, account_id))
+        return _check_response(await self._urls.post(endpoint, request, seconds, account_id))
 
     async def _invoke(self, function: FunctionArn, event: bytes, seconds: float) -> bytes:
-        answer = await self._functions.invoke(function, event, seconds, "RequestResponse")
-        body = _check_answer(answer)
-        if FUNCTION_ERROR in answer.headers:
+        response = await self._functions.invoke(function, event, seconds, "RequestResponse")
+        body = _check_response(response)
+        if FUNCTION_ERROR in response.headers:
             raise Failure("the function failed")
         return body
 
 
-def _check_answer(answer: Answer) -> bytes:
+def _check_response(response: Response) -> bytes:
     """Returns the body of a successful response. Raises Failure for a truncated body, because the missing part may
     name failed messages."""
-    if answer.status == THROTTLED:
+    if response.status == THROTTLED:
         raise FunctionThrottled("the target returned 429: too many requests")
-    if not 200 <= answer.status < 300:
-        raise Failure(f"the target returned {answer.status}")
-    if not answer.is_complete:
+    if not 200 <= response.status < 300:
+        raise Failure(f"the target returned {response.status}")
+    if not response.is_complete:
         raise Failure("the target's response is incomplete")
-    return answer.start or b""
+    return response.start or b""

@@ -24,7 +24,7 @@ from penstock.http import HttpRequest, HttpResponse
 from penstock.limits.response_limit import FUNCTION_BYTES, HEAD_BYTES, LOAD_BALANCER_BYTES, ResponseLimit
 
 Event = Mapping[str, Any]  # a JSON document whose form depends on its source
-Answer = dict[str, Any]
+Response = dict[str, Any]
 
 
 class UnknownEvent(ValueError):  # noqa: N818 - named for the event
@@ -87,7 +87,7 @@ def find_response_limit(event: Event) -> ResponseLimit:
     return LOAD_BALANCER if "elb" in (event.get("requestContext") or ()) else FUNCTION
 
 
-def strip_stage(event: Event) -> Answer:
+def strip_stage(event: Event) -> Response:
     """Returns an HTTP API's event with the path that the client sent, without a stage's name."""
     context = event.get("requestContext") or {}
     if "http" not in context:
@@ -147,11 +147,11 @@ def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
-def answer(event: Event, response: HttpResponse) -> Answer:
+# --- responses --------------------------------------------------------------------------------------------------------
+def build_response(event: Event, response: HttpResponse) -> Response:
     """Returns the response in the form that the event's source expects. All bodies of Penstock are text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    result: Answer = {"statusCode": response.status, "body": response.body.decode(), "isBase64Encoded": False}
+    result: Response = {"statusCode": response.status, "body": response.body.decode(), "isBase64Encoded": False}
     if "elb" in (event.get("requestContext") or {}) and "multiValueHeaders" in event:
         result["multiValueHeaders"] = {name: [value] for name, value in headers}
     else:
@@ -159,7 +159,7 @@ def answer(event: Event, response: HttpResponse) -> Answer:
     return result
 
 
-def is_within_limit(result: Answer, limit: ResponseLimit) -> bool:
+def is_within_limit(result: Response, limit: ResponseLimit) -> bool:
     """Returns whether the result fits AWS's limit after the runtime has written it as JSON."""
     if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True

@@ -4,7 +4,7 @@ body.
     handler = make_handler("sqs", "SendMessage")        # functions/sqs/send_message.py
     handler = make_gateway_handler()                     # functions/gateway.py
 
-event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `events.answer`.
+event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `events.build_response`.
 """
 
 from contextlib import suppress
@@ -30,19 +30,19 @@ class Handler:
         self.action = action
         self.environment = environment
 
-    def __call__(self, event: events.Event, lambda_context: object) -> events.Answer:
+    def __call__(self, event: events.Event, lambda_context: object) -> events.Response:
         """Returns the response to an HTTP event, in the form of the event's source. Raises events.UnknownEvent for
         any other event."""
-        return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
+        return self.environment.traced(lambda: self._response(event, lambda_context), lambda_context)
 
-    def _answer(self, event: events.Event, lambda_context: object) -> events.Answer:
+    def _response(self, event: events.Event, lambda_context: object) -> events.Response:
         http = events.read(event)
         limit = http.response_limit
-        answer = events.answer(event, self.respond(http, lambda_context))
-        if limit is None or events.is_within_limit(answer, limit):
-            return answer
+        response = events.build_response(event, self.respond(http, lambda_context))
+        if limit is None or events.is_within_limit(response, limit):
+            return response
         too_large = ResponseTooLarge.of(limit.way)
-        return events.answer(event, self._failure(too_large, http, None, lambda_context))
+        return events.build_response(event, self._failure(too_large, http, None, lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
         """Returns the response to a request. Every error becomes a response. The service's own errors are logged."""

@@ -46,7 +46,7 @@ class Credentials(NamedTuple):
     token: str
 
 
-class _Answer(msgspec.Struct):
+class _Response(msgspec.Struct):
     secret_string: str | None = msgspec.field(default=None, name="SecretString")
 
 
@@ -100,14 +100,14 @@ def fetch_secret(name: str, variables: Mapping[str, str]) -> str | None:
     for is_last in (False, True):
         headers = sign_request(url, region, body, find_credentials(variables), datetime.now(UTC))
         try:
-            status, answer = send_request(url, body, headers)
+            status, response = send_request(url, body, headers)
         except OSError:
             if is_last:
                 raise
             continue
         if status == 200:
-            return _decode_answer(answer)
-        kind = _read_kind(answer)
+            return _decode_response(response)
+        kind = _read_kind(response)
         if is_last or (status < 500 and "Throttling" not in kind):
             raise SecretError(f"Secrets Manager answers {status} {kind}".rstrip())
     raise AssertionError  # the last attempt returns or raises
@@ -186,24 +186,24 @@ def send_request(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int
     connection = kind(endpoint.netloc, timeout=_TIMEOUT_SECONDS)
     try:
         connection.request("POST", "/", body, dict(headers))
-        answer = connection.getresponse()
-        return answer.status, answer.read()
+        response = connection.getresponse()
+        return response.status, response.read()
     except HTTPException as error:
         raise OSError(f"Secrets Manager: {error!r}") from error
     finally:
         connection.close()
 
 
-def _decode_answer(answer: bytes) -> str | None:
+def _decode_response(response: bytes) -> str | None:
     try:
-        return msgspec.json.decode(answer, type=_Answer).secret_string
+        return msgspec.json.decode(response, type=_Response).secret_string
     except msgspec.DecodeError:
         raise SecretError("the response of Secrets Manager is not JSON") from None
 
 
-def _read_kind(answer: bytes) -> str:
+def _read_kind(response: bytes) -> str:
     """Returns the name of the error in a response, such as AccessDeniedException."""
     try:
-        return msgspec.json.decode(answer, type=_Refusal).kind.rpartition("#")[2]
+        return msgspec.json.decode(response, type=_Refusal).kind.rpartition("#")[2]
     except msgspec.DecodeError:
         return ""

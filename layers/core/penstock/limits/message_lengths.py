@@ -3,7 +3,7 @@ receive.
 
     short                      receive_messages is called. If a message could make the response too long, the database
                                undoes the call (LONG_MESSAGE). The process remembers this and calls again.
-    long                       receive_answer is called. It measures messages and receives only those that fit.
+    long                       receive_response is called. It measures messages and receives only those that fit.
     merged, in the container   The receive is for few callers if messages are long: memory is limited (decision 14).
 
 The estimate uses the last messages that this process received and sent. A process assumes long messages in a queue
@@ -22,7 +22,7 @@ LARGEST_RECEIVE: Final = 250
 MERGED_BYTES = 1_048_576
 # The share of one caller: ten messages of 400 KB, or four messages of a MiB. ReceiveMessage can return fewer messages
 # than requested.
-LARGEST_ANSWER_BYTES = 4 * 1_048_576
+LARGEST_RESPONSE_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
 # Applies to a queue with long messages among short ones. A receive is then merged with few others, because any message
@@ -54,7 +54,7 @@ class MessageLengths:
     def most_for_one(self, queue: NamedQueue) -> int:
         """Returns how many messages a caller should get: at least one, and from an unknown queue the requested
         number."""
-        return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue.arn, 0) + 1)
+        return 1 + LARGEST_RESPONSE_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: NamedQueue, number: int, characters: int) -> None:
         """Records `number` received messages with `characters` characters in total. An empty queue leaves the

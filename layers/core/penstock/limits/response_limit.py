@@ -33,7 +33,7 @@ MESSAGE_HEAD_BYTES = 2_000
 
 
 class ReceiveLimit(NamedTuple):
-    """The limit for the messages of one response: `max_bytes` in a `format` of queue.answer_bytes.
+    """The limit for the messages of one response: `max_bytes` in a `format` of queue.response_bytes.
 
     `growth` is the largest factor by which escapes lengthen a text. `way` is the request's entry point in error texts.
     It is empty for the container, which refuses no message.

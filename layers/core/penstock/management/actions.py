@@ -9,7 +9,7 @@ OWN_ACTIONS: Final = frozenset(
     for name in (
         "CreateKey", "EndUser", "GetLag", "GetMetrics", "GetQueueMetrics", "LimitKey", "ListDeliveries",
         "ListReceivers", "ListSubscriptions", "MatchEvent", "OptOutPhoneNumber", "PauseEndpoint", "PauseQueue",
-        "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadAnswers", "ReadArchive", "ReadAudit",
+        "PreviewSchedule", "PublishEvent", "PublishToPhoneNumber", "ReadResponses", "ReadArchive", "ReadAudit",
         "ReadKeys", "ReadOutbox", "RetryDelivery", "RevokeKey", "RunSchedule", "SetUser", "Subscribe", "TestEndpoint",
         "Unsubscribe",
     )

@@ -113,7 +113,7 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
     name = hide_secrets(row.endpoint)
     if row.given_up:
         noun = "delivery was" if row.given_up == 1 else "deliveries were"
-        text = f"{row.given_up:,} {noun} given up: {row.last_error or 'no answer'}."
+        text = f"{row.given_up:,} {noun} given up: {row.last_error or 'no response'}."
         yield Concern(GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up, text)
     if row.stopped:
         text = "A user paused the deliveries to this endpoint."
@@ -123,5 +123,5 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
         yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, 0, text)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
-        text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no answer'}."
+        text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."
         yield Concern(FAILS, "warn", name, to_utc(row.failing_since), False, row.retried, text)

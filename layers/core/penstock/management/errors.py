@@ -15,7 +15,7 @@ class ManagementError(AwsError):
             cls.json_type = cls.query_code = cls.__name__
 
 
-class ObjectNotFound(ManagementError):  # noqa: N818 - called as the answer is
+class ObjectNotFound(ManagementError):  # noqa: N818 - called as the response is
     """Base class of errors for objects that do not exist."""
 
     status = 404
@@ -31,7 +31,7 @@ class SubscriptionNotFound(ObjectNotFound):
     default_message = "The subscription does not exist."
 
 
-class StaleReceipt(ManagementError):  # noqa: N818 - called as the answer is
+class StaleReceipt(ManagementError):  # noqa: N818 - called as the response is
     """A transaction acknowledges a message that was deleted or received again after the receipt was issued."""
 
     status = 409
@@ -58,7 +58,7 @@ class KeyNotFound(ObjectNotFound):
     default_message = "The key does not exist."
 
 
-class AccessIsOff(ManagementError):  # noqa: N818 - called as the answer is
+class AccessIsOff(ManagementError):  # noqa: N818 - called as the response is
     """The service does not require keys. It therefore refuses to change users and keys, because anyone could do so."""
 
     status = 409
@@ -72,13 +72,13 @@ class ScheduleNotFound(ObjectNotFound):
         return cls(f"Schedule '{name}' does not exist")
 
 
-class ScheduleConflict(ManagementError):  # noqa: N818 - called as the answer is
+class ScheduleConflict(ManagementError):  # noqa: N818 - called as the response is
     """The name is taken, or the schedule does not permit this change or run."""
 
     status = 409
 
 
-class ScheduleUnusable(ManagementError):  # noqa: N818 - called as the answer is
+class ScheduleUnusable(ManagementError):  # noqa: N818 - called as the response is
     """The schedule could never fire.
 
     `details` are members of the error document if an expression is wrong: its position (from 0, in the written

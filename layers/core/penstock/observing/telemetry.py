@@ -144,10 +144,10 @@ def trace_call(work: Callable[[], T], lambda_context: object) -> T:
 
     token = _TRACER.set(tracer)
     try:
-        answer: T = invocation(None, lambda_context)
+        response: T = invocation(None, lambda_context)
     finally:
         _TRACER.reset(token)
-    return answer
+    return response
 
 
 def annotate(**values: str) -> None:

@@ -83,7 +83,7 @@ class DriverConnection(Protocol):
 
     def is_lost(self) -> bool: ...
 
-    def answers(self, seconds: float, /) -> bool:
+    def responses(self, seconds: float, /) -> bool:
         """Returns whether the server responds in time, and the session has the settings that calls need."""
         ...
 
@@ -198,4 +198,4 @@ class Database:
         if idle <= IDLE_SECONDS and (unchecked <= CHECK_SECONDS or connection.session.is_direct):
             return False
         self._checked_at = now
-        return not connection.answers(PING_SECONDS)
+        return not connection.responses(PING_SECONDS)

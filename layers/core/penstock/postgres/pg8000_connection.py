@@ -100,7 +100,7 @@ class Pg8000Connection:
             return True
         return is_readable(find_socket(self._connection).fileno())
 
-    def answers(self, seconds: float) -> bool:
+    def responses(self, seconds: float) -> bool:
         """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
         connected = find_socket(self._connection)
         call_seconds = connected.gettimeout()

@@ -125,7 +125,7 @@ class PsycopgConnection(TransactionExecutor):
         """Returns whether either side has closed the connection."""
         return self.connection.closed or is_readable(self.connection.fileno())
 
-    def answers(self, seconds: float) -> bool:
+    def responses(self, seconds: float) -> bool:
         """Returns whether the server responds within `seconds`. Otherwise the connection is unusable."""
         call_seconds, self.connection.call_seconds = self.connection.call_seconds, seconds
         try:

@@ -34,4 +34,4 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 def make_token_error(token: str) -> ValidationException:
     """Returns the error for a token that Penstock did not create. AWS documents no text, so the text is our choice."""
-    return ValidationException.member(token, "nextToken", "be a token of an earlier answer")
+    return ValidationException.member(token, "nextToken", "be a token of an earlier response")

@@ -178,7 +178,7 @@ class Settings:
     webhook_signing_secret = Setting("", unit="whsec_…", secret=True, help="The secret that signs webhooks of events "
         "as Standard Webhooks do: `whsec_` and the base64 text of 24 to 64 bytes. To change it, set the new and the "
         "old secret, separated by a blank: the service signs with both.")
-    webhook_log_answers = Setting(False, help="Keeps the first 256 bytes of each endpoint's response in the log of "
+    webhook_log_responses = Setting(False, help="Keeps the first 256 bytes of each endpoint's response in the log of "
         "attempts, for administrators, except responses from networks of `WEBHOOK_ALLOW_CIDRS`.")
 
     _mails = Subject("E-mail, text messages and push")

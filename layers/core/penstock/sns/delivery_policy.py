@@ -81,13 +81,13 @@ def compute_effective_topic_policy(topic: str | None) -> Policy:
     """Returns a topic's EffectiveDeliveryPolicy, which applies to subscriptions without a delivery policy."""
     http = _read(topic).get("http") or {}
     policy = compute_effective_policy(None, topic)
-    answer: dict[str, object] = {
+    response: dict[str, object] = {
         "defaultHealthyRetryPolicy": policy["healthyRetryPolicy"],
         "disableSubscriptionOverrides": bool(http.get("disableSubscriptionOverrides")),
     }
     if policy["throttlePolicy"]:
-        answer["defaultThrottlePolicy"] = policy["throttlePolicy"]
-    return {"http": {**answer, "defaultRequestPolicy": policy["requestPolicy"]}}
+        response["defaultThrottlePolicy"] = policy["throttlePolicy"]
+    return {"http": {**response, "defaultRequestPolicy": policy["requestPolicy"]}}
 
 
 def show_policy(text: str) -> str:

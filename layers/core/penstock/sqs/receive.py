@@ -121,20 +121,20 @@ def build_message(
     user: attributes.AttributeSelection,
 ) -> Message:
     """Converts a delivery to the client's form, with this receipt handle and the selected attributes."""
-    answer = Message(
+    response = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
         md5_of_body=md5(row.body.encode(), usedforsecurity=False).hexdigest(),
         body=row.body,
     )
     if system is not attributes.NO_ATTRIBUTES:
-        answer.attributes = system.pick(build_system_attributes(row, queue)) or None
+        response.attributes = system.pick(build_system_attributes(row, queue)) or None
     if row.attributes is not None and user:
         chosen = user.pick(_attributes.decode(row.attributes))
         if chosen:
-            answer.message_attributes = chosen
-            answer.md5_of_message_attributes = digests.compute_attributes_md5(chosen)
-    return answer
+            response.message_attributes = chosen
+            response.md5_of_message_attributes = digests.compute_attributes_md5(chosen)
+    return response
 
 
 def build_system_attributes(row: ReceivedRow, queue: NamedQueue) -> dict[str, str]:

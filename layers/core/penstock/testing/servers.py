@@ -81,8 +81,8 @@ def find_server() -> TestServer:
     folder = _make_private_folder()
     connection = _connect(folder)
     try:
-        with connection.makefile("r") as answers:
-            line = answers.readline()
+        with connection.makefile("r") as responses:
+            line = responses.readline()
     except ConnectionError:
         line = ""
     if not line:

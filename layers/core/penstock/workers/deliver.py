@@ -43,7 +43,7 @@ from . import Counts
 LONGEST_RUN_SECONDS = 20.0
 """A run claims no deliveries after this time. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
-"""The limit for a response's body if WEBHOOK_LOG_ANSWERS is on."""
+"""The limit for a response's body if WEBHOOK_LOG_RESPONSES is on."""
 KEPT_BYTES: Final = 1
 """The limit for Lambda's response. The worker reads only the headers, but the value 0 would keep no headers."""
 MOST_PER_HOST: Final = 20
@@ -126,7 +126,7 @@ class Deliverer:
         self, settings: Settings, store: DeliveryStore, counts: "Counter[str]", longest_run_seconds: float
     ) -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
-        kept_bytes = LOGGED_BYTES if settings.webhook_log_answers else 0
+        kept_bytes = LOGGED_BYTES if settings.webhook_log_responses else 0
         sender = Sender(guard, self._resolver, self._tls, kept_bytes)
         gateway = Sender(AddressGuard(EVERY_NETWORK), self._resolver, self._tls)
         client = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)

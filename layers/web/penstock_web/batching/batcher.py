@@ -98,7 +98,7 @@ class Batcher:
     """All pending batches of a process.
 
     `limit` is the maximum number of waiting entries. `linger_seconds` says how long a send waits for others. The
-    batcher calls `on_answer` with the statement and the number of rows of each call, except headers of receives.
+    batcher calls `on_response` with the statement and the number of rows of each call, except headers of receives.
     `direct_handoff` stores messages and serves waiting receives. Receives of long messages wait for
     `write_backpressure`.
     """
@@ -108,7 +108,7 @@ class Batcher:
         execute: ExecuteStatement,
         limit: int,
         linger_seconds: float = 0.0,
-        on_answer: Callable[[Statement[Row], int], None] = lambda *_: None,
+        on_response: Callable[[Statement[Row], int], None] = lambda *_: None,
         direct_handoff: DirectHandoff | None = None,
         write_backpressure: WriteBackpressure | None = None,
         contention: Contention | None = None,
@@ -126,7 +126,7 @@ class Batcher:
         if direct_handoff is not None:
             send = partial(direct_handoff.send, return_messages=self.return_messages)
             self._sending = Flusher(send, LockWait.USUAL)
-        self._on_answer = on_answer
+        self._on_response = on_response
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._batches: dict[Hashable, PendingBatch] = {}
@@ -228,7 +228,7 @@ class Batcher:
             await self._flush_apart(entries, flusher, error)
         else:
             headers = len(entries) if isinstance(entries[0].effect, Receive) else 0
-            self._on_answer(statement, sum(map(len, results)) - headers)
+            self._on_response(statement, sum(map(len, results)) - headers)
             self._locked_keys.remove(entry.effect for entry in entries)
             for entry, rows in zip(entries, results, strict=True):
                 if not entry.future.done():  # The request of this entry still waits.

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 
 from penstock.access.audit.refusals import counting_refusals
 from penstock.access.hosts import DEFAULT_PORTS, OTHER_SITES
-from penstock.access.request_rate import check_rate, count_answer
+from penstock.access.request_rate import check_rate, count_response
 from penstock.context import Context, request_host
 from penstock.errors import AccessDenied, AwsError, InternalFailure
 from penstock_web.routing.request_id import get_request_id
@@ -54,7 +54,7 @@ class ConsoleRoute(APIRoute):
                 request_id = get_request_id(request.scope, page.context.environment)
                 _log.error("request failed", exc_info=error, extra={"request_id": request_id, "path": request.url.path})
                 return error_page(page, InternalFailure(f"Internal error. Request id: {request_id}"))
-            count_answer(page.context, len(response.body))
+            count_response(page.context, len(response.body))
             return response
 
         return admitted

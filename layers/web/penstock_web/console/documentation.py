@@ -68,10 +68,10 @@ def add_documentation(app: FastAPI, environment: Environment, archive: Path | No
         if site is None:
             return PlainTextResponse(ABSENT, 404, HEADERS)
         if (name := site.find_name(path)) is not None:
-            return site.load(name).answer(request, site.headers)
+            return site.load(name).response(request, site.headers)
         if site.is_folder(path):
             return RedirectResponse(f"{PREFIX}/{path}/", 307, HEADERS)
-        return site.load("404.html").answer(request, site.headers, 404)
+        return site.load("404.html").response(request, site.headers, 404)
 
     async def lead_to_start() -> Response:
         return RedirectResponse(f"{PREFIX}/", 307, HEADERS)

@@ -37,7 +37,7 @@ HEADERS: Final = {
 }
 
 
-class NoSuchThing(AwsError):  # noqa: N818 - called as the answer is
+class NoSuchThing(AwsError):  # noqa: N818 - called as the response is
     """The named resource does not exist."""
 
     json_type = query_code = "NotFound"

@@ -17,7 +17,7 @@ def check_service(folder: Path) -> Iterator[Finding]:
         yield Finding(
             SUBJECT,
             f"the service with the data of {folder} does not run, but its database does: the service was killed",
-            "requests get no answer, and schedules do not fire",
+            "requests get no response, and schedules do not fire",
             "start it as before, such as with `penstock up`: it takes over the running database",
         )
 

@@ -1,6 +1,6 @@
 """Answers AWS requests that come through ASGI. These requests arrive in parts, are long, or end the connection.
 
-receive ─► body ─► decode (a long one in a thread) ─► the answer of AwsRequest ─► send
+receive ─► body ─► decode (a long one in a thread) ─► the response of AwsRequest ─► send
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class AsgiRequest(AwsRequest):
         self._log_later(dict(scope["headers"]), 0)
         application.deadlines.add(self)
 
-    async def answer(self) -> HttpResponse | None:
+    async def response(self) -> HttpResponse | None:
         """Returns the response, or None if the client has disconnected."""
         try:
             await self._start()
@@ -179,7 +179,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 async def serve_request(application: AwsApplication, scope: Scope, receive: Receive, send: Send) -> None:
     """Answers an ASGI server's request unless the client disconnects."""
-    response = await AsgiRequest(application, scope, receive).answer()
+    response = await AsgiRequest(application, scope, receive).response()
     if response is not None:
         await send_response(send, response)
 

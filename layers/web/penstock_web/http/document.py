@@ -25,7 +25,7 @@ class Document(NamedTuple):
         """Returns a document with these bytes."""
         return cls(plain, gzip.compress(plain, mtime=0), f'"{sha256(plain).hexdigest()[:32]}"', media_type)
 
-    def answer(self, request: Request, headers: Mapping[str, str], http_status: int = 200) -> Response:
+    def response(self, request: Request, headers: Mapping[str, str], http_status: int = 200) -> Response:
         """Returns the document, compressed if the client accepts compression, or 304 if the client has the document."""
         sent = {"etag": self.etag, "vary": "Accept-Encoding", "cache-control": "no-cache", **headers}
         if http_status == 200 and self.etag in request.headers.get("if-none-match", ""):

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Response
 from penstock import __version__
 from penstock.actions import SERVICES
 from penstock.postgres.statement import Row
-from penstock_web.routing.openapi import Responses, json_answers
+from penstock_web.routing.openapi import Responses, json_responses
 from penstock_web.routing.routes import json_response
 
 CHECK_TIMEOUT_SECONDS = 2.0
@@ -27,7 +27,7 @@ READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Life(msgspec.Struct):
-    """The answer of /livez. `region` is the region whose queues REST, SQL and the console show
+    """The response of /livez. `region` is the region whose queues REST, SQL and the console show
     (QUEUE_REGION)."""
 
     status: Literal["ok", "stuck"]
@@ -36,7 +36,7 @@ class Life(msgspec.Struct):
 
 
 class HealthState(msgspec.Struct):
-    """The answer of /readyz."""
+    """The response of /readyz."""
 
     status: Literal["ok", "degraded"]
 
@@ -102,6 +102,6 @@ def health_router(
 
 def describe_states(kind: type[msgspec.Struct], unavailable: str) -> Responses:
     """Describes both responses for the OpenAPI document. `unavailable` explains the status 503."""
-    answers = json_answers(kind, statuses=(200, 503))
-    answers[503]["description"] = unavailable
-    return answers
+    responses = json_responses(kind, statuses=(200, 503))
+    responses[503]["description"] = unavailable
+    return responses

@@ -46,7 +46,7 @@ class HttpLimits:
     because load balancers must close a connection first.
     """
     linger_seconds: float = 30.0
-    """If a client is still sending after the answer, the server reads and drops the rest for this time."""
+    """If a client is still sending after the response, the server reads and drops the rest for this time."""
     linger_idle_seconds: float = 5.0
     """The server stops earlier if no byte arrives for this time."""
     max_waiting_requests: int = 100

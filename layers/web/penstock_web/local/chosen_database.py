@@ -28,7 +28,7 @@ def choose_database(settings: Settings, folder: Path | None = None) -> str:
     if settings.direct_url:
         return settings.direct_url
     dsn = service_dsn(folder or choose_folder())
-    if dsn is None or not _answers(dsn):
+    if dsn is None or not _responds(dsn):
         raise SettingError(NO_DATABASE)
     return dsn
 
@@ -55,7 +55,7 @@ def display_database(dsn: str) -> str:
     return without_password(dsn)
 
 
-def _answers(dsn: str) -> bool:
+def _responds(dsn: str) -> bool:
     try:
         psycopg.connect(dsn, connect_timeout=CONNECT_SECONDS).close()
     except psycopg.OperationalError:

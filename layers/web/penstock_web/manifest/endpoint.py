@@ -69,10 +69,10 @@ class ManifestEndpoint:
     def queue_attributes(self, name: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
         url = self._urls[name]
-        answer = self._said(
+        response = self._said(
             lambda: self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"]), f"queue {name}"
         )
-        return dict(answer.get("Attributes", {}))
+        return dict(response.get("Attributes", {}))
 
     def queue_tags(self, name: str) -> dict[str, str]:
         url = self._urls[name]
@@ -118,12 +118,12 @@ class ManifestEndpoint:
 
     def topic_attributes(self, arn: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
-        answer = self._said(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
-        return dict(answer.get("Attributes", {}))
+        response = self._said(lambda: self._sns.get_topic_attributes(TopicArn=arn), arn)
+        return dict(response.get("Attributes", {}))
 
     def topic_tags(self, arn: str) -> dict[str, str]:
-        answer = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
-        return {tag["Key"]: tag["Value"] for tag in answer.get("Tags", [])}
+        response = self._said(lambda: self._sns.list_tags_for_resource(ResourceArn=arn), arn)
+        return {tag["Key"]: tag["Value"] for tag in response.get("Tags", [])}
 
     def create_topic(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """Creates a topic: a FIFO topic if the name ends in `.fifo`."""
@@ -159,8 +159,8 @@ class ManifestEndpoint:
 
     def subscription_attributes(self, arn: str) -> dict[str, str]:
         """Returns every attribute that the endpoint reports."""
-        answer = self._said(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
-        return dict(answer.get("Attributes", {}))
+        response = self._said(lambda: self._sns.get_subscription_attributes(SubscriptionArn=arn), arn)
+        return dict(response.get("Attributes", {}))
 
     def subscribe(self, topic_arn: str, protocol: str, endpoint: str, attributes: Mapping[str, str]) -> None:
         call = self._sns.subscribe

@@ -70,7 +70,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_http_request_duration_seconds",
                 "histogram",
-                "Time from a request's head to its answer; long polls include their wait.",
+                "Time from a request's head to its response; long polls include their wait.",
                 REQUEST_SECONDS,
             ),
         ),
@@ -180,7 +180,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_mapping_invocation_duration_seconds",
                 "histogram",
-                "Time from an invocation to its answer.",
+                "Time from an invocation to its response.",
                 INVOCATION_SECONDS,
             ),
             Family(
@@ -221,7 +221,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_queue_delivery_attempt_duration_seconds",
                 "histogram",
-                "Time of an attempt to deliver, from connecting to its answer.",
+                "Time of an attempt to deliver, from connecting to its response.",
                 ATTEMPT_SECONDS,
             ),
         ),

@@ -58,4 +58,4 @@ class RestApplication(FastAPI):
         count_request(self._environment, request)
         if self._document is None:
             self._document = Document.of(msgspec.json.encode(self.openapi()), "application/json")
-        return self._document.answer(request, {})
+        return self._document.response(request, {})

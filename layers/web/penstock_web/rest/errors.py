@@ -59,7 +59,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
     """Adds handlers that format every error with `error_body`."""
 
     @app.exception_handler(AwsError)
-    async def answer_typed(request: Request, error: AwsError) -> JSONResponse:
+    async def respond_to_aws_error(request: Request, error: AwsError) -> JSONResponse:
         name = request.path_params.get("name")
         if isinstance(error, errors.QueueDoesNotExist) and name is not None:
             error.message = f"Queue '{name}' does not exist"
@@ -78,7 +78,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         return response
 
     @app.exception_handler(Exception)
-    async def answer_unexpected(request: Request, error: Exception) -> JSONResponse:
+    async def respond_to_exception(request: Request, error: Exception) -> JSONResponse:
         request_id = get_request_id(request.scope, environment)
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)

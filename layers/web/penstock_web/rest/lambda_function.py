@@ -43,10 +43,10 @@ class RestHandler:
         """Returns the response in the event's format: an HTTP API, a REST API, or a load balancer."""
         event = events.strip_stage(event)
         with event_loop():
-            answer = self._get_adapter()(event, lambda_context)
+            response = self._get_adapter()(event, lambda_context)
             limit = events.find_response_limit(event)
-            if events.is_within_limit(answer, limit):
-                return answer
+            if events.is_within_limit(response, limit):
+                return response
             return lambda_adapter(error_response(ResponseTooLarge.of(limit.way)))(event, lambda_context)
 
     def _get_adapter(self) -> Mangum:

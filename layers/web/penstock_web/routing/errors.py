@@ -27,7 +27,7 @@ from penstock.management.move_tasks import MoveTaskConflict, MoveTaskNotFound
 from penstock.sns.errors import NotFound, Throttled
 
 
-class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the answer is
+class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the response is
     """The header content-type does not declare JSON. Pages of other sites can send only such requests."""
 
     json_type = query_code = "UnsupportedMediaType"

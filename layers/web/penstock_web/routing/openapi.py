@@ -16,7 +16,7 @@ from .errors import UnsupportedMediaType, status_and_code
 
 Responses = dict[int | str, dict[str, Any]]
 
-ERROR: Final = "ErrorAnswer"
+ERROR: Final = "ErrorResponse"
 """The name of the error schema in the document."""
 UNAVAILABLE: Final = (errors.RequestTimeout, errors.InternalFailure, errors.ServiceUnavailable)
 """Errors of every route that calls the database."""
@@ -48,7 +48,7 @@ class Problem(msgspec.Struct):
     examples: list[str] | None = None
 
 
-class ErrorAnswer(msgspec.Struct):
+class ErrorResponse(msgspec.Struct):
     """The body of every response that is not 2xx."""
 
     error: Problem
@@ -76,7 +76,7 @@ def complete_document(document: dict[str, Any]) -> dict[str, Any]:
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas[ERROR] = build_schema(ErrorAnswer)
+    schemas[ERROR] = build_schema(ErrorResponse)
     return document
 
 
@@ -107,10 +107,10 @@ def request_body_schema(kind: object) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": build_schema(kind)}}}}
 
 
-def json_answers(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
+def json_responses(*kinds: object, statuses: tuple[int, ...] = (200,)) -> Responses:
     """Returns a route's `responses`. The response is one of these msgspec types for every status. With 204, the
     response has no body."""
     schemas = [build_schema(kind) for kind in kinds]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    answers: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
-    return answers | ({204: {"description": UNREADABLE, "content": {}}} if 204 in statuses else {})
+    responses: Responses = {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
+    return responses | ({204: {"description": UNREADABLE, "content": {}}} if 204 in statuses else {})

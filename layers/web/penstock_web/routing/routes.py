@@ -2,7 +2,7 @@
 
     routes = Routes("queues", prefix="/queues")
 
-    @routes.get("/{name}", right=require_on_queue("sqs:GetQueueAttributes"), answer=QueueDescription, raises=QUEUE)
+    @routes.get("/{name}", right=right_of(queues.describe_queue), response=QueueDescription, raises=UNKNOWN)
     async def describe_queue(name: str, runner: Runner) -> QueueDescription: ...
 
 The function returns None, a response, or a document for msgspec.
@@ -16,11 +16,11 @@ import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.routing import APIRoute
 
-from penstock.access.request_rate import count_answer
+from penstock.access.request_rate import count_response
 from penstock.errors import AwsError, InvalidParameterValue
 from penstock.management.rights import Right
 
-from .openapi import EVERY_ROUTE, Responses, error_responses, json_answers, request_body_schema
+from .openapi import EVERY_ROUTE, Responses, error_responses, json_responses, request_body_schema
 from .runner import RUNNER_KEY, OperationRunner
 
 Endpoint = Callable[..., Coroutine[Any, Any, object]]
@@ -35,7 +35,7 @@ resource."""
 
 class RouteOptions(TypedDict, total=False):
     """A route's declaration. `raises` lists errors besides the errors of every route. `status` is the response's
-    status. `statuses` lists the statuses of a route with several. `body` is the request's type, and `answer` is the
+    status. `statuses` lists the statuses of a route with several. `body` is the request's type, and `response` is the
     response's type, or several types. `media` maps other media types of the response to schemas. `in_schema` is false
     for a route that the OpenAPI document omits.
     """
@@ -45,7 +45,7 @@ class RouteOptions(TypedDict, total=False):
     status: int
     statuses: tuple[int, ...]
     body: object
-    answer: object
+    response: object
     media: Mapping[str, object]
     in_schema: bool
 
@@ -110,7 +110,7 @@ class Routes:
                 status_code=status,
                 response_class=Response,
                 response_model=None,
-                responses={**error_responses(*EVERY_ROUTE, *raises), **describe_answers(options)},
+                responses={**error_responses(*EVERY_ROUTE, *raises), **describe_responses(options)},
                 openapi_extra=None if body is None else request_body_schema(body),
                 include_in_schema=options.get("in_schema", True),
             )
@@ -130,17 +130,17 @@ def find_declaration(endpoint: Callable[..., object]) -> Declared:
     return declared
 
 
-def describe_answers(options: RouteOptions) -> Responses:
+def describe_responses(options: RouteOptions) -> Responses:
     """Returns a route's responses for the OpenAPI document."""
-    if "answer" not in options:
+    if "response" not in options:
         return {}
-    answer = options["answer"]
-    kinds = answer if isinstance(answer, tuple) else (answer,)
+    response = options["response"]
+    kinds = response if isinstance(response, tuple) else (response,)
     statuses = options.get("statuses", (options.get("status", 200),))
-    answers = json_answers(*kinds, statuses=statuses)
-    for described in answers.values():
+    responses = json_responses(*kinds, statuses=statuses)
+    for described in responses.values():
         described["content"].update(options.get("media", {}))
-    return answers
+    return responses
 
 
 def encode_result(endpoint: Endpoint, status: int) -> Responding:
@@ -172,7 +172,7 @@ class AdmittingRoute(APIRoute):
             await runner.admit(right)
             check_parameters(request, known)
             response = await handle(request)
-            count_answer(runner.context, len(response.body))
+            count_response(runner.context, len(response.body))
             return response
 
         return admit_and_handle

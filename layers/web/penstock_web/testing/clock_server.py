@@ -50,7 +50,7 @@ def run(superuser: str, service: str) -> None:
         port = free_port()
 
         def on_ready() -> None:
-            answer(f"http://{HOST}:{port}")
+            print_line(f"http://{HOST}:{port}")
             threading.Thread(target=follow, args=(connection,), daemon=True).start()
 
         serve(settings, HOST, port, on_ready)
@@ -85,7 +85,7 @@ def follow(connection: psycopg.Connection[Row]) -> None:
         remove_expired(connection)
         # Workers and long polls wait for a time. The notification wakes them.
         connection.execute(_WAKE, (CHANNEL, list(WORKERS)))
-        answer(moved[0].isoformat() if moved else "")
+        print_line(moved[0].isoformat() if moved else "")
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -100,7 +100,7 @@ def remove_expired(connection: psycopg.Connection[Row]) -> None:
             connection.execute("select queue.maintain_queue(%s)", row)
 
 
-def answer(line: str) -> None:
+def print_line(line: str) -> None:
     """Sends a line to the test process."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

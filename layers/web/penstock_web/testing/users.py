@@ -26,16 +26,16 @@ class ServerUsers:
 
     def serve(self, endpoint_url: str, databases: dict[str, str]) -> None:
         """Starts a thread. The thread sends SIGTERM to this process after the last user."""
-        answer: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
-        threading.Thread(target=self._serve, args=(answer,), daemon=True).start()
+        response: dict[str, object] = {"endpoint_url": endpoint_url, "databases": databases}
+        threading.Thread(target=self._serve, args=(response,), daemon=True).start()
 
-    def _serve(self, answer: dict[str, object]) -> None:
+    def _serve(self, response: dict[str, object]) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while True:
                 for key, _ in selector.select():
                     if key.fileobj is self._listener:
-                        self._accept(selector, answer)
+                        self._accept(selector, response)
                     else:
                         selector.unregister(key.fileobj)
                         key.fileobj.close()  # type: ignore[union-attr] # a socket; a user only closes the connection
@@ -43,10 +43,10 @@ class ServerUsers:
                     break
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def _accept(self, selector: selectors.BaseSelector, answer: dict[str, object]) -> None:
+    def _accept(self, selector: selectors.BaseSelector, response: dict[str, object]) -> None:
         connection, _ = self._listener.accept()
         try:
-            connection.sendall(json.dumps({**answer, "user": next(self._numbers)}).encode() + b"\n")
+            connection.sendall(json.dumps({**response, "user": next(self._numbers)}).encode() + b"\n")
         except ConnectionError:  # The user ended while waiting.
             connection.close()
         else:

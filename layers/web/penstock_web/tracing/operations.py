@@ -63,15 +63,15 @@ class OperationRecorder:
             while True:
                 call = self._begin(effect, request)
                 try:
-                    answer = yield effect
+                    response = yield effect
                 except GeneratorExit:  # the call failed, or the client disconnected
                     if call is not None:
-                        call.end("unanswered")
+                        call.end("no_response")
                     raise
                 if call is not None:
                     call.end()
-                    record_message_id(effect, answer, request)
-                effect = operation.send(answer)
+                    record_message_id(effect, response, request)
+                effect = operation.send(response)
         except StopIteration as over:
             result: T = over.value
             return result

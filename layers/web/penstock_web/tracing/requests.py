@@ -128,13 +128,13 @@ class TracedApplication:
             REQUEST_SPAN.set(None)
             await self._application(scope, receive, send)
             return
-        answer = ResponseRecorder(send)
+        response = ResponseRecorder(send)
         scope[KEY] = trace
         try:
             with trace:
-                await self._application(scope, receive, answer.send)
+                await self._application(scope, receive, response.send)
         finally:
-            trace.end_request(scope["method"], answer.status, answer.request_id, find_route(scope))
+            trace.end_request(scope["method"], response.status, response.request_id, find_route(scope))
 
 
 class ResponseRecorder:

@@ -168,11 +168,11 @@ def pages(sqs: Sqs, dead: str, size: int) -> list[list[str]]:
     found: list[list[str]] = []
     more: dict[str, Any] = {}
     while True:
-        answer = sqs.client.list_dead_letter_source_queues(QueueUrl=dead, MaxResults=size, **more)
-        found.append(answer["queueUrls"])
-        if "NextToken" not in answer:
+        response = sqs.client.list_dead_letter_source_queues(QueueUrl=dead, MaxResults=size, **more)
+        found.append(response["queueUrls"])
+        if "NextToken" not in response:
             return found
-        more = {"NextToken": answer["NextToken"]}
+        more = {"NextToken": response["NextToken"]}
 
 
 def test_the_sources_are_listed(sqs: Sqs) -> None:
@@ -276,7 +276,7 @@ def test_a_count_that_is_a_text_counts(sqs: Sqs) -> None:
 def test_redrive_policies_that_cannot_be(sqs: Sqs, policy: str) -> None:
     """Developer Guide, "Configure a dead-letter queue": 1-1000 receives, an existing queue of the same type.
 
-    Texts and code are recorded answers (serverless issue 5215: "Dead letter target does not exist").
+    Texts and code are recorded responses (serverless issue 5215: "Dead letter target does not exist").
     """
     url = sqs.create()
     code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"RedrivePolicy": policy})

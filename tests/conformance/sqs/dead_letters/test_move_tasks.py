@@ -59,8 +59,8 @@ def listed(sqs: Sqs, source: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def cancel(sqs: Sqs, handle: str) -> int:
-    answer = sqs.client.cancel_message_move_task(TaskHandle=handle)
-    return int(answer["ApproximateNumberOfMessagesMoved"])
+    response = sqs.client.cancel_message_move_task(TaskHandle=handle)
+    return int(response["ApproximateNumberOfMessagesMoved"])
 
 
 # --- moving ----------------------------------------------------------------------------------------------------------

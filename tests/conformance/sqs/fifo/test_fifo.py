@@ -170,7 +170,7 @@ def test_values_that_cannot_be(sqs: Sqs, name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", [*BOTH, "ContentBasedDeduplication"])
 def test_only_for_fifo_queues(sqs: Sqs, name: str) -> None:
-    """The texts for attributes of FIFO queues are recorded answers."""
+    """The texts for attributes of FIFO queues are recorded responses."""
     value = {**BOTH, "ContentBasedDeduplication": "true"}[name]
     refusal = sqs.refusal("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: value})
     only_fifo = f"You can specify the {name} only when FifoQueue is set to true."
@@ -215,7 +215,7 @@ def send(sqs: Sqs, url: str, body: str, deduplication_id: str | None = "d", grou
 
 
 def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
-    """SendMessage accepts the duplicate, but does not deliver it. The answer equals that of the first message."""
+    """SendMessage accepts the duplicate, but does not deliver it. The response equals that of the first message."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     second = send(sqs, url, "second")
@@ -347,8 +347,8 @@ def test_within_one_batch(sqs: Sqs) -> None:
     url = sqs.create_fifo()
     entry = {"MessageGroupId": "g", "MessageDeduplicationId": "d"}
     entries = [{"Id": name, "MessageBody": name, **entry} for name in ("first", "second")]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    results = {result["Id"]: result["MessageId"] for result in answer["Successful"]}
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    results = {result["Id"]: result["MessageId"] for result in response["Successful"]}
     assert results["first"] == results["second"]
     assert [message["Body"] for message in sqs.receive(url, 1)] == ["first"]
     assert sqs.counts(url) == (0, 1, 0)

@@ -197,8 +197,8 @@ def test_sequence_numbers_rise_through_everything(sqs: Sqs) -> None:
     numbers: list[str] = []
     for number in range(4):
         entries = [{"Id": name, "MessageBody": f"{number}-{name}", "MessageGroupId": "g"} for name in ("x", "y")]
-        answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-        sent = {result["Id"]: result["SequenceNumber"] for result in answer["Successful"]}
+        response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+        sent = {result["Id"]: result["SequenceNumber"] for result in response["Successful"]}
         numbers += [sent["x"], sent["y"]]
         for message in sqs.receive(url, 2):
             sqs.delete(url, message)

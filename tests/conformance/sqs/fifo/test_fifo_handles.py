@@ -106,12 +106,12 @@ def test_entries_fail_one_by_one(sqs: Sqs) -> None:
         {"Id": message["Body"], "ReceiptHandle": message["ReceiptHandle"]} for message in (first, second)
     ]
     hidden = [{**entry, "VisibilityTimeout": 60} for entry in handles]
-    for answer in (
+    for response in (
         sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=hidden),
         sqs.client.delete_message_batch(QueueUrl=url, Entries=handles),
     ):
-        assert [entry["Id"] for entry in answer["Successful"]] == ["b"]
-        (failed,) = answer["Failed"]
+        assert [entry["Id"] for entry in response["Successful"]] == ["b"]
+        (failed,) = response["Failed"]
         assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("a", "InvalidParameterValue", True)
         assert failed["Message"].endswith(EXPIRED)
     assert sqs.counts(url) == (1, 0, 0)
@@ -127,7 +127,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_changing_after_deletion(sqs: Sqs) -> None:
-    """The answer is that of standard queues (recorded: mapbox/ecs-watchbot, issue 135)."""
+    """The response is that of standard queues (recorded: mapbox/ecs-watchbot, issue 135)."""
     url = queue(sqs, "a")
     message = sqs.receive_one(url)
     sqs.delete(url, message)

@@ -83,14 +83,14 @@ def test_send_ten(sqs: Sqs) -> None:
     url = sqs.create()
     attributes = {"kind": {"DataType": "String", "StringValue": "x"}}
     entries = [{**send_entry(f"{n}_-A" + "x" * 76), "MessageAttributes": attributes} for n in range(10)]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert "Failed" not in answer
-    assert ids(answer["Successful"]) == ids(entries)
-    for entry, result in zip(entries, answer["Successful"], strict=True):
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert "Failed" not in response
+    assert ids(response["Successful"]) == ids(entries)
+    for entry, result in zip(entries, response["Successful"], strict=True):
         assert result["MD5OfMessageBody"] == md5_of_body(str(entry["MessageBody"]))
         assert result["MD5OfMessageAttributes"] == md5_of_attributes(attributes)
     got = {message["MessageId"]: message["Body"] for message in sqs.receive(url, 10)}
-    assert [got[result["MessageId"]] for result in answer["Successful"]] == [e["MessageBody"] for e in entries]
+    assert [got[result["MessageId"]] for result in response["Successful"]] == [e["MessageBody"] for e in entries]
 
 
 def test_entries_fail_one_by_one(sqs: Sqs) -> None:
@@ -105,9 +105,9 @@ def test_entries_fail_one_by_one(sqs: Sqs) -> None:
         {**send_entry("deduplication"), "MessageDeduplicationId": "d"},
         {**send_entry("delayed"), "DelaySeconds": 900},
     ]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    failed = {entry["Id"]: entry for entry in answer["Failed"]}
-    assert sorted(ids(answer["Successful"])) == ["delayed", "good"]
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    failed = {entry["Id"]: entry for entry in response["Failed"]}
+    assert sorted(ids(response["Successful"])) == ["delayed", "good"]
     assert {name: entry["Code"] for name, entry in failed.items()} == {
         "character": "InvalidMessageContents",
         "delay": "InvalidParameterValue",
@@ -123,8 +123,8 @@ def test_every_entry_fails(sqs: Sqs) -> None:
     """The request itself succeeds: "you should check for batch errors even when the call returns 200"."""
     url = sqs.create()
     entries = [{**send_entry(name), "MessageBody": "\x01"} for name in ("a", "b")]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert (ids(answer["Failed"]), "Successful" in answer) == (["a", "b"], False)
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert (ids(response["Failed"]), "Successful" in response) == (["a", "b"], False)
     assert sqs.counts(url) == (0, 0, 0)
 
 
@@ -177,9 +177,9 @@ def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
     url = sqs.create(MaximumMessageSize="1024")
     text = "One or more parameters {}. Reason: Message must be shorter than 1024 bytes."
     entries = [{"Id": "long", "MessageBody": "x" * 1_025}, {"Id": "short", "MessageBody": "x" * 1_024}]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert [entry["Id"] for entry in answer["Successful"]] == ["short"]
-    (failed,) = answer["Failed"]
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert [entry["Id"] for entry in response["Successful"]] == ["short"]
+    (failed,) = response["Failed"]
     assert (failed["Code"], failed["Message"]) == ("InvalidParameterValue", text.format("cannot be validated"))
     alone = sqs.refusal("send_message", QueueUrl=url, MessageBody="x" * 1_025)
     assert (alone.code, alone.message) == ("InvalidParameterValue", text.format("are invalid"))
@@ -189,8 +189,8 @@ def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
     """In SendMessageBatch to a FIFO queue, sequence numbers rise in the order of the entries."""
     url = sqs.create_fifo()
     entries = [{**send_entry(str(n)), "MessageGroupId": "g", "MessageDeduplicationId": str(n)} for n in range(10)]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    numbers = {entry["Id"]: entry["SequenceNumber"] for entry in answer["Successful"]}
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    numbers = {entry["Id"]: entry["SequenceNumber"] for entry in response["Successful"]}
     assert sorted(numbers, key=lambda entry_id: numbers[entry_id]) == ids(entries)
     assert [message["Body"] for message in sqs.receive(url, 10)] == [e["MessageBody"] for e in entries]
 
@@ -205,9 +205,9 @@ def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
     """SendMessage: messages to a FIFO queue have no delay."""
     url = sqs.create_fifo()
     entries = [{**send_entry("good"), **GOOD}, {**send_entry("delay"), **GOOD, "DelaySeconds": 1}]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert ids(answer["Successful"]) == ["good"]
-    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {"delay": "InvalidParameterValue"}
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert ids(response["Successful"]) == ["good"]
+    assert {entry["Id"]: entry["Code"] for entry in response["Failed"]} == {"delay": "InvalidParameterValue"}
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_a_fifo_batch_with_and_without_ids(sqs: Sqs) -> None:
     """A queue that derives deduplication ids accepts both."""
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     entries = [{**send_entry("given"), **GOOD}, {**send_entry("derived"), "MessageGroupId": "g"}]
-    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
-    assert ids(answer["Successful"]) == ["given", "derived"]
+    response = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert ids(response["Successful"]) == ["given", "derived"]
 
 
 def test_delete_some(sqs: Sqs) -> None:
@@ -251,9 +251,9 @@ def test_delete_some(sqs: Sqs) -> None:
         "foreign": foreign["ReceiptHandle"],
     }
     entries = [{"Id": name, "ReceiptHandle": handle} for name, handle in handles.items()]
-    answer = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)
-    assert sorted(ids(answer["Successful"])) == ["again", "first", "second"]
-    codes = {entry["Id"]: (entry["Code"], entry["SenderFault"]) for entry in answer["Failed"]}
+    response = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)
+    assert sorted(ids(response["Successful"])) == ["again", "first", "second"]
+    codes = {entry["Id"]: (entry["Code"], entry["SenderFault"]) for entry in response["Failed"]}
     assert codes == dict.fromkeys(("forged", "foreign"), ("ReceiptHandleIsInvalid", True))
     assert (sqs.counts(url), sqs.counts(other)) == ((0, 1, 0), (0, 1, 0))
 
@@ -270,14 +270,14 @@ def test_change_some(sqs: Sqs) -> None:
         for body, s in seconds.items()
     ]
     entries.append({"Id": "forged", "ReceiptHandle": "forged", "VisibilityTimeout": 0})
-    answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-    assert sorted(ids(answer["Successful"])) == ["hidden", "visible"]
-    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
+    response = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert sorted(ids(response["Successful"])) == ["hidden", "visible"]
+    assert {entry["Id"]: entry["Code"] for entry in response["Failed"]} == {
         "deleted": "ReceiptHandleIsInvalid",
         "too-long": "InvalidParameterValue",
         "forged": "ReceiptHandleIsInvalid",
     }
-    (deleted,) = (entry for entry in answer["Failed"] if entry["Id"] == "deleted")
+    (deleted,) = (entry for entry in response["Failed"] if entry["Id"] == "deleted")
     assert deleted["Message"] == "Message does not exist or is not available for visibility timeout change"
     assert deleted["SenderFault"] is True
     assert sqs.receive_one(url)["Body"] == "visible"
@@ -294,10 +294,10 @@ def test_change_without_a_timeout(sqs: Sqs) -> None:
         {"Id": "good", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 600},
         {"Id": "none", "ReceiptHandle": second["ReceiptHandle"]},
     ]
-    answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-    assert ids(answer["Successful"]) == ["good"]
+    response = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert ids(response["Successful"]) == ["good"]
     name = "ChangeMessageVisibilityBatchRequestEntry.2.VisibilityTimeout"
-    assert answer["Failed"] == [
+    assert response["Failed"] == [
         {
             "Id": "none",
             "SenderFault": True,

@@ -1,6 +1,6 @@
 """Tests QUEUE_PEEK_ENDPOINT, which shows messages without receiving them, in both deployments.
 
-The expected answers come from LocalStack's page on SQS, "Developer endpoints" ("Peeking into queues").
+The expected responses come from LocalStack's page on SQS, "Developer endpoints" ("Peeking into queues").
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def peek(raw: Raw) -> Raw:
 
 def look(peek: Raw, url: str, **flags: str) -> list[dict[str, Any]]:
     """Peeks by the JSON protocol and returns the messages as a list. The attributes of each are a dict by name."""
-    answer = peek.http.get(
+    response = peek.http.get(
         f"{peek.sqs.endpoint_url}{PATH}", params={"QueueUrl": url, **flags}, headers={"accept": "application/json"}
     )
-    assert answer.status_code == 200
-    assert answer.headers["content-type"] == "application/json"
-    result = answer.json()["ReceiveMessageResponse"]["ReceiveMessageResult"] or {"Message": []}
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    result = response.json()["ReceiveMessageResponse"]["ReceiveMessageResult"] or {"Message": []}
     messages = result["Message"] if isinstance(result["Message"], list) else [result["Message"]]
     return [{**message, "Attribute": {a["Name"]: a["Value"] for a in message["Attribute"]}} for message in messages]
 
@@ -46,15 +46,17 @@ def test_the_messages_are_seen_and_stay(peek: Raw) -> None:
     url = peek.sqs.create()
     sent = [peek.sqs.send(url, body)["MessageId"] for body in ("hello", "world & <all>")]
     for _ in range(2):
-        answer = peek.get(PATH, urlencode({"QueueUrl": url}))
-        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/xml")
-        assert answer.text.startswith('<?xml version="1.0"?><ReceiveMessageResponse xmlns="http://queue.amazonaws.com/')
-        assert answer.text.count("<Message>") == 2
+        response = peek.get(PATH, urlencode({"QueueUrl": url}))
+        assert (response.status_code, response.headers["content-type"]) == (200, "text/xml")
+        assert response.text.startswith(
+            '<?xml version="1.0"?><ReceiveMessageResponse xmlns="http://queue.amazonaws.com/'
+        )
+        assert response.text.count("<Message>") == 2
         for text in (f"<MessageId>{sent[0]}</MessageId>", "<Body>world &amp; &lt;all&gt;</Body>",
                      "<MD5OfBody>5d41402abc4b2a76b9719d911017c592</MD5OfBody>", "<ReceiptHandle>",
                      f"<Name>SenderId</Name><Value>{ACCOUNT}</Value>",
                      "<Name>ApproximateReceiveCount</Name><Value>0</Value>"):  # fmt: skip
-            assert text in answer.text
+            assert text in response.text
     assert peek.sqs.counts(url) == (2, 0, 0)
     assert [message["Body"] for message in peek.sqs.receive(url, 2)] == ["hello", "world & <all>"]
 
@@ -155,8 +157,8 @@ def test_an_invalid_peek_is_refused(peek: Raw) -> None:
         "InvalidParameterValue"
     )
     assert error(peek.get(PATH, urlencode({"QueueUrl": url, "Action": "PurgeQueue"}))) == refused("InvalidAction")
-    answer = peek.http.get(f"{peek.sqs.endpoint_url}{PATH}", headers={"accept": "application/json"})
-    assert answer.json()["Error"]["Code"] == "MissingParameter"
+    response = peek.http.get(f"{peek.sqs.endpoint_url}{PATH}", headers={"accept": "application/json"})
+    assert response.json()["Error"]["Code"] == "MissingParameter"
 
 
 @pytest.mark.parametrize("raw", ["container"], indirect=True)
@@ -164,8 +166,8 @@ def test_without_the_setting_it_is_not_there(raw: Raw) -> None:
     """Functions have such a route only if the operator adds it."""
     url = raw.sqs.create()
     for path in (PATH, f"{PATH}/{REGION}/{ACCOUNT}/{url.rpartition('/')[2]}"):
-        answer = raw.get(path, urlencode({"QueueUrl": url}))
-        assert (answer.status_code, answer.json()["error"]["code"]) == (404, HTTP_CODES[404])
+        response = raw.get(path, urlencode({"QueueUrl": url}))
+        assert (response.status_code, response.json()["error"]["code"]) == (404, HTTP_CODES[404])
 
 
 # --- access ----------------------------------------------------------------------------------------------------------
@@ -202,5 +204,5 @@ def test_presence(raw: Raw) -> None:
     url = deployment.sqs.create()
     query = urlencode({"QueueUrl": url})
     assert error(deployment.get(PATH, query)) == refused("MissingAuthenticationToken", 403)
-    answer = deployment.http.get(f"{deployment.sqs.endpoint_url}{PATH}?{query}", headers={"authorization": "any"})
-    assert answer.status_code == 200
+    response = deployment.http.get(f"{deployment.sqs.endpoint_url}{PATH}?{query}", headers={"authorization": "any"})
+    assert response.status_code == 200

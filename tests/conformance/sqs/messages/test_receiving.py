@@ -3,8 +3,8 @@ timeout".
 
 Some messages have up to 1 MiB, and receives return several. ReceiveMessage: "fewer messages might be returned".
 
-SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no answer contained was not
-received: its ApproximateReceiveCount is "the number of times a message has been received across all queues but not
+SendMessage: "The minimum size is one character. The maximum size is 1 MiB". A message that no response contained was
+not received: its ApproximateReceiveCount is "the number of times a message has been received across all queues but not
 deleted".
 
 Sources for fair queues: SQS Developer Guide, "Amazon SQS fair queues" and "How Amazon SQS fair queues work".
@@ -69,7 +69,7 @@ def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
 
 
 def test_an_empty_queue(sqs: Sqs) -> None:
-    """The answer for an empty queue has no member `Messages`."""
+    """The response for an empty queue has no member `Messages`."""
     assert "Messages" not in sqs.client.receive_message(QueueUrl=sqs.create())
 
 
@@ -168,7 +168,7 @@ def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[st
     """MessageAttributeNames takes names, `All` or `.*`, and `bar.*` for "all message attributes starting with a
     prefix". `*` also means all attributes (recorded at AWS).
 
-    The MD5 covers the attributes in the answer, because SDKs check it this way.
+    The MD5 covers the attributes in the response, because SDKs check it this way.
     """
     url = sqs.create()
     sqs.send(url, MessageAttributes=ATTRIBUTES)
@@ -248,7 +248,7 @@ def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
 
 
 MIB = 1_048_576
-LONGEST_ANSWER = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
+LONGEST_RESPONSE = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
 
 
 @pytest.mark.parametrize("fifo", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["standard", "fifo"])
@@ -262,7 +262,7 @@ def test_ten_long_messages_are_all_received_once(sqs: Sqs, fifo: bool) -> None:
         sqs.send(url, str(number) * 700_000, **ids)
     found = []
     while messages := sqs.poll(url, AttributeNames=["ApproximateReceiveCount"]):
-        assert sum(len(message["Body"]) for message in messages) < LONGEST_ANSWER
+        assert sum(len(message["Body"]) for message in messages) < LONGEST_RESPONSE
         found += [(message["Body"][0], message["Attributes"]["ApproximateReceiveCount"]) for message in messages]
     assert sorted(found) == [(str(number), "1") for number in range(10)]
     assert (sqs.counts(url), sqs.counts(dead)) == ((0, 10, 0), (0, 0, 0))

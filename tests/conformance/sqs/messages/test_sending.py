@@ -98,7 +98,7 @@ def test_the_queue_has_a_limit_of_its_own(sqs: Sqs) -> None:
 
 
 def test_an_empty_body(sqs: Sqs) -> None:
-    """SendMessage: "The minimum size is one character"; MissingParameter is a recorded answer."""
+    """SendMessage: "The minimum size is one character"; MissingParameter is a recorded response."""
     assert sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="") == "MissingParameter"
 
 

@@ -92,7 +92,7 @@ def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
 
 def test_after_deletion(sqs: Sqs) -> None:
     """The error is InvalidParameterValue, "Message does not exist or is not available for visibility timeout change"
-    (recorded answer: mapbox/ecs-watchbot issue 135).
+    (recorded response: mapbox/ecs-watchbot issue 135).
     """
     url = sqs.create()
     sqs.send(url)
@@ -164,7 +164,7 @@ def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
 
 
 LIMITED = {"QUEUE_IN_FLIGHT_LIMIT": "3"}
-# The text is a recorded answer: pressureNET-server, issue 74.
+# The text is a recorded response: pressureNET-server, issue 74.
 TEXT = (
     "Too many messages have been received without being deleted. "
     "Please delete your received messages or let them timeout before receiving more."
@@ -207,7 +207,7 @@ def test_a_long_poll_gets_nothing(limited: Sqs) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"WaitTimeSeconds": 1}, {"ReceiveRequestAttemptId": "a"}])
 def test_a_fifo_queue_gives_no_error(limited: Sqs, more: dict[str, Any]) -> None:
-    """ "If this limit is reached, Amazon SQS does not return an error": the answer is empty."""
+    """ "If this limit is reached, Amazon SQS does not return an error": the response is empty."""
     url, _ = full(limited, "g")
     assert limited.poll(url, **more) == []
     assert limited.counts(url) == (1, 3, 0)
@@ -372,10 +372,10 @@ def received(sqs: Sqs, url: str, number: int) -> list[str]:
     return [message["ReceiptHandle"] for message in sqs.receive(url, number)]
 
 
-def codes(answer: dict[str, Any]) -> set[tuple[str, bool]]:
-    assert answer.get("Successful", []) == []
-    assert [failure["Id"] for failure in answer["Failed"]] == [str(n) for n in range(len(answer["Failed"]))]
-    return {(failure["Code"], failure["SenderFault"]) for failure in answer["Failed"]}
+def codes(response: dict[str, Any]) -> set[tuple[str, bool]]:
+    assert response.get("Successful", []) == []
+    assert [failure["Id"] for failure in response["Failed"]] == [str(n) for n in range(len(response["Failed"]))]
+    return {(failure["Code"], failure["SenderFault"]) for failure in response["Failed"]}
 
 
 @pytest.mark.parametrize("suffix", ["", ".fifo"])
@@ -387,11 +387,11 @@ def test_an_invalid_handle_deletes_and_hides_no_message(sqs: Sqs, suffix: str) -
     tried = forgeries(3, FORGERIES, mine, foreign)
     for number, entries in enumerate(batches(tried)):
         if number % 2:
-            answer = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)
+            response = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)
         else:
             hidden = [{**entry, "VisibilityTimeout": 0} for entry in entries]
-            answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=hidden)
-        assert codes(answer) == {("ReceiptHandleIsInvalid", True)}
+            response = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=hidden)
+        assert codes(response) == {("ReceiptHandleIsInvalid", True)}
     assert (sqs.counts(url), sqs.counts(other)) == ((0, 20, 0), (0, 10, 0))
 
 

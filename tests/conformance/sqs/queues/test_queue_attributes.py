@@ -154,7 +154,7 @@ def test_an_attribute_that_is_not_set_is_left_out(sqs: Sqs) -> None:
 
 
 def test_no_names_no_attributes(sqs: Sqs) -> None:
-    """AttributeNames of GetQueueAttributes is optional. Without it, the answer has no attributes."""
+    """AttributeNames of GetQueueAttributes is optional. Without it, the response has no attributes."""
     assert "Attributes" not in sqs.client.get_queue_attributes(QueueUrl=sqs.create())
 
 

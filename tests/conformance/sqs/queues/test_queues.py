@@ -116,11 +116,11 @@ def test_list_in_pages(sqs: Sqs) -> None:
     pages: list[list[str]] = []
     more: dict[str, str] = {}
     while True:
-        answer = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2, **more)
-        pages.append(answer["QueueUrls"])
-        if "NextToken" not in answer:
+        response = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2, **more)
+        pages.append(response["QueueUrls"])
+        if "NextToken" not in response:
             break
-        more = {"NextToken": answer["NextToken"]}
+        more = {"NextToken": response["NextToken"]}
     assert [len(page) for page in pages] == [2, 2, 1]
     assert {url for page in pages for url in page} == urls
 
@@ -130,8 +130,8 @@ def test_a_full_last_page_has_no_token(sqs: Sqs) -> None:
     prefix = sqs.name("-full")
     for number in range(2):
         sqs.client.create_queue(QueueName=f"{prefix}-{number}")
-    answer = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2)
-    assert (len(answer["QueueUrls"]), "NextToken" in answer) == (2, False)
+    response = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2)
+    assert (len(response["QueueUrls"]), "NextToken" in response) == (2, False)
 
 
 @pytest.mark.parametrize(

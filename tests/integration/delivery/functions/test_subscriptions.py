@@ -269,10 +269,10 @@ def test_a_throttled_function_is_tried_again(harness: Harness) -> None:
     """The service retries at once, three times ("Amazon SNS message delivery retries"). The log contains each
     attempt.
     """
-    answers = iter([Throttle(), Refusal(500, "ServiceException")])
+    responses = iter([Throttle(), Refusal(500, "ServiceException")])
 
     def fails_twice(_: Any) -> None:
-        for error in answers:
+        for error in responses:
             raise error
 
     name = harness.function(fails_twice)

@@ -1,4 +1,4 @@
-"""Tests kill -9 during a batch, many deliveries, and an endless answer: no delivery is lost, and memory stays
+"""Tests kill -9 during a batch, many deliveries, and an endless response: no delivery is lost, and memory stays
 constant.
 
 Tests the log of attempts, and endpoints that an operator pauses (docs/reference/webhooks.md).
@@ -21,7 +21,7 @@ import psycopg
 import pytest
 
 from penstock.delivery.http import sender as sender_module
-from penstock.delivery.http.outcome import judge_answer
+from penstock.delivery.http.outcome import judge_response
 from penstock.delivery.outcome import Finished
 from penstock.delivery.store import DeliveryStore
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
@@ -123,7 +123,7 @@ def memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def test_memory_stays_flat_under_endless_answers(db: Connection, receiver: Receiver, database: Database) -> None:
+def test_memory_stays_flat_under_endless_responses(db: Connection, receiver: Receiver, database: Database) -> None:
     publish(db, receiver.url("/gzip"), copies=3)
     settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
     Deliverer(longest_run_seconds=60).run_once(settings, db)
@@ -140,7 +140,7 @@ THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 
 def logged(db: Connection) -> list[tuple[Any, ...]]:
     return db.execute(
-        "select endpoint, attempt, outcome, status, error, answer, account_id, sent_bytes > 100, duration_ms >= 0"
+        "select endpoint, attempt, outcome, status, error, response, account_id, sent_bytes > 100, duration_ms >= 0"
         " from queue.outgoing_delivery_attempt order by endpoint, attempt"
     ).fetchall()
 
@@ -148,9 +148,9 @@ def logged(db: Connection) -> list[tuple[Any, ...]]:
 def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     urls = {path: receiver.url(path) for path in ("/200", "/404", "/500", "/hang_up")}
     publish(db, *urls.values())
-    deliver(webhook_log_answers=True)
+    deliver(webhook_log_responses=True)
     lost = "the endpoint closed the connection"
-    # The log never keeps answers from the operator's network, and the setting does not change that.
+    # The log never keeps responses from the operator's network, and the setting does not change that.
     assert logged(db) == [
         (urls["/200"], 1, "delivered", 200, None, None, ACCOUNT, True, True),
         (urls["/404"], 1, "given_up", 404, "HTTP status 404", None, ACCOUNT, True, True),
@@ -166,15 +166,15 @@ def test_each_attempt_is_logged(db: Connection, deliver: Deliver, receiver: Rece
     ("path", "setting", "kept"),
     [("/200", True, "ok"), ("/long", True, "\ufffdé" + "x" * 253), ("/204", True, ""), ("/200", False, None)],
 )
-def test_of_public_addresses_the_answers_are_kept(
+def test_of_public_addresses_the_responses_are_kept(
     db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch,
     path: str, setting: bool, kept: str | None,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
     body = b"\0" + "é".encode() + b"x" * 9_000
-    receiver.answers["/long"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    receiver.responses["/long"] = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
     publish(db, receiver.url(path))
-    deliver(webhook_log_answers=setting)
+    deliver(webhook_log_responses=setting)
     assert [row[2:6] for row in logged(db)] == [("delivered", int(path[1:]) if path != "/long" else 200, None, kept)]
 
 
@@ -183,9 +183,9 @@ def test_a_body_that_never_ends_takes_nothing_from_the_status(
 ) -> None:
     """The attempt ends while the service reads the body. The status decides the outcome, with and without the log."""
     monkeypatch.setattr(sender_module, "is_public", lambda _: True)
-    receiver.answers["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+    receiver.responses["/half"] = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
     publish(db, receiver.url("/half"), kind="event", raw=True)
-    deliver(webhook_log_answers=True, queue_http_delivery_timeout_secs=1)
+    deliver(webhook_log_responses=True, queue_http_delivery_timeout_secs=1)
     assert [row[2:6] for row in logged(db)] == [("delivered", 200, None, "half")]
 
 
@@ -211,14 +211,14 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
     assert not resumed(db, url)
 
 
-def test_an_answer_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None:
+def test_a_response_of_an_attempt_under_way_ends_no_pause(db: Connection) -> None:
     store = DeliveryStore(db, None, 20)
     publish(db, BAD, copies=3)
     claims = store.claim(50, {})
     assert paused(db, BAD) is False  # the service does not know the endpoint yet
-    store.settle([Finished(claims[0], judge_answer(claims[0].delivery, 503))])
+    store.settle([Finished(claims[0], judge_response(claims[0].delivery, 503))])
     assert paused(db, BAD)
-    store.settle([Finished(claim, judge_answer(claim.delivery, 200)) for claim in claims[1:]])
+    store.settle([Finished(claim, judge_response(claim.delivery, 200)) for claim in claims[1:]])
     pass_time(db, 3_600)
     assert store.claim(50, {}) == []
     assert number(db, "select count(*) from queue.outgoing_delivery") == 1
@@ -229,7 +229,7 @@ def test_deliveries_that_were_given_up_are_tried_again_in_pages(
 ) -> None:
     publish(db, receiver.url("/404"), copies=5)
     publish(db, receiver.url("/404?b"))
-    receiver.answers["/404?b"] = receiver.answers["/404"]
+    receiver.responses["/404?b"] = receiver.responses["/404"]
     deliver()
     since = db.execute("select clock_timestamp()").fetchall()[0][0]
     publish(db, receiver.url("/404"))
@@ -239,7 +239,7 @@ def test_deliveries_that_were_given_up_are_tried_again_in_pages(
     assert db.execute(retry, (ACCOUNT, receiver.url("/404"), since, None, 9)).fetchall() == [(1, None)]
     ((first, last),) = db.execute(retry, (ACCOUNT, receiver.url("/404"), None, None, 3)).fetchall()
     assert (first, db.execute(retry, (ACCOUNT, None, None, last, 9)).fetchall()) == (3, [(3, None)])
-    receiver.answers["/404"] = receiver.answers["/404?b"] = receiver.answers["/204"]
+    receiver.responses["/404"] = receiver.responses["/404?b"] = receiver.responses["/204"]
     deliver()
     assert deliveries(db) == []
 
@@ -261,7 +261,7 @@ FINISHED = "select outcome, attempts, published_at <= finished_at from queue.fin
 
 def settle(store: DeliveryStore, status: int, limit: int = 20) -> dict[str, int]:
     claims = store.claim(limit, {})
-    return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
+    return store.settle([Finished(claimed, judge_response(claimed.delivery, status)) for claimed in claims])
 
 
 def finished(db: Connection) -> Counter[Any]:
@@ -300,9 +300,9 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: D
     (late,) = store.claim(1, {})
     pass_time(db, 3600)
     (claimed,) = store.claim(1, {})
-    assert store.settle([Finished(late, judge_answer(late.delivery, 200))])["lost"] == 1
+    assert store.settle([Finished(late, judge_response(late.delivery, 200))])["lost"] == 1
     assert finished(db) == {}
-    store.settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
+    store.settle([Finished(claimed, judge_response(claimed.delivery, 200))])
     assert finished(db) == {("delivered", 1, True): 1}
 
 

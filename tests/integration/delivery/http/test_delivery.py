@@ -15,7 +15,7 @@ import pytest
 
 from penstock.delivery import run
 from penstock.delivery.http import carrier
-from penstock.delivery.http.outcome import judge_answer
+from penstock.delivery.http.outcome import judge_response
 from penstock.delivery.outcome import Finished
 from penstock.delivery.store import DeliveryStore
 from penstock.observing.observer import Observer
@@ -65,7 +65,7 @@ def test_a_notice_stays_until_the_last_webhook(db: Connection, deliver: Deliver,
     assert deliver()["delivered"] == 1
     assert number(db, "select count(*) from queue.notice") == 1
     pass_time(db, 21)
-    receiver.answers["/500"] = receiver.answers["/200"]
+    receiver.responses["/500"] = receiver.responses["/200"]
     assert deliver()["delivered"] == 1
     assert number(db, "select count(*) from queue.notice") == 0
 
@@ -149,7 +149,7 @@ def test_a_silent_endpoint_runs_out_of_time(
     monkeypatch.setattr(carrier, "ATTEMPT_SECONDS", 0.3)
     publish(db, receiver.url("/silent"), receiver.url("/drip_head"))
     assert deliver()["retried"] == 2
-    assert deliveries(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
+    assert deliveries(db) == [Row("pending", 1, None, "no response within 0.3 s")] * 2
 
 
 def test_the_status_counts_whatever_becomes_of_the_body(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
@@ -166,7 +166,9 @@ def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver:
     assert receiver.sent["gzip"] < 5 * 16 * 2**20
 
 
-def test_an_answer_nobody_asked_for_closes_the_connection(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+def test_a_response_nobody_asked_for_closes_the_connection(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
     publish(db, receiver.url("/twice"))
     assert deliver()["delivered"] == 1
     publish(db, receiver.url("/404"))
@@ -222,10 +224,10 @@ def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receive
     pass_time(db, 31)
     (quick,) = store.claim(10, {})
     assert quick.delivery.delivery_id == slow.delivery.delivery_id
-    late = store.settle([Finished(slow, judge_answer(slow.delivery, 200))])
+    late = store.settle([Finished(slow, judge_response(slow.delivery, 200))])
     assert (late["delivered"], late["lost"]) == (0, 1)
     assert deliveries(db) == [Row("pending", 0, None, None)]
-    assert store.settle([Finished(quick, judge_answer(quick.delivery, 200))])["delivered"] == 1
+    assert store.settle([Finished(quick, judge_response(quick.delivery, 200))])["delivered"] == 1
 
 
 def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
@@ -233,7 +235,7 @@ def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, re
     publish(db, receiver.url("/200"), copies=2)
     claims = [DeliveryStore(db, None, 20).claim(1, {})[0] for _ in range(2)]
     for claimed in claims:
-        DeliveryStore(db, None, 20).settle([Finished(claimed, judge_answer(claimed.delivery, 200))])
+        DeliveryStore(db, None, 20).settle([Finished(claimed, judge_response(claimed.delivery, 200))])
     assert number(db, "select count(*) from queue.notice") == 0
 
 

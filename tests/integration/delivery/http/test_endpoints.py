@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery.http.outcome import judge_answer, judge_failure
+from penstock.delivery.http.outcome import judge_failure, judge_response
 from penstock.delivery.http.resolver import ResolverBusyError
 from penstock.delivery.outcome import Claimed, Finished
 from penstock.delivery.store import DeliveryStore
@@ -35,7 +35,7 @@ def posted(db: Connection, deliver: Deliver, receiver: Receiver, **notice: Any) 
     """Returns the message id, and the request that arrived."""
     settings = notice.pop("settings", {})
     message_id = publish(db, receiver.url("/200?a=1"), **notice)
-    receiver.answers["/200?a=1"] = receiver.answers["/200"]
+    receiver.responses["/200?a=1"] = receiver.responses["/200"]
     assert deliver(**settings)["delivered"] == 1
     return str(message_id), receiver.requests[-1]
 
@@ -118,7 +118,7 @@ HOSTS = (
     "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
     "[2600::5efe:7f00:1]", "user@127.0.0.1", "8.8.8.8@127.0.0.1", socket.gethostname(),
 )  # fmt: skip
-ANSWERS = {
+RESPONSES = {
     "private.example": ["127.0.0.1"], "mixed.example": ["8.8.8.8", "127.0.0.1"],
     "mixed6.example": ["2606:4700::1", "::1"], "mapped.example": ["::ffff:127.0.0.1"],
     "metadata.example": ["169.254.169.254", "127.0.0.1"],
@@ -128,19 +128,19 @@ ANSWERS = {
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Returns ANSWERS in the form of the system's resolver."""
+    """Returns RESPONSES in the form of the system's resolver."""
     ask = socket.getaddrinfo
 
-    def answer(host: Any, port: Any, *more: Any, **given: Any) -> Any:
-        found = ANSWERS.get(host)
+    def response(host: Any, port: Any, *more: Any, **given: Any) -> Any:
+        found = RESPONSES.get(host)
         return ask(host, port, *more, **given) if found is None else [(0, 0, 0, "", (address, 0)) for address in found]
 
-    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    monkeypatch.setattr(socket, "getaddrinfo", response)
 
 
 @pytest.mark.usefixtures("names")
 def test_no_delivery_connects_to_this_machine(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
-    urls = [f"http://{host}:{receiver.port}/200" for host in (*HOSTS, *ANSWERS)]
+    urls = [f"http://{host}:{receiver.port}/200" for host in (*HOSTS, *RESPONSES)]
     publish(db, *urls)
     tried = sum(deliver(webhook_allow_cidrs="").values())
     assert (tried, receiver.connections) == (len(urls), 0)
@@ -151,7 +151,7 @@ def test_no_delivery_connects_to_this_machine(db: Connection, deliver: Deliver, 
 @pytest.mark.usefixtures("names")
 def test_where_a_name_leads_is_not_told(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
     """A webhook's owner must not learn names of the operator's network."""
-    publish(db, *(f"http://{host}:{receiver.port}/200" for host in ANSWERS))
+    publish(db, *(f"http://{host}:{receiver.port}/200" for host in RESPONSES))
     deliver(webhook_allow_cidrs="")
     told = {row.last_error for row in deliveries(db)}
     assert told == {"an address of the host is not public and not in WEBHOOK_ALLOW_CIDRS"}
@@ -175,7 +175,7 @@ THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
 
 
 def settle(store: DeliveryStore, claims: list[Claimed], status: int) -> dict[str, int]:
-    return store.settle([Finished(claimed, judge_answer(claimed.delivery, status)) for claimed in claims])
+    return store.settle([Finished(claimed, judge_response(claimed.delivery, status)) for claimed in claims])
 
 
 def busy(claims: list[Claimed]) -> dict[str, int]:
@@ -319,7 +319,7 @@ def test_19_failures_do_not(db: Connection, store: DeliveryStore) -> None:
 def test_an_endpoint_that_has_failed_for_minutes_needs_attention(
     db: Connection, store: DeliveryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An answer ends that, and the log has one record of each. The row of a failing endpoint outlives the hour after
+    """A response ends that, and the log has one record of each. The row of a failing endpoint outlives the hour after
     its first failure.
     """
 
@@ -355,7 +355,7 @@ def measured(db: Connection, name: str) -> float:
     return float(row[0])
 
 
-def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: DeliveryStore) -> None:
+def test_a_response_in_between_starts_the_count_anew(db: Connection, store: DeliveryStore) -> None:
     for status in (503, 404, 503):
         publish(db, BAD, copies=15)
         settle(store, store.claim(50, {}), status)
@@ -399,7 +399,7 @@ def test_the_pause_of_an_endpoint_outlives_its_time_while_retries_are_due_later(
     assert number(db, "select count(*) from queue.delivery_endpoint") == 0
 
 
-def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: DeliveryStore) -> None:
+def test_after_the_pause_a_response_lets_all_go(db: Connection, store: DeliveryStore) -> None:
     pause(db, store)
     pass_time(db, 5)
     settle(store, store.claim(50, {}), 200)

@@ -1,7 +1,7 @@
 """Tests the gateway (SNS_GATEWAY_URL) that carries text messages and pushes, against a real receiver.
 
 Penstock defines the contract (docs/reference/text_messages.md, "Gateway"). Standard Webhooks 1.0 defines the
-signature. The worker retries after the same answers as SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS
+signature. The worker retries after the same responses as SNS ("Fanout Amazon SNS notifications to HTTPS endpoints", SNS
 Developer Guide).
 """
 

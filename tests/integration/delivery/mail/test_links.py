@@ -63,8 +63,8 @@ def test_from_the_first_mail_to_the_last(database: Database, mail_server: MailSe
             return mails[-1]
 
         mails: list[Received] = []
-        answer = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=READER)
-        assert answer["SubscriptionArn"] == "pending confirmation"
+        response = sns.subscribe(TopicArn=topic, Protocol="email", Endpoint=READER)
+        assert response["SubscriptionArn"] == "pending confirmation"
         asked = next_mail()
         assert asked.message["Subject"] == "AWS Notification - Subscription Confirmation"
         assert topic in asked.text

@@ -1,4 +1,4 @@
-"""Tests the way to the mail server: TLS, logins, slow or missing servers, lost answers, and killed workers.
+"""Tests the way to the mail server: TLS, logins, slow or missing servers, lost responses, and killed workers.
 
 The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. A login needs TLS,
 which is Penstock's choice.
@@ -7,7 +7,7 @@ Tests messages sent by e-mail, and their outcomes, with a real mail server.
 
 The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
 Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the
-headers, and RFC 5321 for replies. The limit of an address's refusals and the handling of repeated answers are
+headers, and RFC 5321 for replies. The limit of an address's refusals and the handling of repeated responses are
 Penstock's choice (docs/reference/email.md).
 """
 
@@ -140,8 +140,8 @@ def test_a_name_without_address(db: Connection, deliver: Deliver) -> None:
     assert deliver(sns_smtp_url="smtp://mail.invalid")["retried"] == 1
 
 
-# --- answers that are late or lost -----------------------------------------------------------------------------------
-def test_an_answer_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
+# --- responses that are late or lost ----------------------------------------------------------------------------------
+def test_a_response_that_is_lost(db: Connection, deliver: Deliver, mail_server: MailServer) -> None:
     """The server has accepted the mail, but its reply was lost. The worker sends the mail again later with the same
     Message-ID.
     """

@@ -80,7 +80,7 @@ def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
 
 
 def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
-    """The answer has the original's id and sequence number, even after the deletion of the original."""
+    """The response has the original's id and sequence number, even after the deletion of the original."""
     arn = create(db, "q.fifo")
     original = send_one(db, arn, "m", deduplication="1")
     stored = receive(db, arn)

@@ -127,7 +127,7 @@ def test_random_policies_and_messages(
     messages: st.SearchStrategy[Attributes | str],
 ) -> None:
     """SQL and the evaluator agree about every policy and message. Both answers are common."""
-    answers: Counter[bool] = Counter()
+    responses: Counter[bool] = Counter()
 
     # The examples depend on the source of `compare` (derandomize), so another name or annotation gives other
     # examples.
@@ -139,11 +139,11 @@ def test_random_policies_and_messages(
         for (text, _), row in zip(checked, found, strict=True):
             expected = [filter_oracle.accepts(text, scope, message) for message in some_messages]
             assert row == expected, text
-            answers.update(row)
+            responses.update(row)
 
     compare()
-    assert answers.total() > 1500
-    assert min(answers[True], answers[False]) > 120
+    assert responses.total() > 1500
+    assert min(responses[True], responses[False]) > 120
 
 
 @settings(max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))

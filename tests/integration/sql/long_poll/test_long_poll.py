@@ -58,7 +58,7 @@ def heard(connect: Connect) -> Callable[[], list[str]]:
     listener.execute("listen penstock")
 
     def ask() -> list[str]:
-        # The session handles the signals of earlier commits before its answer ends.
+        # The session handles the signals of earlier commits before its response ends.
         listener.execute("select 1")
         said = payloads[:]
         payloads.clear()
@@ -340,7 +340,7 @@ def test_a_holder_that_is_gone_loses_its_slot_after_its_time(db: Connection) -> 
     assert take(db, uuid4(), 1) == []
 
 
-def test_a_simultaneous_caller_waits_for_the_answer(connect: Connect) -> None:
+def test_a_simultaneous_caller_waits_for_the_response(connect: Connect) -> None:
     """A slot that another session has taken but not committed is not free, so the call finds another slot."""
     first, second, observer = connect(), connect(), connect()
     for slots, found in ((1, []), (2, [2])):

@@ -46,7 +46,7 @@ create trigger meanwhile after insert on queue.{table} for each statement
 def test_an_application_deleted_during_its_creation_is_created_again(
     db: Connection, database: Database, table: str
 ) -> None:
-    """The answer always has an ARN. The trigger imitates another session that deletes the row that the insertion has
+    """The response always has an ARN. The trigger imitates another session that deletes the row that the insertion has
     found.
     """
     assert create_application(db) == APPLICATION

@@ -124,7 +124,7 @@ def received_again_from_the_slow_path(db: Connection, arn: str) -> list[Delivery
 def test_an_old_handle_of_a_standard_queue_is_good_after_the_next_receive(
     db: Connection, receive_again: Callable[[Connection, str], list[Delivery]]
 ) -> None:
-    """AWS's answers were recorded. Each message is deleted once, by the first of its handles."""
+    """AWS's responses were recorded. Each message is deleted once, by the first of its handles."""
     arn = create(db)
     send(db, arn, *"1234")
     old = receive(db, arn, visibility=0)
@@ -273,7 +273,7 @@ def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
 # --- attempts --------------------------------------------------------------------------------------------------------
 # Tests receives that are repeated by their ReceiveRequestAttemptId: concurrent, rolled back, and expired.
 #
-# tests/conformance/sqs/fifo/test_fifo_handles.py tests the answer to a retry.
+# tests/conformance/sqs/fifo/test_fifo_handles.py tests the response to a retry.
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
@@ -290,7 +290,7 @@ def fifo(db: Connection, *groups: str) -> str:
     return arn
 
 
-def test_the_order_of_the_answer_stays(db: Connection) -> None:
+def test_the_order_of_the_response_stays(db: Connection) -> None:
     """Groups come in the same order too, although group c was ready before group a."""
     arn = fifo(db, "c", "b", "a")
     first = attempt(db, arn, "x", 5)

@@ -1,7 +1,7 @@
 """Tests that a search reads messages of every state, finds the messages that pass the filter, and reports its
 progress.
 
-Also tests groups of dead letters: similar letters are counted together, and the answer covers exactly the messages
+Also tests groups of dead letters: similar letters are counted together, and the response covers exactly the messages
 that were read.
 """
 

@@ -58,26 +58,26 @@ async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[Tran
     storage = Storage()
     storage.hold()
     batcher = Batcher(storage.call, limit=100)
-    answers = [batcher.submit(effects[0])]
+    responses = [batcher.submit(effects[0])]
     await settle()
-    answers += [batcher.submit(effect) for effect in effects[1:]]
+    responses += [batcher.submit(effect) for effect in effects[1:]]
     storage.release()
-    return cast("list[Sequence[TransactedRow]]", await asyncio.gather(*answers)), storage
+    return cast("list[Sequence[TransactedRow]]", await asyncio.gather(*responses)), storage
 
 
 @pytest.mark.virtual_time
 async def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
-    answers, storage = await results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
+    responses, storage = await results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
     assert storage.done == [[1], [2, 3, 4]]
-    assert [[row.n for row in rows] for rows in answers] == [[], [1], [], [1, 2]]
-    assert [[row.id for row in rows] for rows in answers] == [[], [1], [], [2, 3]]
+    assert [[row.n for row in rows] for rows in responses] == [[], [1], [], [1, 2]]
+    assert [[row.id for row in rows] for rows in responses] == [[], [1], [], [2, 3]]
 
 
 @pytest.mark.virtual_time
 async def test_one_that_is_refused_undoes_no_other() -> None:
-    answers, storage = await results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
-    assert answers[2] == [REFUSED]
-    assert [[row.n for row in answers[n]] for n in (1, 3)] == [[1], [1]]
+    responses, storage = await results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
+    assert responses[2] == [REFUSED]
+    assert [[row.n for row in responses[n]] for n in (1, 3)] == [[1], [1]]
     assert sorted(chain.from_iterable(storage.done)) == [1, 2, 4]
 
 
@@ -99,13 +99,13 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
-    """Requests all of these transactions before the first answer, and returns their statuses."""
+    """Requests all of these transactions before the first response, and returns their statuses."""
 
     async def ask() -> list[int]:
         async with client_setup.AsyncClient(base_url=service.url, timeout=30) as http:
             return [
-                answer.status_code
-                for answer in await asyncio.gather(*(http.post("/v1/transactions", json=b) for b in bodies))
+                response.status_code
+                for response in await asyncio.gather(*(http.post("/v1/transactions", json=b) for b in bodies))
             ]
 
     return asyncio.run(ask())

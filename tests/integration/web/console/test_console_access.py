@@ -158,12 +158,12 @@ def test_a_get_changes_nothing() -> None:
 # --- signing in ------------------------------------------------------------------------------------------------------
 def test_a_key_signs_in_and_its_end_signs_out(installation: ConsoleInstallation) -> None:
     client = ConsoleClient(installation.service)
-    answer = client.get("/console/queues?q=a&sort=visible")
-    assert location(answer) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
+    response = client.get("/console/queues?q=a&sort=visible")
+    assert location(response) == "/console/sign-in?to=/console/queues%3Fq%3Da%26sort%3Dvisible"
     key = bearer(installation.database, None)
-    answer = client.post("/console/sign-in", key=key, to="/console/queues?q=a")
-    assert (answer.status_code, location(answer)) == (303, "/console/queues?q=a")
-    cookie = answer.headers["set-cookie"]
+    response = client.post("/console/sign-in", key=key, to="/console/queues?q=a")
+    assert (response.status_code, location(response)) == (303, "/console/queues?q=a")
+    cookie = response.headers["set-cookie"]
     port = installation.service.url.rpartition(":")[2]
     assert cookie.startswith(f"penstock_console_{port}=")
     assert {part.strip() for part in cookie.split(";")[1:]} >= {"Path=/console", "HttpOnly", "SameSite=Strict"}
@@ -255,10 +255,10 @@ def test_no_other_site_embeds_a_page_but_links_are_followed(installation: Consol
     client = installation.browser("read")
     foreign = {"sec-fetch-site": "cross-site"}
     assert client.get("/console", **foreign, **{"sec-fetch-mode": "no-cors"}).status_code == 403
-    answer = client.get("/console", **foreign, **{"sec-fetch-mode": "navigate"})
-    assert answer.status_code == 200
-    assert answer.headers["x-frame-options"] == "DENY"
-    policy = answer.headers["content-security-policy"]
+    response = client.get("/console", **foreign, **{"sec-fetch-mode": "navigate"})
+    assert response.status_code == 200
+    assert response.headers["x-frame-options"] == "DENY"
+    policy = response.headers["content-security-policy"]
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
 
@@ -267,8 +267,8 @@ def test_behind_tls_the_cookie_is_secure_and_the_origin_https(database: Database
     key = bearer(database, None)
     with running_service(database.api_dsn, **SIGV4, QUEUE_BASE_URL="https://queues.example.com") as service:
         client = ConsoleClient(service)
-        answer = client.post("/console/sign-in", origin="https://queues.example.com", key=key)
-        assert "; Secure" in answer.headers["set-cookie"]
+        response = client.post("/console/sign-in", origin="https://queues.example.com", key=key)
+        assert "; Secure" in response.headers["set-cookie"]
         assert client.post("/console/sign-in", origin="http://queues.example.com", key=key).status_code == 403
 
 
@@ -281,7 +281,7 @@ def test_the_open_console_says_so_and_one_that_reads_takes_no_form(database: Dat
         assert "see, change and delete" not in text
         assert location(client.get("/console/sign-in")) == "/console"
         assert client.sign_in("PSTB" + "A" * 16, "x").status_code == 403
-        # A client gets AWS's answer at `/`; a browser is redirected to the console.
+        # A client gets AWS's response at `/`; a browser is redirected to the console.
         assert location(client.get("/")) == "/console"
         assert client.http.get("/").status_code == 400
         assert client.get("/?Action=ListQueues").headers["content-type"].startswith("text/xml")
@@ -292,7 +292,7 @@ def test_without_a_console_there_are_no_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service:
         client = ConsoleClient(service)
         assert client.get("/console").status_code == 404
-        # A browser gets a page that explains the service; a program gets AWS's answer.
+        # A browser gets a page that explains the service; a program gets AWS's response.
         with service.http() as http:
             shown = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
             assert (shown.status_code, shown.headers["content-type"]) == (200, "text/plain; charset=utf-8")

@@ -55,8 +55,8 @@ def test_a_copy_is_sent_and_the_chosen_are_deleted(console: Console) -> None:
     assert [(m["Body"], m["MessageAttributes"]["a"]["StringValue"]) for m in messages] == [("line 1\nline 2", "7")] * 2
     assert len({m["MessageId"] for m in messages}) == 2
     assert sent["MessageId"] in {m["MessageId"] for m in messages}
-    answer = console.browser.post("/console/queues/copied/messages/delete", id=[number, "999"], state="visible")
-    assert answer.headers["location"].endswith("?state=visible&done=deleted&n=1")
+    response = console.browser.post("/console/queues/copied/messages/delete", id=[number, "999"], state="visible")
+    assert response.headers["location"].endswith("?state=visible&done=deleted&n=1")
     assert console.audit("sqs:DeleteMessage")[3:5] == ({"ids": [int(number), 999]}, 1)
     assert console.browser.get(f"/console{path}").status_code == 404
 
@@ -75,10 +75,10 @@ def test_addresses_of_nothing(console: Console, path: str) -> None:
 )  # fmt: skip
 def test_a_message_that_cannot_be_sent_shows_the_reason(console: Console, form: dict[str, str], status: int) -> None:
     console.queue("refusing")
-    answer = console.browser.post("/console/queues/refusing/send", **form)
-    assert answer.status_code == status
-    assert 'role="alert"' in answer.text
-    assert "Traceback" not in answer.text
+    response = console.browser.post("/console/queues/refusing/send", **form)
+    assert response.status_code == status
+    assert 'role="alert"' in response.text
+    assert "Traceback" not in response.text
     assert "No message is visible" in console.page("/queues/refusing/messages")
 
 
@@ -101,9 +101,9 @@ def test_messages_by_a_filter_in_the_address(console: Console, query: str, found
 
 def test_a_filter_that_cannot_be_says_so(console: Console) -> None:
     console.queue("filtered")
-    answer = console.browser.get("/console/queues/filtered/messages?min_receives=many")
-    assert answer.status_code == 400
-    assert "This filter is invalid" in answer.text
+    response = console.browser.get("/console/queues/filtered/messages?min_receives=many")
+    assert response.status_code == 400
+    assert "This filter is invalid" in response.text
 
 
 def poison_three(console: Console) -> tuple[str, str]:

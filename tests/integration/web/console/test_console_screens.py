@@ -107,14 +107,14 @@ def test_the_page_shows_which_subscribers_get_a_message(console: Console) -> Non
             attributes |= {"FilterPolicy": policy, "FilterPolicyScope": scope}
         sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes=attributes)
     text = console.page("/topics/news?body=%7B%22n%22%3A7%7D&attribute=country&type=String&value=ES")
-    answers = {
+    responses = {
         name: ">matches<" in text.partition(f">{name}</a>")[2].partition("</tr>")[0]
         for name in ("news-pt", "news-big", "news-all")
     }
-    assert answers == {"news-pt": False, "news-big": True, "news-all": True}
+    assert responses == {"news-pt": False, "news-big": True, "news-all": True}
     form = {"body": '{"n":7}', "attribute": "country", "type": "String", "value": "ES"}
     assert console.browser.post("/console/topics/news/publish", **form).status_code == 303
-    for name, expected in answers.items():
+    for name, expected in responses.items():
         url = console.sqs.get_queue_url(QueueName=name)["QueueUrl"]
         found = console.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1 if expected else 0).get("Messages", [])
         assert [message["Body"] for message in found] == (['{"n":7}'] if expected else [])

@@ -141,7 +141,7 @@ async def test_whether_notifications_arrive(database: Database, dsn: str, receiv
     assert not ear.receives_notifications
 
 
-async def test_large_calls_and_answers(database: Database) -> None:
+async def test_large_calls_and_responses(database: Database) -> None:
     """The request and the result are larger than a socket's buffer."""
     texts = ["x" * 1_000_000] * 20
     async with a_pipeline(database.api_dsn) as pipeline:

@@ -167,27 +167,27 @@ def upload(port: int, length: int, *, whole: bool = True) -> tuple[bytes, socket
     client = socket.create_connection(("127.0.0.1", port), timeout=60)
     client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % length)
     client.sendall(bytes(length if whole else length // 2))
-    answer = b""
+    response = b""
     while part := client.recv(65_536):
-        answer += part
-    return answer, client
+        response += part
+    return response, client
 
 
 @pytest.mark.uvloop
-async def test_a_client_that_is_still_sending_reads_its_answer() -> None:
+async def test_a_client_that_is_still_sending_reads_its_response() -> None:
     """A connection that is closed at once is reset (RFC 9112, 9.6), and SDKs send the request again."""
     async with serve() as service:
-        answer, client = await asyncio.to_thread(upload, service.port, 30_000_000)
+        response, client = await asyncio.to_thread(upload, service.port, 30_000_000)
         client.close()
-        assert answer.startswith(b"HTTP/1.1 413 ")
-        assert answer.endswith(b"too long")
+        assert response.startswith(b"HTTP/1.1 413 ")
+        assert response.endswith(b"too long")
 
 
 @pytest.mark.uvloop
 async def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
     async with serve(HttpLimits(linger_seconds=3_600, linger_idle_seconds=3_600)) as service:
-        answer, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
-        assert answer.endswith(b"too long")
+        response, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
+        assert response.endswith(b"too long")
         await service.server.stop(3_600)
         client.close()
 
@@ -254,9 +254,9 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
 
         def call(action: str, **request: object) -> dict[str, list[dict[str, str]]]:
             headers = {"x-amz-target": f"AmazonSQS.{action}", "content-type": "application/x-amz-json-1.0"}
-            answer = http.post("/", headers=headers, content=json.dumps({"QueueUrl": url, **request}))
-            assert answer.status_code == 200, answer.text[:200]
-            found: dict[str, list[dict[str, str]]] = answer.json()
+            response = http.post("/", headers=headers, content=json.dumps({"QueueUrl": url, **request}))
+            assert response.status_code == 200, response.text[:200]
+            found: dict[str, list[dict[str, str]]] = response.json()
             return found
 
         call("SendMessage", MessageBody=BODY)
@@ -264,7 +264,7 @@ def test_long_messages_from_many_at_once(database: Database) -> None:
         with ThreadPoolExecutor(SENDERS) as threads:
             list(threads.map(lambda _: call("SendMessage", MessageBody=BODY), range(SENDERS)))
             taken = threads.map(lambda _: call("ReceiveMessage", MaxNumberOfMessages=10), range(11))
-            bodies = [message["Body"] for answer in taken for message in answer.get("Messages", ())]
+            bodies = [message["Body"] for response in taken for message in response.get("Messages", ())]
         assert len(bodies) == SENDERS + 1
         assert set(bodies) == {BODY}
         assert (at_most(service) - before) / 1024 < SPARE_MIB
@@ -292,12 +292,12 @@ PATH = "/_localstack/health"
 def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
     with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
         expected = {"services": dict.fromkeys(SERVICES, "running"), "edition": "penstock", "version": __version__}
-        answer = http.get(PATH)
-        assert (answer.status_code, answer.json()) == (200, expected)
+        response = http.get(PATH)
+        assert (response.status_code, response.json()) == (200, expected)
         with psycopg.connect(database.dsn, autocommit=True) as connection:
             set_read_only(connection, database.name, "on")
-        answer = http.get(PATH)
-        assert (answer.status_code, set(answer.json()["services"].values())) == (200, {"error"})
+        response = http.get(PATH)
+        assert (response.status_code, set(response.json()["services"].values())) == (200, {"error"})
 
 
 @pytest.mark.parametrize(("setting", "status"), [("true", 200), ("false", 404)])

@@ -261,7 +261,7 @@ def test_a_set_address_comes_first(empty_state: Path) -> None:
 
 def test_else_the_service_of_this_machine(empty_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`report` uses the same database as `run`."""
-    monkeypatch.setattr(chosen, "_answers", lambda dsn: True)
+    monkeypatch.setattr(chosen, "_responds", lambda dsn: True)
     # Other services may run on this machine.
     monkeypatch.setenv("XDG_CACHE_HOME", str(empty_state / "cache"))
     monkeypatch.setattr(chosen, "default_state_directory", lambda: empty_state)

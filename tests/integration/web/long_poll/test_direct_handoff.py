@@ -48,16 +48,16 @@ class Pool:
         self.visibility_ms = 30_000
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
-        (rows,) = self._answer([(statement, arguments)])
+        (rows,) = self._response([(statement, arguments)])
         return statement.make_rows(rows)
 
     def lease_pipeline(self) -> "nullcontext[Pool] | None":
         return nullcontext(self) if self.pipelines else None
 
     async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
-        return self._answer(calls)
+        return self._response(calls)
 
-    def _answer(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
+    def _response(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
         self.calls.append([statement.name for statement, _ in calls])
         self.during()
         if self.error is not None:
@@ -109,8 +109,8 @@ def sent(arn: str, number: int, first_id: int = 1) -> Batch:
     return BatchCall(SEND_MESSAGES, entries, (False,), queue_arn=arn)
 
 
-def messages_of(answer: WaitFuture) -> int:
-    rows = answer.result()
+def messages_of(response: WaitFuture) -> int:
+    rows = response.result()
     assert isinstance(rows, list)
     return len(rows) - 1
 
@@ -211,9 +211,9 @@ async def test_as_many_are_served_as_messages_are_enough_for(
     asked: list[int], messages: int, got: list[int | None]
 ) -> None:
     waiters = Waiters(Pool(found=messages))
-    answers = [waiters.wait(take(count)) for count in asked]
+    responses = [waiters.wait(take(count)) for count in asked]
     await waiters.send(*[1] * messages)
-    assert [messages_of(answer) if answer.done() else None for answer in answers] == got
+    assert [messages_of(response) if response.done() else None for response in responses] == got
 
 
 @pytest.mark.virtual_time
@@ -221,11 +221,11 @@ async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
     waiters = Waiters(pool)
-    answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
+    responses = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
     await waiters.send(LARGEST_RECEIVE + 10)
     (arguments,) = pool.asked
     assert arguments[1] == LARGEST_RECEIVE
-    looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
+    looking = [response for response in responses if response.done() and response.result() == Woken.FOR_ONE]
     assert len(looking) == 10
 
 
@@ -234,9 +234,9 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
     """The search for long messages waits for this lock."""
     waiters = Waiters(Pool(found=1))
     waiters.write_backpressure.add(SlowClient(20_000_000))
-    answer = waiters.wait(take(1))
+    response = waiters.wait(take(1))
     await waiters.send(1)
-    assert answer.result() == Woken.FOR_ONE
+    assert response.result() == Woken.FOR_ONE
 
 
 @pytest.mark.virtual_time
@@ -308,11 +308,11 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     pool = Pool(found=10)
     waiters = Waiters(pool)
     arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
-    answers = [waiters.wait(take(1, arn)) for arn in arns]
+    responses = [waiters.wait(take(1, arn)) for arn in arns]
     await waiters.send_effects([sent(arn, 1) for arn in arns])
     assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
-    assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
-    assert answers[-1].result() == Woken.FOR_ONE
+    assert [messages_of(response) for response in responses[:-1]] == [1] * MAX_WAITER_GROUPS
+    assert responses[-1].result() == Woken.FOR_ONE
 
 
 @pytest.mark.virtual_time
@@ -339,21 +339,21 @@ def test_message_and_lease_are_one_transaction(database: Database) -> None:
         sqs = service.sqs()
         for number in range(20):
             url = sqs.create_queue(QueueName=f"orders-{number}")["QueueUrl"]
-            answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+            response = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
             until_row(database.dsn, f"{WATCHED} where q.arn like '%:orders-{number}'")
             sqs.send_message(QueueUrl=url, MessageBody="hello")
-            assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+            assert [message["Body"] for message in response.result()["Messages"]] == ["hello"]
             if connection.execute(same).fetchone() == (1,):
                 return
     pytest.fail("never in one transaction")
 
 
 # --- lost handoff ----------------------------------------------------------------------------------------------------
-# The answer of a send is lost after its commit while a receive waits for the message.
+# The response of a send is lost after its commit while a receive waits for the message.
 
 
 class LossyPool:
-    """The server commits each transaction, and its answer is lost."""
+    """The server commits each transaction, and its response is lost."""
 
     def __init__(self, pipeline: PipelineConnection) -> None:
         self._pipeline = pipeline

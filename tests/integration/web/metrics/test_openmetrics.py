@@ -1,7 +1,7 @@
 """Tests /metrics in the OpenMetrics format, and compressed.
 
 Sources: OpenMetrics 1.0.0 ("OpenMetrics 1.0", prometheus.io/docs/specs/om/open_metrics_spec); RFC 9110, 12.5. The
-parser of prometheus-client reads the answers. It refuses texts that the specification does not allow.
+parser of prometheus-client reads the responses. It refuses texts that the specification does not allow.
 """
 
 import gzip
@@ -29,7 +29,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def ask(service: Service, **headers: str) -> httpx.Response:
-    """Returns the raw answer to a request without the client's default headers."""
+    """Returns the raw response to a request without the client's default headers."""
     with httpx.Client(headers={"accept-encoding": "identity"}) as http:
         return http.get(service.url + "/metrics", headers={k.replace("_", "-"): v for k, v in headers.items()})
 
@@ -46,10 +46,10 @@ def test_openmetrics_says_the_same_as_the_text(shared_database: Database, servic
     sqs.send_message(QueueUrl=url, MessageBody="1")
     sqs.receive_message(QueueUrl=url)
     until_row(shared_database.dsn, "select from queue.measurement where in_flight = 1")
-    answer = ask(service, accept=PROMETHEUS)
-    assert answer.headers["content-type"] == OPENMETRICS
-    assert answer.text.endswith("\n# EOF\n")
-    found = families(answer.text)
+    response = ask(service, accept=PROMETHEUS)
+    assert response.headers["content-type"] == OPENMETRICS
+    assert response.text.endswith("\n# EOF\n")
+    found = families(response.text)
     sent = found["penstock_queue_messages_sent"]
     assert (sent.type, [s.value for s in sent.samples if s.labels["queue"] != "_other"]) == ("counter", [1])
     assert found["penstock_http_request_duration_seconds"].unit == "seconds"
@@ -73,10 +73,10 @@ def test_openmetrics_says_the_same_as_the_text(shared_database: Database, servic
     ],
 )
 def test_the_scraper_chooses(service: Service, accept: str, openmetrics: bool) -> None:
-    answer = ask(service, accept=accept)
-    assert answer.status_code == 200
-    assert (answer.headers["content-type"] == OPENMETRICS) is openmetrics
-    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+    response = ask(service, accept=accept)
+    assert response.status_code == 200
+    assert (response.headers["content-type"] == OPENMETRICS) is openmetrics
+    assert response.headers["vary"] == "Accept, Accept-Encoding"
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_the_scraper_chooses(service: Service, accept: str, openmetrics: bool) -
 def test_gzip(service: Service, encodings: str, compressed: bool) -> None:
     with (
         httpx.Client() as http,
-        http.stream("GET", service.url + "/metrics", headers={"accept-encoding": encodings}) as answer,
+        http.stream("GET", service.url + "/metrics", headers={"accept-encoding": encodings}) as response,
     ):
-        raw = b"".join(answer.iter_raw())
-    assert answer.headers.get("content-encoding") == ("gzip" if compressed else None)
+        raw = b"".join(response.iter_raw())
+    assert response.headers.get("content-encoding") == ("gzip" if compressed else None)
     assert b"# TYPE penstock_http_requests_total counter" in (gzip.decompress(raw) if compressed else raw)
 
 

@@ -111,8 +111,8 @@ def test_without_an_endpoint_no_function_can_be_mapped(database: Database) -> No
 def test_functions_have_no_mappings(database: Database) -> None:
     """Otherwise no process would poll for these mappings."""
     with FunctionServer(database.pooled_dsn) as functions:
-        answer = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
-    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
+        response = httpx.get(f"{functions.endpoint_url}/2015-03-31/event-source-mappings")
+    assert (response.status_code, response.headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ def test_messages_and_invocations(harness: Harness) -> None:
 def test_since_when_it_fails(harness: Harness) -> None:
     """The time counts from the first failure until a success. Later failures do not change the time."""
     url, arn = harness.queue()
-    answers: list[Any] = [b"{", {"batchItemFailures": 1}, None]
-    name = harness.function(lambda _: answers.pop(0))
+    responses: list[Any] = [b"{", {"batchItemFailures": 1}, None]
+    name = harness.function(lambda _: responses.pop(0))
     mapping = harness.map(arn, name, FunctionResponseTypes=["ReportBatchItemFailures"])
     assert shown(harness, mapping)["failing_since"] is None
     harness.sqs.send_message(QueueUrl=url, MessageBody="m")

@@ -17,8 +17,8 @@ from tests.support.mappings.harness import Harness
 def refused(call: Any, **members: Any) -> tuple[str, int, str]:
     with pytest.raises(ClientError) as caught:
         call(**members)
-    answer = caught.value.response
-    return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Message"]
+    response = caught.value.response
+    return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"], response["Error"]["Message"]
 
 
 def test_a_mapping_lives_and_dies(harness: Harness) -> None:
@@ -100,15 +100,15 @@ def test_tags(harness: Harness) -> None:
     _, arn = harness.queue()
     made = harness.map(arn, harness.function(lambda _: None), Tags={"a": "1", "b": "2"})
     resource = harness.get(made)["EventSourceMappingArn"]
-    answer = harness.client.tag_resource(Resource=resource, Tags={"b": "3", "c": "4"})
-    assert answer["ResponseMetadata"]["HTTPStatusCode"] == 204
+    response = harness.client.tag_resource(Resource=resource, Tags={"b": "3", "c": "4"})
+    assert response["ResponseMetadata"]["HTTPStatusCode"] == 204
     harness.client.untag_resource(Resource=resource, TagKeys=["a"])
     assert harness.client.list_tags(Resource=resource)["Tags"] == {"b": "3", "c": "4"}
     other = resource[:-1] + ("0" if resource[-1] != "0" else "1")
-    answer = ("ResourceNotFoundException", 404, f"Event source mapping not found: {other}")
-    assert refused(harness.client.list_tags, Resource=other) == answer
-    assert refused(harness.client.tag_resource, Resource=other, Tags={"a": "1"}) == answer
-    assert refused(harness.client.untag_resource, Resource=other, TagKeys=["a"]) == answer
+    response = ("ResourceNotFoundException", 404, f"Event source mapping not found: {other}")
+    assert refused(harness.client.list_tags, Resource=other) == response
+    assert refused(harness.client.tag_resource, Resource=other, Tags={"a": "1"}) == response
+    assert refused(harness.client.untag_resource, Resource=other, TagKeys=["a"]) == response
 
 
 TAGGED = (
@@ -145,8 +145,8 @@ def test_one_mapping_from_a_queue_to_a_function(harness: Harness) -> None:
             f"Please update or delete the existing mapping with UUID {made}"
         )
         call = harness.client.create_event_source_mapping
-        answer = ("ResourceConflictException", 409, text)
-        assert refused(call, EventSourceArn=arn, FunctionName=function) == answer
+        response = ("ResourceConflictException", 409, text)
+        assert refused(call, EventSourceArn=arn, FunctionName=function) == response
 
 
 FILTER = "Invalid filter pattern definition."
@@ -178,15 +178,15 @@ def test_texts_as_recorded_at_aws(harness: Harness, members: dict[str, Any], tex
     harness.functions.missing |= {"missing", "missing:live"}
     given = {"EventSourceArn": harness.queue()[1], "FunctionName": "f", **members}
     given = {name: value for name, value in given.items() if value is not None}
-    answer = refused(harness.client.create_event_source_mapping, **given)
-    assert answer == ("InvalidParameterValueException", 400, text)
+    response = refused(harness.client.create_event_source_mapping, **given)
+    assert response == ("InvalidParameterValueException", 400, text)
 
 
 def test_a_mapping_cannot_change_to_a_missing_function(harness: Harness) -> None:
     harness.functions.missing.add("missing")
     call = harness.client.update_event_source_mapping
-    answer = refused(call, UUID=harness.map_of_nothing(), FunctionName="missing")
-    assert answer == ("InvalidParameterValueException", 400, "Function does not exist")
+    response = refused(call, UUID=harness.map_of_nothing(), FunctionName="missing")
+    assert response == ("InvalidParameterValueException", 400, "Function does not exist")
 
 
 NOWHERE = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
@@ -199,14 +199,14 @@ def test_bodies_of_errors(harness: Harness) -> None:
     url = f"{harness.service.url}/2015-03-31/event-source-mappings/"
     arn = harness.queue()[1]
     harness.map(arn, "f", Enabled=False)
-    for answer, status, members in (
+    for response, status, members in (
         (httpx.post(url, json={"FunctionName": "f"}), 400, {"Type", "message"}),
         (httpx.post(url, json={"FunctionName": "f", "EventSourceArn": arn}), 409, {"Type", "message"}),
         (httpx.get(url + NOWHERE), 404, {"Type", "Message"}),
         (httpx.post(url, json={"FunctionName": ""}), 400, {"message"}),
     ):
-        body = answer.json()
-        assert (answer.status_code, body.keys(), body.get("Type", "User")) == (status, members, "User")
+        body = response.json()
+        assert (response.status_code, body.keys(), body.get("Type", "User")) == (status, members, "User")
 
 
 def test_members_without_effect_are_read_back(harness: Harness) -> None:
@@ -273,8 +273,8 @@ def test_values_that_cannot_be(harness: Harness, fifo: bool, members: dict[str, 
 def test_limits_of_the_model(harness: Harness, members: dict[str, Any]) -> None:
     """The test sends the requests unchanged, because botocore would refuse some of them."""
     body = {"EventSourceArn": harness.queue()[1], "FunctionName": "f", **members}
-    answer = httpx.post(f"{harness.service.url}/2015-03-31/event-source-mappings/", json=body)
-    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (400, "ValidationException")
+    response = httpx.post(f"{harness.service.url}/2015-03-31/event-source-mappings/", json=body)
+    assert (response.status_code, response.headers["x-amzn-errortype"]) == (400, "ValidationException")
 
 
 MAPPINGS = "2015-03-31/event-source-mappings/"
@@ -295,9 +295,9 @@ MAPPINGS = "2015-03-31/event-source-mappings/"
 def test_errors_have_the_members_of_lambda(
     harness: Harness, method: str, path: str, body: str, status: int, kind: str
 ) -> None:
-    answer = httpx.request(method, f"{harness.service.url}/{path}", content=body)
-    assert (answer.status_code, answer.headers["x-amzn-errortype"]) == (status, kind)
-    assert answer.json().keys() == ({"Message", "Type"} if status == 400 else {"Message"})
+    response = httpx.request(method, f"{harness.service.url}/{path}", content=body)
+    assert (response.status_code, response.headers["x-amzn-errortype"]) == (status, kind)
+    assert response.json().keys() == ({"Message", "Type"} if status == 400 else {"Message"})
 
 
 def test_a_mapping_that_is_not_there(harness: Harness) -> None:

@@ -138,16 +138,17 @@ def test_powertools_reports_items_and_only_those_come_again(harness: Harness, ki
 
 
 @pytest.mark.parametrize(
-    "answer", [b"{", {"batchItemFailures": [{"itemIdentifier": ""}]}, {"batchItemFailures": [{"itemIdentifier": None}]},
-               {"batchItemFailures": [{"badKeyName": "x"}]}],
+    "response",
+    [b"{", {"batchItemFailures": [{"itemIdentifier": ""}]}, {"batchItemFailures": [{"itemIdentifier": None}]},
+     {"batchItemFailures": [{"badKeyName": "x"}]}],
 )  # fmt: skip
-def test_an_answer_that_cannot_be_read_fails_the_batch(harness: Harness, answer: Any) -> None:
+def test_a_response_that_cannot_be_read_fails_the_batch(harness: Harness, response: Any) -> None:
     """ "Lambda treats a batch as a complete failure if …"."""
     url, arn = harness.queue()
-    answers = iter([answer])
+    responses = iter([response])
 
     def code(event: Any) -> Any:
-        if (given := next(answers, None)) is not None:
+        if (given := next(responses, None)) is not None:
             harness.show_again(event["Records"][0])
         return given
 
@@ -158,11 +159,11 @@ def test_an_answer_that_cannot_be_read_fails_the_batch(harness: Harness, answer:
     assert harness.seen(name) == ["m", "m"]
 
 
-@pytest.mark.parametrize("answer", [b"", None, {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
-def test_an_answer_that_means_success(harness: Harness, answer: Any) -> None:
+@pytest.mark.parametrize("response", [b"", None, {}, {"batchItemFailures": []}, {"batchItemFailures": None}])
+def test_a_response_that_means_success(harness: Harness, response: Any) -> None:
     """ "Lambda treats a batch as a complete success if …"."""
     url, arn = harness.queue()
-    name = harness.function(lambda _: answer)
+    name = harness.function(lambda _: response)
     uuid = harness.map(arn, name, FunctionResponseTypes=REPORTS)
     send(harness, url, "m")
     harness.until_empty(url)
@@ -187,7 +188,7 @@ def test_a_batch_that_always_fails_goes_to_the_dead_letters(harness: Harness) ->
     assert harness.last_result(uuid) == "PROBLEM: the function failed"
 
 
-def test_without_reports_the_answer_says_nothing(harness: Harness) -> None:
+def test_without_reports_the_response_says_nothing(harness: Harness) -> None:
     url, arn = harness.queue()
     name = harness.function(lambda event: {"batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]})
     harness.map(arn, name)

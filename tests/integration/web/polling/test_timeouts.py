@@ -256,16 +256,16 @@ def test_the_rest_api_says_it_too(harness: Harness) -> None:
     slow = harness.function(lambda _: None)
     harness.functions.timeouts[slow] = 11
     with harness.service.http() as http:
-        answer = http.post("/v1/mappings", json={"queue": url.rpartition("/")[2], "function": slow})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["message"].startswith("Queue visibility timeout: 10 seconds is less than")
+        response = http.post("/v1/mappings", json={"queue": url.rpartition("/")[2], "function": slow})
+    assert response.status_code == 400
+    assert response.json()["error"]["message"].startswith("Queue visibility timeout: 10 seconds is less than")
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnot json!", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"],
 )
-def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
+def test_an_endpoint_that_says_nothing_of_use(response: bytes) -> None:
     function = parse_function("f", "000000000000", "us-east-1")
     assert function is not None
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -278,7 +278,7 @@ def test_an_endpoint_that_says_nothing_of_use(answer: bytes) -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(4096)
-                connection.sendall(answer)
+                connection.sendall(response)
 
         thread = threading.Thread(target=serve)
         thread.start()

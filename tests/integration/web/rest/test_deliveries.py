@@ -23,9 +23,9 @@ from tests.support.web.console import ConsoleClient
 
 
 def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
-    answer = http.get("/v1/deliveries", params=query)
-    assert answer.status_code == 200, answer.text
-    deliveries: list[dict[str, Any]] = answer.json()
+    response = http.get("/v1/deliveries", params=query)
+    assert response.status_code == 200, response.text
+    deliveries: list[dict[str, Any]] = response.json()
     return deliveries
 
 
@@ -42,9 +42,9 @@ def test_given_up_listed_tried_again_and_delivered(http: httpx.Client, db: Conne
     }  # fmt: skip
     assert (page[0]["message_id"], page[0]["last_status"]) == (str(message_id), 404)
     (last,) = listed(http, state="exhausted", after=page[1]["id"])
-    receiver.answers["/404"] = receiver.answers["/200"]
-    answer = http.post(f"/v1/deliveries/{last['id']}/retry")
-    assert (answer.status_code, answer.json()) == (202, {"id": last["id"]})
+    receiver.responses["/404"] = receiver.responses["/200"]
+    response = http.post(f"/v1/deliveries/{last['id']}/retry")
+    assert (response.status_code, response.json()) == (202, {"id": last["id"]})
     wait_until(lambda: len(deliveries(db)) == 2)
     assert listed(http, state="pending") == []
 
@@ -88,8 +88,8 @@ def test_a_dead_letter_without_its_queue_is_counted_and_listed(http: httpx.Clien
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
 def test_an_unknown_delivery_is_404(http: httpx.Client) -> None:
-    answer = http.post("/v1/deliveries/1/retry")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "delivery_not_found")
+    response = http.post("/v1/deliveries/1/retry")
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "delivery_not_found")
 
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8")
@@ -123,11 +123,11 @@ def test_attempts_and_what_was_given_up_since(http: httpx.Client, db: Connection
         (receiver.url("/404"), 2, 0, False),
         (receiver.url("/200"), 1, 1, False),
     ]
-    receiver.answers["/404"] = receiver.answers["/200"]
+    receiver.responses["/404"] = receiver.responses["/200"]
     later = http.post("/v1/deliveries/retry", json={"since": "2100-01-01T00:00:00Z"})
     assert (later.status_code, later.json()) == (202, {"retried": 0, "next": None})
-    answer = http.post("/v1/deliveries/retry", json={"endpoint": receiver.url("/404")})
-    assert answer.json() == {"retried": 2, "next": None}
+    response = http.post("/v1/deliveries/retry", json={"endpoint": receiver.url("/404")})
+    assert response.json() == {"retried": 2, "next": None}
     wait_until(lambda: deliveries(db) == [])
     audited = db.execute("select action, target, details, affected from queue.audit order by audit_id").fetchall()
     assert audited[-1] == ("penstock:RetryDelivery", receiver.url("/404"), {"limit": 1000}, 2)
@@ -161,8 +161,8 @@ PHONE = "+15550100123"
 
 def send(http: httpx.Client, text: str, **more: str) -> None:
     form = {"Action": "Publish", "Version": "2010-03-31", "PhoneNumber": PHONE, "Message": text, **more}
-    answer = http.post("/", data=form)
-    assert answer.status_code == 200, answer.text
+    response = http.post("/", data=form)
+    assert response.status_code == 200, response.text
 
 
 def states(http: httpx.Client) -> list[str]:
@@ -202,9 +202,9 @@ def test_without_a_gateway_it_is_kept(database: Database) -> None:
 def test_the_quota_limits_opted_out_numbers(database: Database) -> None:
     """A stored number can be stored again (QUOTA_OPTED_OUT_NUMBERS, docs/operate/quotas.md)."""
     with running_service(database.api_dsn, QUOTA_OPTED_OUT_NUMBERS="2") as service, service.http() as http:
-        answers = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
-        assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
-        assert answers[2].json()["error"]["message"] == "An account can have 2 opted out numbers."
+        responses = [http.put(f"/v1/outbox/opted-out/%2B1555010000{last}") for last in (1, 2, 3, 1)]
+        assert [response.status_code for response in responses] == [200, 200, 429, 200]
+        assert responses[2].json()["error"]["message"] == "An account can have 2 opted out numbers."
         form = {"Action": "CheckIfPhoneNumberIsOptedOut", "Version": "2010-03-31"}
         checked = http.post("/", data={**form, "phoneNumber": "+15550100003"})
         assert "<isOptedOut>false</isOptedOut>" in checked.text
@@ -236,9 +236,9 @@ def bind(http: httpx.Client, url: str) -> None:
 
 
 def send_test(http: httpx.Client, url: str) -> dict[str, Any]:
-    answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
-    assert answer.status_code == 202, answer.text
-    sent: dict[str, Any] = answer.json()
+    response = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
+    assert response.status_code == 202, response.text
+    sent: dict[str, Any] = response.json()
     return sent
 
 
@@ -310,7 +310,7 @@ def test_a_subscriber_of_a_topic_gets_a_signed_notification(
 
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
-def test_an_answer_that_fails_is_tried_again_as_any_other(http: httpx.Client, receiver: Receiver) -> None:
+def test_a_response_that_fails_is_tried_again_as_any_other(http: httpx.Client, receiver: Receiver) -> None:
     url = receiver.url("/500")
     bind(http, url)
     send_test(http, url)
@@ -334,8 +334,8 @@ def test_the_guard_of_webhooks_is_asked(database: Database, receiver: Receiver) 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
 def test_a_url_that_nobody_subscribed_is_unknown(http: httpx.Client, receiver: Receiver, database: Database) -> None:
     url = receiver.url("/200")
-    answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "endpoint_not_found")
+    response = http.post("/v1/deliveries/endpoints/test", json={"endpoint": url})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "endpoint_not_found")
     bind(http, url)
     with psycopg.connect(database.dsn) as connection:
         connection.execute("update queue.binding set account_id = '111111111111'")
@@ -353,8 +353,8 @@ def test_too_many_deliveries_leave_no_room_for_one(http: httpx.Client, database:
             connection.execute(
                 "insert into queue.delivery_excess values ('000000000000', '', 1000000, now()) on conflict do nothing"
             )
-        answer = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
-        return answer.status_code == 429
+        response = http.post("/v1/deliveries/endpoints/test", json={"endpoint": "http://127.0.0.1:1/"})
+        return response.status_code == 429
 
     wait_until(is_refused)
 
@@ -376,7 +376,7 @@ def says(browser: ConsoleClient, path: str, text: str) -> bool:
 
 
 @pytest.mark.settings(WEBHOOK_ALLOW_CIDRS="127.0.0.0/8", WEBHOOK_SIGNING_SECRET=SECRET, QUEUE_CONSOLE="full")
-def test_the_console_shows_the_answer(service: Service, http: httpx.Client, receiver: Receiver) -> None:
+def test_the_console_shows_the_response(service: Service, http: httpx.Client, receiver: Receiver) -> None:
     browser = ConsoleClient(service)
     for path, notice in (("/200", "The endpoint responded to the test event with 200"), ("/404", "responded with 404")):
         url = receiver.url(path)

@@ -28,9 +28,9 @@ def http(http: httpx.Client) -> httpx.Client:
 
 
 def bind(http: httpx.Client, pattern: str, **what: Any) -> dict[str, Any]:
-    answer = http.post(f"/v1/events/{pattern.replace('#', '%23')}/subscriptions", json=what)
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = http.post(f"/v1/events/{pattern.replace('#', '%23')}/subscriptions", json=what)
+    assert response.status_code == 201, response.text
+    return dict(response.json())
 
 
 def unbind(http: httpx.Client, binding: dict[str, Any]) -> httpx.Response:
@@ -39,9 +39,9 @@ def unbind(http: httpx.Client, binding: dict[str, Any]) -> httpx.Response:
 
 
 def publish(http: httpx.Client, key: str, message: Any, **others: Any) -> dict[str, Any]:
-    answer = http.post(f"/v1/events/{key}", json={"message": message, **others})
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    response = http.post(f"/v1/events/{key}", json={"message": message, **others})
+    assert response.status_code == 201, response.text
+    return dict(response.json())
 
 
 # --- events ----------------------------------------------------------------------------------------------------------
@@ -49,10 +49,10 @@ def test_an_event_reaches_the_queues_that_are_bound(http: httpx.Client) -> None:
     bind(http, "orders.*", queue_name="q0")
     bind(http, "orders.created", queue_name="q1")
     bind(http, "bills.#", queue_name="q2")
-    answer = publish(http, "orders.created", {"id": 1}, headers={"trace": "t"})
-    assert (answer["queues_matched"], answer["webhooks_matched"]) == (2, 0)
-    assert [message["queue_name"] for message in answer["messages"]] == ["q0", "q1"]
-    for name, told in zip(("q0", "q1"), answer["messages"], strict=True):
+    response = publish(http, "orders.created", {"id": 1}, headers={"trace": "t"})
+    assert (response["queues_matched"], response["webhooks_matched"]) == (2, 0)
+    assert [message["queue_name"] for message in response["messages"]] == ["q0", "q1"]
+    for name, told in zip(("q0", "q1"), response["messages"], strict=True):
         (message,) = receive(http, name)
         assert (message["id"], message["message"], message["headers"]) == (told["msg_id"], {"id": 1}, {"trace": "t"})
     assert receive(http, "q2") == []
@@ -128,8 +128,8 @@ def test_json_of_every_kind_passes_filters(http: httpx.Client) -> None:
     deep = '{"b":2,"a":' + "[" * 40 + "]" * 40 + "}"
     for message in (r'{"a":"\ud83d","b":1}', '{"a":1e400,"b":1}', r'{"a":"\ud83d","b":2}', deep):
         content = f'{{"message":{message}}}'
-        answer = http.post("/v1/events/a", content=content, headers={"content-type": "application/json"})
-        assert answer.status_code == 201, answer.text
+        response = http.post("/v1/events/a", content=content, headers={"content-type": "application/json"})
+        assert response.status_code == 201, response.text
     counted = 'penstock_filter_unjudged_messages_total{by="event"} '
     (line,) = [line for line in http.get("/metrics").text.splitlines() if line.startswith(counted)]
     assert float(line.removeprefix(counted)) >= 1
@@ -174,13 +174,13 @@ def test_a_transaction_does_everything(http: httpx.Client) -> None:
     bind(http, "done.*", queue_name="q2")
     send(http, "work", "q0")
     (message,) = receive(http, "q0")
-    answer = http.post("/v1/transactions", json={
+    response = http.post("/v1/transactions", json={
         "ack": [{"queue": "q0", "receipt": message["receipt"]}],
         "send": [{"queue": "q1", "message": {"next": 1}}, {"queue": "q1", "message": 2, "delay": 60}],
         "publish": [{"routing_key": "done.work", "message": "event"}, {"routing_key": "nobody", "message": 1}],
     })  # fmt: skip
-    assert answer.status_code == 200, answer.text
-    told = answer.json()
+    assert response.status_code == 200, response.text
+    told = response.json()
     assert told["acked"] == 1
     assert [message["queue"] for message in told["sent"]] == ["q1", "q1"]
     assert [event["queues_matched"] for event in told["published"]] == [1, 0]

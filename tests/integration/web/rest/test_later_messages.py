@@ -34,9 +34,9 @@ def http(http: httpx.Client, db: psycopg.Connection[Any]) -> httpx.Client:
 
 
 def send(http: httpx.Client, body: Any, queue: str = "orders") -> Any:
-    answer = http.post(f"/v1/queues/{queue}/messages", json=body)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
+    response = http.post(f"/v1/queues/{queue}/messages", json=body)
+    assert response.status_code == 201, response.text
+    return response.json()
 
 
 def schedules(http: httpx.Client) -> list[dict[str, Any]]:
@@ -142,8 +142,8 @@ def test_in_a_transaction(http: httpx.Client) -> None:
     ],
 )
 def test_a_refused_request_changes_nothing(http: httpx.Client, queue: str, body: Any, status: int) -> None:
-    answer = http.post(f"/v1/queues/{queue}/messages", json=body)
-    assert answer.status_code == status, answer.text
+    response = http.post(f"/v1/queues/{queue}/messages", json=body)
+    assert response.status_code == status, response.text
     assert (schedules(http), counts(http)) == ([], EMPTY)
 
 
@@ -155,12 +155,12 @@ def test_a_fifo_queue_refuses_a_delay_and_names_it(http: httpx.Client, form: str
     """
     message = {"message": 1, "delay": delay, "group_id": "g", "dedup_id": "d"}
     if form == "transaction":
-        answer = http.post("/v1/transactions", json={"send": [{"queue": "o.fifo", **message}]})
+        response = http.post("/v1/transactions", json={"send": [{"queue": "o.fifo", **message}]})
     else:
         path = "/v1/queues/o.fifo/messages"
-        answer = http.post(path, json=message if form == "single" else [{**message, "delay": None}, message])
-    assert answer.status_code == 400
-    assert f"Value {delay} for parameter DelaySeconds is invalid" in answer.text
+        response = http.post(path, json=message if form == "single" else [{**message, "delay": None}, message])
+    assert response.status_code == 400
+    assert f"Value {delay} for parameter DelaySeconds is invalid" in response.text
     assert http.get("/v1/queues/o.fifo/messages").json() == []
 
 

@@ -80,7 +80,7 @@ def test_lists(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "answer"),
+    ("change", "response"),
     [
         ({"batch_size": 11}, (400, "bad_request")),  # needs a window
         ({"batch_size": 0}, (400, "bad_request")),
@@ -97,12 +97,12 @@ def test_lists(http: httpx.Client) -> None:
         ({"function": "f1"}, (409, "mapping_conflict")),
     ],
 )
-def test_an_invalid_mapping_is_refused(http: httpx.Client, change: dict[str, Any], answer: tuple[int, str]) -> None:
+def test_an_invalid_mapping_is_refused(http: httpx.Client, change: dict[str, Any], response: tuple[int, str]) -> None:
     if http.get("/v1/queues/refused").status_code == 404:
         new_queue(http, "refused")
         http.post("/v1/mappings", json={"queue": "refused", "function": "f1"}).raise_for_status()
     body = {"queue": "refused", "function": "f2", **change}
-    assert error_code(http.post("/v1/mappings", json=body)) == answer
+    assert error_code(http.post("/v1/mappings", json=body)) == response
 
 
 def test_a_mapping_that_is_not_there(http: httpx.Client) -> None:
@@ -152,7 +152,7 @@ def test_a_quota_of_an_account(database: Database) -> None:
         new_queue(http, "orders")
         bodies = [{"queue": "orders", "function": f"f{n}", "enabled": False} for n in range(3)]
         made = [http.post("/v1/mappings", json=body) for body in bodies]
-        assert [answer.status_code for answer in made[:2]] == [201, 201]
+        assert [response.status_code for response in made[:2]] == [201, 201]
         assert error_code(made[2]) == (429, "too_many_requests")
         client = service.client("lambda")
         with pytest.raises(client.exceptions.InvalidParameterValueException, match="can have 2 mappings"):

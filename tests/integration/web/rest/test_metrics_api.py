@@ -68,15 +68,15 @@ def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.C
 
 
 def read(http: httpx.Client, queue: str = "orders", **query: Any) -> dict[str, Any]:
-    answer = http.get(f"/v1/queues/{queue}/metrics", params={**SPAN, **query})
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    response = http.get(f"/v1/queues/{queue}/metrics", params={**SPAN, **query})
+    assert response.status_code == 200, response.text
+    return dict(response.json())
 
 
-def table(answer: httpx.Response) -> list[dict[str, str]]:
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
-    return list(csv.DictReader(answer.text.splitlines(), strict=True))
+def table(response: httpx.Response) -> list[dict[str, str]]:
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "text/csv; charset=utf-8; header=present"
+    return list(csv.DictReader(response.text.splitlines(), strict=True))
 
 
 # --- a queue ---------------------------------------------------------------------------------------------------------
@@ -175,27 +175,27 @@ HOSTILE: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("query", HOSTILE.values(), ids=HOSTILE)
 def test_bad_requests(http: httpx.Client, query: dict[str, str]) -> None:
-    answer = http.get("/v1/queues/orders/metrics", params={**SPAN, **query})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
+    response = http.get("/v1/queues/orders/metrics", params={**SPAN, **query})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request"), response.text
 
 
 def test_at_most_1440_windows(http: httpx.Client) -> None:
     assert len(read(http, **{"from": "2026-03-28T01:00:00Z"})["windows"]) == 2
-    answer = http.get("/v1/queues/orders/metrics", params={**SPAN, "from": "2026-03-28T00:59:00Z"})
-    assert "more than 1440 windows of 1m" in answer.json()["error"]["message"]
+    response = http.get("/v1/queues/orders/metrics", params={**SPAN, "from": "2026-03-28T00:59:00Z"})
+    assert "more than 1440 windows of 1m" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("name", ["none", "a b", "x" * 81, "%00", "..%2F"])
 def test_no_such_queue(http: httpx.Client, name: str) -> None:
-    answer = http.get(f"/v1/queues/{name}/metrics")
-    assert (answer.status_code, answer.json()["error"]["code"]) in [(404, "queue_not_found"), (404, "not_found")]
+    response = http.get(f"/v1/queues/{name}/metrics")
+    assert (response.status_code, response.json()["error"]["code"]) in [(404, "queue_not_found"), (404, "not_found")]
 
 
 # --- all queues ------------------------------------------------------------------------------------------------------
 def test_lag(http: httpx.Client) -> None:
-    answer = http.get("/v1/metrics/lag")
-    assert answer.status_code == 200, answer.text
-    page = answer.json()
+    response = http.get("/v1/metrics/lag")
+    assert response.status_code == 200, response.text
+    page = response.json()
     assert [page[name] for name in ("from", "to", "computed_at")] == [
         "2026-03-28T23:00:00Z", "2026-03-29T00:02:00Z", "2026-03-29T00:02:00Z",
     ]  # fmt: skip
@@ -224,10 +224,10 @@ def test_lag_page_by_page(http: httpx.Client) -> None:
 
 
 def test_lag_as_csv(http: httpx.Client) -> None:
-    answer = http.get("/v1/metrics/lag", params={"limit": 1, "format": "csv"})
-    (bills,) = table(answer)
+    response = http.get("/v1/metrics/lag", params={"limit": 1, "format": "csv"})
+    (bills,) = table(response)
     assert (bills["name"], bills["now_visible"], bills["drain_seconds"]) == ("bills", "0", "")
-    following = answer.links["next"]["url"]
+    following = response.links["next"]["url"]
     (orders,) = table(http.get(following))
     assert (orders["name"], orders["forecast_at"], orders["forecast_high"], orders["lag_count"]) == (
         "orders", "2026-03-29T01:02:00Z", "400.0", "4",
@@ -240,8 +240,8 @@ def test_lag_as_csv(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "201"}, {"next": "x"}, {"next": "\0"}, {"format": "tsv"}])
 def test_bad_requests_of_lag(http: httpx.Client, query: dict[str, str]) -> None:
-    answer = http.get("/v1/metrics/lag", params=query)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+    response = http.get("/v1/metrics/lag", params=query)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
 
 
 def test_both_are_in_the_document(http: httpx.Client) -> None:

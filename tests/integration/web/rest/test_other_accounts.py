@@ -37,9 +37,9 @@ class Account(NamedTuple):
         return self.http.request(method, f"/v1{path}", headers={"authorization": f"Bearer {self.key}"}, **content)
 
     def do(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self.ask(method, path, body)
-        assert answer.is_success, answer.text
-        return answer.json() if answer.content else None
+        response = self.ask(method, path, body)
+        assert response.is_success, response.text
+        return response.json() if response.content else None
 
 
 class Setup(NamedTuple):
@@ -174,7 +174,7 @@ def test_a_queue_of_another_account_is_not_there(setup: Setup, way: str) -> None
     before = setup.state()
     asked = [(name, setup.partner.ask(*BY_NAME[way](setup, name))) for name in spellings(setup.queue)]
     assert [
-        (name, answer.status_code, answer.text) for name, answer in asked if answer.status_code not in NOTHING
+        (name, response.status_code, response.text) for name, response in asked if response.status_code not in NOTHING
     ] == []
     assert setup.state() == before
     assert setup.owner.ask(*BY_NAME[way](setup, setup.queue)).is_success
@@ -184,8 +184,8 @@ def test_a_queue_of_another_account_is_not_there(setup: Setup, way: str) -> None
 def test_a_denied_operation_undoes_the_transaction(setup: Setup, way: str) -> None:
     before = setup.state()
     for name in spellings(setup.queue):
-        answer = setup.partner.ask(*WITH_OWN[way](setup, name))
-        assert answer.status_code in NOTHING, (name, answer.text)
+        response = setup.partner.ask(*WITH_OWN[way](setup, name))
+        assert response.status_code in NOTHING, (name, response.text)
     assert setup.state() == before
     assert setup.partner.do("GET", f"/queues/{setup.other}")["queue_length"] == 1
     setup.partner.do("POST", "/transactions", {"send": [{"queue": setup.other, "message": "whole"}]})
@@ -205,8 +205,8 @@ BY_ID: dict[str, Callable[[Setup], Asked]] = {
 @pytest.mark.parametrize("way", BY_ID)
 def test_an_id_of_another_account_is_not_found(setup: Setup, way: str) -> None:
     before = setup.state()
-    answer = setup.partner.ask(*BY_ID[way](setup))
-    assert answer.status_code == 404, answer.text
+    response = setup.partner.ask(*BY_ID[way](setup))
+    assert response.status_code == 404, response.text
     assert setup.state() == before
     assert setup.owner.ask(*BY_ID[way](setup)).is_success
 
@@ -254,8 +254,8 @@ def test_an_address_of_a_queue_is_no_url(setup: Setup) -> None:
     for endpoint in spellings(setup.queue):
         for protocol in ("queue", "http"):
             new = {"protocol": protocol, "endpoint": endpoint}
-            answer = setup.partner.ask("POST", f"/events/{setup.key}/subscriptions", new)
-            assert answer.status_code in NOTHING or endpoint.startswith(f"{protocol}://"), (new, answer.text)
+            response = setup.partner.ask("POST", f"/events/{setup.key}/subscriptions", new)
+            assert response.status_code in NOTHING or endpoint.startswith(f"{protocol}://"), (new, response.text)
 
 
 # --- what would send later -------------------------------------------------------------------------------------------

@@ -157,9 +157,9 @@ def http(queues: Queues, request: pytest.FixtureRequest) -> Iterator[httpx.Clien
 
 
 def verdicts(http: httpx.Client, **query: Any) -> dict[str, dict[str, Any]]:
-    answer = http.get("/v1/metrics/lag", params=query)
-    assert answer.status_code == 200, answer.text
-    return {queue["name"]: queue["verdict"] for queue in answer.json()["queues"]}
+    response = http.get("/v1/metrics/lag", params=query)
+    assert response.status_code == 200, response.text
+    return {queue["name"]: queue["verdict"] for queue in response.json()["queues"]}
 
 
 # --- GET /v1/metrics/lag ---------------------------------------------------------------------------------------------
@@ -202,17 +202,17 @@ def test_consumers_for_a_target(http: httpx.Client) -> None:
 
 
 def test_verdicts_as_csv(http: httpx.Client) -> None:
-    answer = http.get("/v1/metrics/lag", params={"format": "csv", "limit": 5, "target_lag_seconds": 60})
-    rows = {row["name"]: row for row in csv.DictReader(answer.text.splitlines(), strict=True)}
+    response = http.get("/v1/metrics/lag", params={"format": "csv", "limit": 5, "target_lag_seconds": 60})
+    rows = {row["name"]: row for row in csv.DictReader(response.text.splitlines(), strict=True)}
     assert (rows["behind"]["verdict_kind"], rows["behind"]["verdict_cause"]) == ("falling_behind", "arrivals_rose")
     assert (rows["nothing"]["verdict_kind"], rows["nothing"]["verdict_cause"]) == ("idle", "")
-    assert "target_lag_seconds=60" in answer.links["next"]["url"]
+    assert "target_lag_seconds=60" in response.links["next"]["url"]
 
 
 @pytest.mark.parametrize("seconds", ["0", "86401", "x"])
 def test_bad_targets(http: httpx.Client, seconds: str) -> None:
-    answer = http.get("/v1/metrics/lag", params={"target_lag_seconds": seconds})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request")
+    response = http.get("/v1/metrics/lag", params={"target_lag_seconds": seconds})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
 
 
 # --- what needs attention --------------------------------------------------------------------------------------------
@@ -243,12 +243,12 @@ def are_close(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> 
 
 
 def test_queues_and_endpoints_need_attention(http: httpx.Client, queues: Queues) -> None:
-    answer = http.get("/v1/metrics/attention")
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["queues"] == len(KINDS)
-    found = concerns_of(answer.json()["concerns"])
+    response = http.get("/v1/metrics/attention")
+    assert response.status_code == 200, response.text
+    assert response.json()["queues"] == len(KINDS)
+    found = concerns_of(response.json()["concerns"])
     assert are_close(found, expected_concerns(queues.now)), found
-    assert "secret" not in answer.text
+    assert "secret" not in response.text
 
 
 def test_the_start_of_a_concern_does_not_move(queues: Queues) -> None:
@@ -287,9 +287,9 @@ def test_status_console_and_report_name_the_same(
 # --- GET /v1/queues/{name}/minutes -----------------------------------------------------------------------------------
 def test_minutes(http: httpx.Client, queues: Queues) -> None:
     start = (queues.now - 11 * MINUTE).isoformat()
-    answer = http.get("/v1/queues/draining/minutes", params={"from": start, "to": queues.now.isoformat()})
-    assert answer.status_code == 200, answer.text
-    found = answer.json()
+    response = http.get("/v1/queues/draining/minutes", params={"from": start, "to": queues.now.isoformat()})
+    assert response.status_code == 200, response.text
+    found = response.json()
     assert (found["queue"], len(found["minutes"])) == ("draining", 11)
     first = found["minutes"][0]
     assert datetime.fromisoformat(first["starts_at"]) == queues.now - 11 * MINUTE
@@ -305,9 +305,9 @@ def test_minutes(http: httpx.Client, queues: Queues) -> None:
 
 def test_minutes_as_csv(http: httpx.Client, queues: Queues) -> None:
     query = {"from": (queues.now - 2 * MINUTE).isoformat(), "to": queues.now.isoformat(), "format": "csv"}
-    answer = http.get("/v1/queues/stopped/minutes", params=query)
-    assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
-    first, last = csv.DictReader(answer.text.splitlines(), strict=True)
+    response = http.get("/v1/queues/stopped/minutes", params=query)
+    assert response.headers["content-type"] == "text/csv; charset=utf-8; header=present"
+    first, last = csv.DictReader(response.text.splitlines(), strict=True)
     assert (first["sent"], last["visible"], last["received"]) == ("20", "200", "0")
 
 

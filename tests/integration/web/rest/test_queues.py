@@ -55,18 +55,18 @@ def test_one_first_then_the_rest_at_a_rate(moving: httpx.Client, shared_database
     assert moving.get("/v1/queues/orders/messages").json() == []
     assert depth(moving, "dead") == 8
     late = {"json": {"path": "kind", "equals": "late"}, "source_queue": "orders"}
-    answer = moving.post(MOVES, json={"filter": late, "canary": 1, "per_second": 500})
-    assert answer.status_code == 201, answer.text
-    move = answer.json()
-    assert answer.headers["location"] == f"{MOVES}/{move['id']}"
+    response = moving.post(MOVES, json={"filter": late, "canary": 1, "per_second": 500})
+    assert response.status_code == 201, response.text
+    move = response.json()
+    assert response.headers["location"] == f"{MOVES}/{move['id']}"
     assert (move["filter"], move["of"], move["to"], move["per_second"]) == (
         {"json": {"path": ["kind"], "equals": "late"}, "source_queue": "orders"}, 8, None, 500,
     )  # fmt: skip
     wait_until(lambda: move_of(moving, move)["state"] == "waiting")
     assert (move_of(moving, move)["moved"], depth(moving, "orders"), depth(moving, "dead")) == (1, 1, 7)
     assert moving.post(MOVES, json={"filter": {}}).json()["error"]["code"] == "move_conflict"
-    answer = moving.post(f"{MOVES}/{move['id']}/continue", json={"per_second": 100})
-    assert (answer.status_code, answer.json()["per_second"]) == (200, 100), answer.text
+    response = moving.post(f"{MOVES}/{move['id']}/continue", json={"per_second": 100})
+    assert (response.status_code, response.json()["per_second"]) == (200, 100), response.text
     wait_until(lambda: move_of(moving, move)["state"] == "completed")
     done = move_of(moving, move)
     assert (done["moved"], done["skipped"], done["looked_at"], done["problem"]) == (4, 0, 8, None)
@@ -105,8 +105,8 @@ def test_by_ids_to_a_named_queue_and_cancel(moving: httpx.Client) -> None:
 ])  # fmt: skip
 def test_an_invalid_move_is_refused(moving: httpx.Client, body: Any) -> None:
     moving.post("/v1/queues", json={"name": "a.fifo"})
-    answer = moving.post(MOVES, json=body)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
+    response = moving.post(MOVES, json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request"), response.text
 
 
 @pytest.mark.shared
@@ -116,14 +116,14 @@ def test_an_invalid_move_is_refused(moving: httpx.Client, body: Any) -> None:
     ("GET", f"/v1/queues/missing/moves/{NO_MOVE}", "queue_not_found"),
 ])  # fmt: skip
 def test_a_missing_queue_or_move_is_404(moving: httpx.Client, method: str, path: str, code: str) -> None:
-    answer = moving.request(method, path)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, code), answer.text
+    response = moving.request(method, path)
+    assert (response.status_code, response.json()["error"]["code"]) == (404, code), response.text
 
 
 @pytest.mark.shared
 def test_a_destination_that_is_not_there(moving: httpx.Client) -> None:
-    answer = moving.post(MOVES, json={"filter": {}, "to": "missing"})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
+    response = moving.post(MOVES, json={"filter": {}, "to": "missing"})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "queue_not_found")
 
 
 # --- pause -----------------------------------------------------------------------------------------------------------
@@ -210,9 +210,9 @@ def searched(postgres: TestServer) -> Iterator[httpx.Client]:
 
 
 def test_a_search_by_json_shows_the_message_and_how_many_it_looked_at(searched: httpx.Client) -> None:
-    answer = searched.post(SEARCH, json={"filter": {"json": {"path": "order.id", "equals": 1}}})
-    assert answer.status_code == 200, answer.text
-    found = answer.json()
+    response = searched.post(SEARCH, json={"filter": {"json": {"path": "order.id", "equals": 1}}})
+    assert response.status_code == 200, response.text
+    found = response.json()
     (message,) = found.pop("messages")
     assert found == {"looked_at": 3, "of": 3, "next": None}
     shown = [message[name] for name in ("message", "headers", "group_id", "state", "receive_count")]
@@ -237,19 +237,19 @@ def test_pages_go_on_where_the_last_one_ended(searched: httpx.Client) -> None:
     {"filter": {"older_than_seconds": 1e9}}, {"filter": {"source_queue": "not a name"}}, {"filter": {"shape": "x"}},
 ])  # fmt: skip
 def test_an_invalid_search_is_refused(searched: httpx.Client, body: Any) -> None:
-    answer = searched.post(SEARCH, json=body)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
+    response = searched.post(SEARCH, json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request"), response.text
 
 
 def test_a_queue_that_is_not_there(searched: httpx.Client) -> None:
-    answer = searched.post("/v1/queues/missing/messages/search", json={})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
+    response = searched.post("/v1/queues/missing/messages/search", json={})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "queue_not_found")
 
 
 def test_failures_in_groups_have_a_filter_that_finds_them(searched: httpx.Client) -> None:
-    answer = searched.get("/v1/queues/orders/failures", params={"by": ["shape", "receive_count"]})
-    assert answer.status_code == 200, answer.text
-    found = answer.json()
+    response = searched.get("/v1/queues/orders/failures", params={"by": ["shape", "receive_count"]})
+    assert response.status_code == 200, response.text
+    found = response.json()
     (group,) = found.pop("groups")
     assert found == {"group_count": 1, "looked_at": 3, "of": 3, "next": None}
     assert (group["count"], group["by"]["receive_count"], len(group["samples"])) == (3, 0, 3)
@@ -262,8 +262,8 @@ def test_failures_in_groups_have_a_filter_that_finds_them(searched: httpx.Client
 
 @pytest.mark.parametrize("query", ["by=x", "by=attribute", "attribute=a", "scan=0", "groups=0", "after=x"])
 def test_which_groups_are_refused(searched: httpx.Client, query: str) -> None:
-    answer = searched.get(f"/v1/queues/orders/failures?{query}")
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_request"), answer.text
+    response = searched.get(f"/v1/queues/orders/failures?{query}")
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request"), response.text
 
 
 def test_a_long_sample_is_cut(searched: httpx.Client) -> None:
@@ -290,9 +290,9 @@ def test_each_client_is_listed_with_what_it_got(database: Database) -> None:
             got += len(sqs.receive_message(QueueUrl="orders", WaitTimeSeconds=20).get("Messages", []))
 
         def listed() -> list[dict[str, Any]]:
-            answer = http.get("/v1/queues/orders/receivers")
-            assert answer.status_code == 200, answer.text
-            found: list[dict[str, Any]] = answer.json()
+            response = http.get("/v1/queues/orders/receivers")
+            assert response.status_code == 200, response.text
+            found: list[dict[str, Any]] = response.json()
             return found
 
         wait_until(lambda: sum(row["messages"] for row in listed()) == 3)

@@ -31,15 +31,15 @@ def http(http: httpx.Client) -> httpx.Client:
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 def test_create_answers_where_the_queue_is(http: httpx.Client) -> None:
-    answer = http.post("/v1/queues", json={"name": "bills", "tags": {"team": "a"}})
-    assert answer.status_code == 201
-    assert answer.headers["location"] == "/v1/queues/bills"
+    response = http.post("/v1/queues", json={"name": "bills", "tags": {"team": "a"}})
+    assert response.status_code == 201
+    assert response.headers["location"] == "/v1/queues/bills"
     assert http.get("/v1/queues/bills").json()["tags"] == {"team": "a"}
 
 
 def test_a_fifo_queue_gets_its_suffix(http: httpx.Client) -> None:
-    answer = http.post("/v1/queues", json={"name": "bills", "fifo": True})
-    assert answer.headers["location"] == "/v1/queues/bills.fifo"
+    response = http.post("/v1/queues", json={"name": "bills", "fifo": True})
+    assert response.headers["location"] == "/v1/queues/bills.fifo"
     assert http.get("/v1/queues/bills.fifo").json()["fifo"] is True
 
 
@@ -101,8 +101,8 @@ def test_purge_says_how_many(http: httpx.Client) -> None:
     ['{"a": 1.10, "b": [1e400, 12345678901234567890123]}', "null", "true", '"text"', "0", "[]", '"\\u0000\\n"', '"é"'],
 )
 def test_a_message_comes_back_as_it_was_sent(http: httpx.Client, text: str) -> None:
-    answer = http.post("/v1/queues/orders/messages", content=f'{{"message": {text}}}', headers=JSON)
-    assert answer.status_code == 201
+    response = http.post("/v1/queues/orders/messages", content=f'{{"message": {text}}}', headers=JSON)
+    assert response.status_code == 201
     body = http.get("/v1/queues/orders/messages").text
     assert f'"message":{text.replace(": ", ":").replace(", ", ",")}' in body
 
@@ -125,9 +125,9 @@ def test_a_received_message_has_its_shape(http: httpx.Client) -> None:
 
 def test_a_list_is_stored_in_order_with_a_delay_each(http: httpx.Client) -> None:
     entries = [{"message": 0}, {"message": 1, "delay": 900}, {"message": 2}]
-    answer = http.post("/v1/queues/orders/messages", json=entries)
-    assert answer.status_code == 201
-    ids = answer.json()["ids"]
+    response = http.post("/v1/queues/orders/messages", json=entries)
+    assert response.status_code == 201
+    ids = response.json()["ids"]
     assert {message["id"]: message["message"] for message in receive(http, max=10)} == {ids[0]: 0, ids[2]: 2}
     peeked = http.get("/v1/queues/orders/messages/peek", params={"state": "delayed"}).json()
     assert [message["id"] for message in peeked] == [ids[1]]
@@ -136,15 +136,15 @@ def test_a_list_is_stored_in_order_with_a_delay_each(http: httpx.Client) -> None
 def test_a_list_with_one_message_that_is_too_long_stores_nothing(http: httpx.Client) -> None:
     http.patch("/v1/queues/orders", json={"attributes": {"MaximumMessageSize": 1024}}).raise_for_status()
     entries = [{"message": "short"}, {"message": "x" * 1024}]
-    answer = http.post("/v1/queues/orders/messages", json=entries)
-    assert error_of(answer) == (413, "payload_too_large")
+    response = http.post("/v1/queues/orders/messages", json=entries)
+    assert error_of(response) == (413, "payload_too_large")
     assert receive(http, max=10) == []
 
 
 def test_an_asynchronous_commit_stores_as_well(http: httpx.Client) -> None:
-    answer = http.post("/v1/queues/orders/messages?async_commit=true", json={"message": 1})
-    assert answer.status_code == 201
-    assert [message["id"] for message in receive(http)] == [answer.json()["id"]]
+    response = http.post("/v1/queues/orders/messages?async_commit=true", json={"message": 1})
+    assert response.status_code == 201
+    assert [message["id"] for message in receive(http)] == [response.json()["id"]]
 
 
 def test_up_to_1000_messages_a_receive(http: httpx.Client) -> None:
@@ -176,33 +176,33 @@ def test_sqs_and_rest_clients_share_a_queue(http: httpx.Client, service: Service
     assert message["message"] == "not JSON"
     assert message["headers"] == {"number": 7, "binary": "AAE="}
     receipt = sqs.receive_message(QueueUrl=url)["Messages"][0]["ReceiptHandle"]
-    answer = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [receipt]})
-    assert answer.json() == {"deleted": [receipt]}
+    response = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [receipt]})
+    assert response.json() == {"deleted": [receipt]}
 
 
 def test_messages_are_deleted_by_id_and_by_receipt(http: httpx.Client) -> None:
     ids = [send(http, number) for number in range(3)]
-    answer = http.request("DELETE", "/v1/queues/orders/messages", json={"ids": [ids[1], 2**40, ids[0]]})
-    assert answer.json() == {"deleted": [ids[1], ids[0]]}
+    response = http.request("DELETE", "/v1/queues/orders/messages", json={"ids": [ids[1], 2**40, ids[0]]})
+    assert response.json() == {"deleted": [ids[1], ids[0]]}
     (message,) = receive(http)
     for deleted in ([message["receipt"]], []):
-        answer = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [message["receipt"]]})
-        assert answer.json() == {"deleted": deleted}
+        response = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [message["receipt"]]})
+        assert response.json() == {"deleted": deleted}
 
 
 def test_one_message_is_deleted_once(http: httpx.Client) -> None:
     message_id = send(http, 1)
     assert http.delete(f"/v1/queues/orders/messages/{message_id}").status_code == 204
-    answer = http.delete(f"/v1/queues/orders/messages/{message_id}")
-    assert error_of(answer) == (404, "message_not_found")
+    response = http.delete(f"/v1/queues/orders/messages/{message_id}")
+    assert error_of(response) == (404, "message_not_found")
 
 
 def test_visibility_changes_by_id(http: httpx.Client) -> None:
     message_id = send(http, 1)
     receive(http)
-    answer = http.patch(f"/v1/queues/orders/messages/{message_id}", json={"vt": 0})
-    assert set(answer.json()) == {"id", "visible_at"}
-    assert answer.json()["id"] == message_id
+    response = http.patch(f"/v1/queues/orders/messages/{message_id}", json={"vt": 0})
+    assert set(response.json()) == {"id", "visible_at"}
+    assert response.json()["id"] == message_id
     assert [message["read_count"] for message in receive(http)] == [2]
     missing = http.patch("/v1/queues/orders/messages/999999", json={"vt": 0})
     assert error_of(missing) == (404, "message_not_found")
@@ -285,8 +285,10 @@ BAD: list[tuple[str, str, Any]] = [
 
 
 def test_bad_requests_are_400_in_the_one_shape(http: httpx.Client) -> None:
-    answers = {(method, path, str(body)): error_of(http.request(method, path, json=body)) for method, path, body in BAD}
-    assert {request: answer for request, answer in answers.items() if answer != (400, "bad_request")} == {}
+    responses = {
+        (method, path, str(body)): error_of(http.request(method, path, json=body)) for method, path, body in BAD
+    }
+    assert {request: response for request, response in responses.items() if response != (400, "bad_request")} == {}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"message": NaN}', b'{"message": "\xff"}', b"[" * 100_000])
@@ -310,17 +312,17 @@ def test_a_body_that_is_not_json_is_400(http: httpx.Client, content: bytes) -> N
     ],
 )
 def test_a_body_says_that_it_is_json(http: httpx.Client, path: str, kind: str | None, is_json: bool) -> None:
-    answer = http.post(path, content=b"{", headers={} if kind is None else {"content-type": kind})
-    assert error_of(answer) == ((400, "bad_request") if is_json else (415, "unsupported_media_type"))
-    assert is_json or "content-type: application/json" in answer.json()["error"]["hint"]
+    response = http.post(path, content=b"{", headers={} if kind is None else {"content-type": kind})
+    assert error_of(response) == ((400, "bad_request") if is_json else (415, "unsupported_media_type"))
+    assert is_json or "content-type: application/json" in response.json()["error"]["hint"]
 
 
 def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
     """The service checks bodies as strictly as queries. A client that misspells a filter must not get all messages."""
     for path in ("/peek?body=ok", "?max=1&wait=1&x=", "?Max=1"):
-        answer = http.get(MESSAGES + path)
-        assert error_of(answer) == (400, "bad_request"), path
-        assert "no parameter is called" in answer.json()["error"]["message"]
+        response = http.get(MESSAGES + path)
+        assert error_of(response) == (400, "bad_request"), path
+        assert "no parameter is called" in response.json()["error"]["message"]
     for method, path in (("POST", "/v1/queues/orders/purge?a"), ("DELETE", "/v1/queues/orders?force=1")):
         assert error_of(http.request(method, path)) == (400, "bad_request")
 
@@ -331,9 +333,9 @@ def test_an_unknown_parameter_is_refused(http: httpx.Client) -> None:
 )
 def test_a_405_lists_the_allowed_methods(http: httpx.Client, method: str, path: str, methods: str) -> None:
     """The header lists the methods of all routes of the resource (RFC 9110, 15.5.6)."""
-    answer = http.request(method, path)
-    assert error_of(answer) == (405, "method_not_allowed")
-    assert answer.headers.get_list("allow") == [methods]
+    response = http.request(method, path)
+    assert error_of(response) == (405, "method_not_allowed")
+    assert response.headers.get_list("allow") == [methods]
 
 
 def test_no_body_says_nothing(http: httpx.Client) -> None:
@@ -342,8 +344,8 @@ def test_no_body_says_nothing(http: httpx.Client) -> None:
 
 
 def test_a_receipt_that_is_none_is_refused(http: httpx.Client) -> None:
-    answer = http.request("DELETE", MESSAGES, json={"receipts": ["x"]})
-    assert error_of(answer) == (400, "invalid_receipt_handle")
+    response = http.request("DELETE", MESSAGES, json={"receipts": ["x"]})
+    assert error_of(response) == (400, "invalid_receipt_handle")
 
 
 @pytest.mark.parametrize(
@@ -366,9 +368,9 @@ def test_a_receipt_that_is_none_is_refused(http: httpx.Client) -> None:
     ],
 )
 def test_a_queue_that_does_not_exist_is_404(http: httpx.Client, method: str, path: str, body: Any) -> None:
-    answer = http.request(method, f"/v1/queues/nothing{path}", json=body)
-    assert error_of(answer) == (404, "queue_not_found")
-    assert answer.json()["error"]["message"] == "Queue 'nothing' does not exist"
+    response = http.request(method, f"/v1/queues/nothing{path}", json=body)
+    assert error_of(response) == (404, "queue_not_found")
+    assert response.json()["error"]["message"] == "Queue 'nothing' does not exist"
 
 
 def test_purging_twice_at_once_is_429(database: Database) -> None:
@@ -398,9 +400,9 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
     ],
 )
 def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
-    """JSON can contain a lone surrogate, but the answer that quotes the JSON cannot."""
-    answer = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
-    assert (answer.status_code, "error" in answer.json()) == (400, True)
+    """JSON can contain a lone surrogate, but the response that quotes the JSON cannot."""
+    response = http.request(method, path, content=json.dumps(body).encode(), headers=JSON)
+    assert (response.status_code, "error" in response.json()) == (400, True)
 
 
 @pytest.mark.parametrize("tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}])
@@ -434,6 +436,6 @@ def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
     """The limit applies to the number of parts and the length of their headers, not to their content."""
     inner = [{"message": number, "headers": {}} for number in range(80)]
     many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
-    answer = http.post("/v1/queues/orders/messages", json=many)
-    assert (answer.status_code, len(answer.json()["ids"])) == (201, 1_000)
+    response = http.post("/v1/queues/orders/messages", json=many)
+    assert (response.status_code, len(response.json()["ids"])) == (201, 1_000)
     assert receive(http, max=1)[0]["message"] == inner

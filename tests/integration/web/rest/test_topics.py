@@ -70,8 +70,8 @@ def test_a_message_reaches_the_queues_whose_filter_it_passes(service: Service, h
 def test_a_fifo_topic(http: httpx.Client) -> None:
     http.post("/v1/topics", json={"name": "steps.fifo"}).raise_for_status()
     message = {"message": "1", "group_id": "g", "dedup_id": "d"}
-    answer = http.post("/v1/topics/steps.fifo/messages", json=message).json()
-    assert answer["sequence_number"].isdigit()
+    response = http.post("/v1/topics/steps.fifo/messages", json=message).json()
+    assert response["sequence_number"].isdigit()
     assert error_code(http.post("/v1/topics/steps.fifo/messages", json={"message": "1"})) == (400, "bad_request")
 
 

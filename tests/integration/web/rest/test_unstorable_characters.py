@@ -194,22 +194,22 @@ def test_no_text_is_our_mistake(http: httpx.Client, method: str, path: str, body
     plain = path.replace("{", "").replace("}", "")
     tried = [(where, body) for where in paths(path)]
     tried += [(plain, change) for text in UNSTORABLE for change in changed(body, text)]
-    answers = [
+    responses = [
         (where, content, http.request(method, f"/v1{where}", content=content, headers=JSON))
         for where, document in tried
         for content in sent(document)
     ]
-    wrong = [(where, content, answer.text) for where, content, answer in answers if answer.status_code >= 500]
+    wrong = [(where, content, response.text) for where, content, response in responses if response.status_code >= 500]
     assert wrong == []
 
 
 @pytest.mark.parametrize("headers", [{"a": {"b": "\0"}}, {"a": [{"\0": 1}]}, {"a": ["\\\0"]}])
 def test_headers_of_events_have_no_nul(http: httpx.Client, headers: Any) -> None:
     """URLs get the characters in the stored JSON."""
-    answer = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
-    assert (answer.status_code, answer.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
+    response = http.post("/v1/events/bound", json={"message": 1, "headers": headers})
+    assert (response.status_code, response.json()["error"]["message"]) == (400, "headers: NUL cannot be stored")
 
 
 def test_a_backslash_before_u0000_is_no_nul(http: httpx.Client) -> None:
-    answer = http.post("/v1/events/bound", json={"message": 1, "headers": {"a": {"b": "\\u0000"}}})
-    assert answer.status_code == 201
+    response = http.post("/v1/events/bound", json={"message": 1, "headers": {"a": {"b": "\\u0000"}}})
+    assert response.status_code == 201

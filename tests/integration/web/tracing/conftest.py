@@ -49,8 +49,8 @@ def traceparent(trace_id: str, flags: str = "01") -> str:
 
 
 def call(http: httpx.Client, action: str, headers: dict[str, str] | None = None, **members: Any) -> Any:
-    """Calls an action of SQS in JSON and returns the answer."""
-    answer = http.post(
+    """Calls an action of SQS in JSON and returns the response."""
+    response = http.post(
         "/",
         headers={
             "content-type": "application/x-amz-json-1.0",
@@ -59,5 +59,5 @@ def call(http: httpx.Client, action: str, headers: dict[str, str] | None = None,
         },
         json=members,
     )
-    assert answer.status_code == 200, answer.text
-    return answer.json() if answer.content else None
+    assert response.status_code == 200, response.text
+    return response.json() if response.content else None

@@ -40,7 +40,7 @@ def received_header(http: httpx.Client, url: str) -> str | None:
 def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collector) -> None:
     url, trace = make_queue(http, "sent"), new_trace()
     headers = {"traceparent": traceparent(trace), "tracestate": "rojo=1,congo=t61"}
-    answer = http.post(url, headers=headers, data={"Action": "SendMessage", "MessageBody": "secret"})
+    response = http.post(url, headers=headers, data={"Action": "SendMessage", "MessageBody": "secret"})
     span = collector.request(trace)
     assert (span.name, span.parent_span_id.hex(), span.trace_state) == ("send sent", PARENT, "rojo=1,congo=t61")
     assert span.status.code == Status.STATUS_CODE_UNSET
@@ -60,7 +60,7 @@ def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collecto
         "url.scheme": "http",
         "client.address": "127.0.0.1",
         "http.response.status_code": 200,
-        "aws.request_id": answer.headers["x-amzn-requestid"],
+        "aws.request_id": response.headers["x-amzn-requestid"],
     }
     assert {"service.name": "orders-queue"}.items() <= collector.resource.items()
 
@@ -297,8 +297,8 @@ def test_events_and_transactions(http: httpx.Client, collector: Collector) -> No
     url = make_queue(http, "bound")
     http.post("/v1/events/a.b/subscriptions", json={"queue_name": "bound"}).raise_for_status()
     trace, other = new_trace(), new_trace()
-    answer = http.post("/v1/events/a.b", json={"message": {}}, headers={"traceparent": traceparent(trace)})
-    answer.raise_for_status()
+    response = http.post("/v1/events/a.b", json={"message": {}}, headers={"traceparent": traceparent(trace)})
+    response.raise_for_status()
     span = collector.request(trace)
     assert span.name == "send a.b"
     assert received_header(http, url) == header_of(span)
@@ -356,7 +356,7 @@ def test_both_ways_of_a_request_make_the_same_span(
 def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     service: Service, http: httpx.Client, collector: Collector
 ) -> None:
-    """The second request has no header, and begins after the answer to the first."""
+    """The second request has no header, and begins after the response to the first."""
     urls = [make_queue(http, "first"), make_queue(http, "second")]
     trace = new_trace()
     requests = [
@@ -365,9 +365,9 @@ def test_a_pipelined_request_is_not_in_the_trace_of_the_one_before(
     ]
     with connect(service) as connection:
         connection.sendall(b"".join(requests))
-        answer = b""
-        while answer.count(b"HTTP/1.1 200") < 2:
-            answer += connection.recv(65_536)
+        response = b""
+        while response.count(b"HTTP/1.1 200") < 2:
+            response += connection.recv(65_536)
     span = collector.request(trace)
     assert [received_header(http, url) for url in urls] == [header_of(span), None]
 

@@ -39,7 +39,7 @@ LONGEST_SECONDS = 60
 
 
 class Stuck(SpanExporter):
-    """A collector that answers when the test allows an answer: `held` is set while a batch is under way."""
+    """A collector that answers when the test allows a response: `held` is set while a batch is under way."""
 
     def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
         self.held, self.go_on = Event(), Event()
@@ -233,7 +233,7 @@ def test_a_webhook_that_fails(http: httpx.Client, collector: Collector, receiver
 
 def test_a_webhook_of_an_unrecorded_trace(http: httpx.Client, collector: Collector, receiver: Receiver) -> None:
     """The endpoint gets the caller's header without a new span. Without a trace, it gets no header."""
-    receiver.answers |= {"/unrecorded": receiver.answers["/200"], "/untraced": receiver.answers["/200"]}
+    receiver.responses |= {"/unrecorded": receiver.responses["/200"], "/untraced": receiver.responses["/200"]}
     bind(http, "unrecorded", receiver.url("/unrecorded"))
     bind(http, "untraced", receiver.url("/untraced"))
     trace = new_trace()

@@ -1,6 +1,6 @@
 """Cases of EventBridge Scheduler's twelve actions. The limits follow from the traits of botocore's model.
 
-For an absent or wrong member the answer is ValidationException in AWS's form ("1 validation error detected: …"), with
+For an absent or wrong member the response is ValidationException in AWS's form ("1 validation error detected: …"), with
 all violations in one text. For a value of a wrong type it is SerializationException. Unknown members are ignored, and
 names are case-sensitive.
 """
@@ -14,10 +14,10 @@ from tests.support.cases.case import (
     MODELS,
     OK,
     REST_JSON,
-    Answer,
     Case,
     Member,
     Members,
+    Response,
     Source,
     common_errors,
     members_of,
@@ -74,11 +74,11 @@ BEGINNINGS = {
 TOKENS = {str: "STRING_VALUE", int: "NUMBER_VALUE", bool: "TRUE_VALUE"}
 
 
-def invalid(*problems: str) -> Answer:
-    return Answer("ValidationException", violations(*problems))
+def invalid(*problems: str) -> Response:
+    return Response("ValidationException", violations(*problems))
 
 
-SERIALIZATION = Answer("SerializationException")
+SERIALIZATION = Response("SerializationException")
 NULL = "not be null"
 CONVERSION = report("aarondfrancis/sidecar", 148)
 
@@ -92,14 +92,14 @@ def cases() -> Iterator[Case]:
             "",
             "unsigned, nothing given",
             dict.fromkeys(_body_of(action), ABSENT),
-            Answer("MissingAuthenticationTokenException"),
+            Response("MissingAuthenticationTokenException"),
             common_errors("scheduler"),
             unsigned=True,
         )
         for member in members_of("scheduler", action, without=WITHOUT):
-            for case, change, answer, source in _of_member(member):
+            for case, change, response, source in _of_member(member):
                 parameter = member.path.replace("/0/", ".N.").replace("/", ".")
-                yield Case("scheduler", action, parameter, case, _placed(action, usual, change), answer, source)
+                yield Case("scheduler", action, parameter, case, _placed(action, usual, change), response, source)
 
 
 def _body_of(action: str) -> list[str]:
@@ -113,7 +113,7 @@ def _placed(action: str, usual: Members, change: dict[str, Any]) -> dict[str, An
     return {first: ITEMS[first], **change} if "/0/" in path and first not in usual else change
 
 
-Found = tuple[str, dict[str, Any], Answer, Source]
+Found = tuple[str, dict[str, Any], Response, Source]
 
 
 def _of_member(member: Member) -> Iterator[Found]:
@@ -129,7 +129,12 @@ def _of_member(member: Member) -> Iterator[Found]:
             text, source = None, MALFORMED
             if member.kind == "string" and not isinstance(value, list | dict):
                 text, source = f"{TOKENS[type(value)]} can not be converted to a String", CONVERSION
-            yield (f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException", text), source)
+            yield (
+                f"of a wrong type: {value!r}",
+                {member.path: value},
+                Response("SerializationException", text),
+                source,
+            )
     if member.where == "querystring":
         if member.required:
             yield "absent", {member.path: ABSENT}, missing, MODEL
@@ -157,14 +162,14 @@ def _values(member: Member) -> Iterator[Found]:
         yield from _numbers(member)
     elif member.kind == "list" and member.trait("max"):
         many = [{"Key": str(n), "Value": "v"} if member.path == "Tags" else str(n) for n in range(201)]
-        yield "201 items", {member.path: many}, Answer("ValidationException"), MODEL
+        yield "201 items", {member.path: many}, Response("ValidationException"), MODEL
     elif member.kind == "structure":
         inner = list(member.shape.required_members)
         text = (
             violations(*(problem("null", f"{member.shown}.{_small(name)}", NULL) for name in inner)) if inner else None
         )
-        answer = Answer("ValidationException", text) if inner else OK
-        yield "empty", {member.path: {}}, answer, MODEL
+        response = Response("ValidationException", text) if inner else OK
+        yield "empty", {member.path: {}}, response, MODEL
 
 
 def _small(name: str) -> str:
@@ -179,7 +184,7 @@ def _texts(member: Member) -> Iterator[Found]:
     beginning = BEGINNINGS.get(member.shape.name, "")
     if most is not None:
         value = beginning.ljust(most + 1, "a")
-        text = invalid(*problems_of(member, value)) if most < 500 else Answer("ValidationException")
+        text = invalid(*problems_of(member, value)) if most < 500 else Response("ValidationException")
         yield f"{most + 1} characters", {member.path: value}, text, MODEL
     if member.trait("pattern") is not None:
         yield ("a character too many", {member.path: f"{beginning}a b"},

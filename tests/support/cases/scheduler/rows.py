@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, guide, problem, reference, report
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Response, Source, guide, problem, reference, report
 from tests.support.cases.scheduler.members import BEGINNINGS, MODEL, NULL, QUEUE, SERIALIZATION, TAG, invalid
 
-NAME_TAKEN = Answer("ConflictException", "Schedule <schedule> already exists.")
+NAME_TAKEN = Response("ConflictException", "Schedule <schedule> already exists.")
 GROUPS = guide("scheduler", "managing-schedule-group", "Managing a schedule group")
 TYPES = guide("scheduler", "schedule-types", "Schedule types in EventBridge Scheduler")
 FLEXIBLE = guide("scheduler", "managing-schedule-flexible-time-windows", "Configuring flexible time windows")
-VALIDATION = Answer("ValidationException")
-LONG_AGO = Answer(VALIDATION.code, "The StartDate you specify cannot be earlier than 5 minutes ago.")
+VALIDATION = Response("ValidationException")
+LONG_AGO = Response(VALIDATION.code, "The StartDate you specify cannot be earlier than 5 minutes ago.")
 
 
-def _missing(what: str) -> Answer:
-    return Answer("ResourceNotFoundException", f"{what} does not exist.")
+def _missing(what: str) -> Response:
+    return Response("ResourceNotFoundException", f"{what} does not exist.")
 
 
 EXPRESSIONS = (
@@ -71,7 +71,7 @@ VALID = (
     "cron(0 0 1 JAN,feb ? *)",
 )
 
-Row = tuple[str, str, str, dict[str, Any], Answer, Source]
+Row = tuple[str, str, str, dict[str, Any], Response, Source]
 ROWS: list[Row] = [
     # --- expressions -------------------------------------------------------------------------------------------------
     *(
@@ -216,7 +216,7 @@ ROWS: list[Row] = [
         "GroupName",
         "of no group",
         {"GroupName": "none"},
-        Answer("ResourceNotFoundException"),
+        Response("ResourceNotFoundException"),
         reference("scheduler", "UpdateSchedule"),
     ),
     (
@@ -241,7 +241,7 @@ ROWS: list[Row] = [
         "GroupName",
         "of no group",
         {"GroupName": "none"},
-        Answer("ResourceNotFoundException"),
+        Response("ResourceNotFoundException"),
         reference("scheduler", "GetSchedule"),
     ),
     (
@@ -257,7 +257,7 @@ ROWS: list[Row] = [
         "GroupName",
         "of no group",
         {"GroupName": "none"},
-        Answer("ResourceNotFoundException"),
+        Response("ResourceNotFoundException"),
         reference("scheduler", "DeleteSchedule"),
     ),
     (
@@ -286,10 +286,10 @@ ROWS: list[Row] = [
         "Name",
         "taken",
         {"Name": "<group>"},
-        Answer("ConflictException", "Schedule group <group> already exists."),
+        Response("ConflictException", "Schedule group <group> already exists."),
         reference("scheduler", "CreateScheduleGroup"),
     ),
-    ("CreateScheduleGroup", "Name", "default", {"Name": "default"}, Answer("ConflictException"), GROUPS),
+    ("CreateScheduleGroup", "Name", "default", {"Name": "default"}, Response("ConflictException"), GROUPS),
     ("CreateScheduleGroup", "Tags", "a key twice", {"Tags": [TAG, TAG]}, VALIDATION, OURS),
     ("CreateScheduleGroup", "Tags", "a key of AWS", {"Tags": [{"Key": "aws:a", "Value": "b"}]}, VALIDATION, OURS),
     (
@@ -315,7 +315,7 @@ ROWS: list[Row] = [
             "ResourceArn",
             "of no group",
             {"ResourceArn": f"{BEGINNINGS['TagResourceArn']}none"},
-            Answer("ResourceNotFoundException"),
+            Response("ResourceNotFoundException"),
             reference("scheduler", action),
         )
         for action in ("TagResource", "UntagResource", "ListTagsForResource")
@@ -326,7 +326,7 @@ ROWS: list[Row] = [
             "ResourceArn",
             "of another account",
             {"ResourceArn": "arn:aws:scheduler:us-east-1:111122223333:schedule-group/g"},
-            Answer("ResourceNotFoundException"),
+            Response("ResourceNotFoundException"),
             OURS,
         )
         for action in ("TagResource", "UntagResource", "ListTagsForResource")

@@ -1,9 +1,9 @@
 """Derives cases of SNS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
 another letter case, twice, and beyond the model's limits.
 
-The answer to an absent required member and to a broken limit is ValidationError, in AWS's form. AWS's SDKs do not speak
-JSON with SNS. The answers to requests that only JSON can express (null, wrong types) are our choice, by the rules of
-AWS JSON.
+The response to an absent required member and to a broken limit is ValidationError, in AWS's form. AWS's SDKs do not
+speak JSON with SNS. The responses to requests that only JSON can express (null, wrong types) are our choice, by the
+rules of AWS JSON.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from tests.support.cases.case import (
     OK,
     OURS,
     RECORDED,
-    Answer,
     Case,
     Member,
     Members,
+    Response,
     Source,
     common_errors,
     members_of,
@@ -93,14 +93,14 @@ USUAL: dict[str, Members] = {
     "VerifySMSSandboxPhoneNumber": {"PhoneNumber": "+15550100009", "OneTimePassword": "123456"},
 }
 
-NOT_IN_SANDBOX = Answer("ResourceNotFound")
-USUALLY: dict[str, tuple[Answer, Source]] = {
-    "ConfirmSubscription": (Answer("InvalidParameter"), reference("sns", "ConfirmSubscription")),
+NOT_IN_SANDBOX = Response("ResourceNotFound")
+USUALLY: dict[str, tuple[Response, Source]] = {
+    "ConfirmSubscription": (Response("InvalidParameter"), reference("sns", "ConfirmSubscription")),
     "DeleteSMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "DeleteSMSSandboxPhoneNumber")),
     "VerifySMSSandboxPhoneNumber": (NOT_IN_SANDBOX, reference("sns", "VerifySMSSandboxPhoneNumber")),
-    "PutDataProtectionPolicy": (Answer("AuthorizationError"), OURS),
+    "PutDataProtectionPolicy": (Response("AuthorizationError"), OURS),
 }
-"""Maps actions to the answer of a usual request that does not succeed."""
+"""Maps actions to the response of a usual request that does not succeed."""
 
 PUBLIC = ("ConfirmSubscription", "Unsubscribe")
 """Lists actions that need no signature, because endpoints follow links to them."""
@@ -116,28 +116,28 @@ ARNS: dict[str, Source] = {
     "EndpointArn": OURS,
     "ResourceArn": RECORDED,
 }
-"""Maps members that are ARNs to the source for the answer to a text without colons."""
+"""Maps members that are ARNs to the source for the response to a text without colons."""
 
 TOPIC_NAME = report("awsdocs/aws-cloudformation-user-guide", 860)
 SUBJECT = report("wellcomecollection/platform", 1107)
-INVALID = Answer("InvalidParameter")
-EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
-    ("CreateTopic", "Name"): (Answer("InvalidParameter", "Invalid parameter: Topic Name"), TOPIC_NAME),
+INVALID = Response("InvalidParameter")
+EMPTY: dict[tuple[str, str], tuple[Response, Source]] = {
+    ("CreateTopic", "Name"): (Response("InvalidParameter", "Invalid parameter: Topic Name"), TOPIC_NAME),
     ("CreateTopic", "DataProtectionPolicy"): (OK, OURS),
-    ("Publish", "TopicArn"): (Answer("InvalidParameter", NO_ARN.format("TopicArn")), RECORDED),
+    ("Publish", "TopicArn"): (Response("InvalidParameter", NO_ARN.format("TopicArn")), RECORDED),
     ("Publish", "TargetArn"): (OK, OURS),
     ("Publish", "PhoneNumber"): (INVALID, OURS),
-    ("Publish", "Subject"): (Answer("InvalidParameter", "Invalid parameter: Subject"), SUBJECT),
+    ("Publish", "Subject"): (Response("InvalidParameter", "Invalid parameter: Subject"), SUBJECT),
     ("Publish", "MessageStructure"): (INVALID, OURS),
     ("Publish", "MessageGroupId"): (INVALID, OURS),
     ("Publish", "MessageDeduplicationId"): (INVALID, OURS),
     ("PublishBatch", "PublishBatchRequestEntries/0/Message"): (OK, OURS),
-    ("PutDataProtectionPolicy", "DataProtectionPolicy"): (Answer("AuthorizationError"), OURS),
+    ("PutDataProtectionPolicy", "DataProtectionPolicy"): (Response("AuthorizationError"), OURS),
     ("PublishBatch", "PublishBatchRequestEntries/0/Id"): (
-        Answer("InvalidBatchEntryId"),
+        Response("InvalidBatchEntryId"),
         reference("sns", "PublishBatchRequestEntry"),
     ),
-    ("PublishBatch", "PublishBatchRequestEntries"): (Answer("EmptyBatchRequest"), reference("sns", "PublishBatch")),
+    ("PublishBatch", "PublishBatchRequestEntries"): (Response("EmptyBatchRequest"), reference("sns", "PublishBatch")),
     ("ConfirmSubscription", "AuthenticateOnUnsubscribe"): (INVALID, OURS),
     ("SetSMSAttributes", "attributes"): (OK, OURS),
     ("SetEndpointAttributes", "Attributes"): (OK, OURS),
@@ -148,14 +148,15 @@ EMPTY: dict[tuple[str, str], tuple[Answer, Source]] = {
     ("UntagResource", "TagKeys"): (OK, OURS),
     ("GetSMSAttributes", "attributes"): (OK, OURS),
 }
-"""Maps members to the answer to an empty text, list or map, unless the answer follows from the model and the ARNs."""
+"""Maps members to the response to an empty text, list or map, unless the response follows from the model and the
+ARNs."""
 OPTIONAL_IN_MAPS = ("CreatePlatformEndpoint", "Subscribe", "CreateTopic", "Publish", "PublishBatch")
 
 
 def cases() -> Iterator[Case]:
     for action, usual in USUAL.items():
-        answer, source = USUALLY.get(action, (OK, reference("sns", action)))
-        yield Case("sns", action, "", "as usual", {}, answer, source)
+        response, source = USUALLY.get(action, (OK, reference("sns", action)))
+        yield Case("sns", action, "", "as usual", {}, response, source)
         public = {"ConfirmSubscription": "ValidationError", "Unsubscribe": "InvalidParameter"}
         code = public.get(action, "MissingAuthenticationToken")
         yield Case(
@@ -164,12 +165,12 @@ def cases() -> Iterator[Case]:
             "",
             "unsigned, nothing given",
             dict.fromkeys(usual, ABSENT),
-            Answer(code),
+            Response(code),
             reference("sns", action) if action in PUBLIC else COMMON,
             only="query" if action in PUBLIC else "",
             unsigned=True,
         )
-        yield Case("sns", action, "", "an unknown parameter", {"Unknown": "x"}, answer, OURS)
+        yield Case("sns", action, "", "an unknown parameter", {"Unknown": "x"}, response, OURS)
         for member in members_of("sns", action):
             for case in _of_member(action, usual, member):
                 first = member.path.split("/")[0]
@@ -179,9 +180,9 @@ def cases() -> Iterator[Case]:
                 yield case._replace(given=placed)
 
 
-def invalid(*problems: str) -> Answer:
+def invalid(*problems: str) -> Response:
     text = violations(*problems)
-    return Answer("ValidationError", text if len(text) < MOST_COMPARED else None)
+    return Response("ValidationError", text if len(text) < MOST_COMPARED else None)
 
 
 def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
@@ -190,10 +191,10 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
     shown = None if member.path == "AWSAccountId" else member.shown
     missing = normally
     if member.required:
-        missing = invalid(problem("null", shown, "not be null")) if shown else Answer("ValidationError")
+        missing = invalid(problem("null", shown, "not be null")) if shown else Response("ValidationError")
 
-    def case(name: str, change: dict[str, Any], answer: Answer, source: Source, only: str = "") -> Case:
-        return Case("sns", action, parameter, name, change, answer, source, only)
+    def case(name: str, change: dict[str, Any], response: Response, source: Source, only: str = "") -> Case:
+        return Case("sns", action, parameter, name, change, response, source, only)
 
     absent = {member.path: ABSENT}
     if member.required:
@@ -205,7 +206,9 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         lowered = f"{head}/{other}" if head else other
         yield case(f"written {other}", {lowered: "x", **absent}, _without(action, member, missing), OURS)
     for value in _wrong_types(member):
-        yield case(f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException"), OURS, "json")
+        yield case(
+            f"of a wrong type: {value!r}", {member.path: value}, Response("SerializationException"), OURS, "json"
+        )
     if member.kind == "integer":
         yield case("no number", {member.path: "x"}, INVALID_NUMBER, OURS, "query")
     yield from (case(*arguments) for arguments in _values(action, member, normally))
@@ -215,19 +218,19 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         yield case("twice, the last one empty", {}, found[0], OURS, "query")._replace(form=form)
 
 
-INVALID_NUMBER = Answer("InvalidParameterValue")
+INVALID_NUMBER = Response("InvalidParameterValue")
 
 
-def _without(action: str, member: Member, missing: Answer) -> Answer:
-    """Returns the answer to a request without the member. The model calls some required members optional."""
+def _without(action: str, member: Member, missing: Response) -> Response:
+    """Returns the response to a request without the member. The model calls some required members optional."""
     return NEEDED.get((action, member.path), missing)
 
 
 NEEDED = {
-    ("Publish", "TopicArn"): Answer(
+    ("Publish", "TopicArn"): Response(
         "InvalidParameter", "Invalid parameter: TopicArn or TargetArn Reason: no value for required parameter"
     ),
-    ("Unsubscribe", "SubscriptionArn"): Answer(
+    ("Unsubscribe", "SubscriptionArn"): Response(
         "InvalidParameter", "Invalid parameter: SubscriptionArn Reason: no value for required parameter"
     ),
     ("Subscribe", "Endpoint"): INVALID,
@@ -248,7 +251,7 @@ def _wrong_types(member: Member) -> list[Any]:
     return values[member.kind]
 
 
-def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Source]:
+def _empty(action: str, member: Member, normally: Response) -> tuple[Response, Source]:
     known = EMPTY.get((action, member.path))
     if known is not None:
         return known
@@ -256,19 +259,19 @@ def _empty(action: str, member: Member, normally: Answer) -> tuple[Answer, Sourc
         return invalid(*problems_of(member, "")), COMMON
     name = member.path.rpartition("/")[2]
     if name in ARNS:
-        return Answer("InvalidParameter", NO_ARN.format(name) if ARNS[name] is not OURS else None), ARNS[name]
+        return Response("InvalidParameter", NO_ARN.format(name) if ARNS[name] is not OURS else None), ARNS[name]
     if name in ("NextToken", "nextToken", "CustomUserData", "AuthenticateOnUnsubscribe", "Value"):
         return normally, OURS
     return (INVALID if member.required else normally), OURS
 
 
-def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any, ...]]:
+def _values(action: str, member: Member, normally: Response) -> Iterator[tuple[Any, ...]]:
     """Yields empty values, and values beyond the model's limits."""
     if member.kind in ("string", "list", "map") and (action, member.path) != ("Subscribe", "Endpoint"):
-        answer, source = _empty(action, member, normally)
+        response, source = _empty(action, member, normally)
         empty: Any = {"string": "", "list": [], "map": {}}[member.kind]
         if member.kind != "map" or (action, member.path) in EMPTY:
-            yield "empty", {member.path: empty}, answer, source, "json" if member.kind == "map" else ""
+            yield "empty", {member.path: empty}, response, source, "json" if member.kind == "map" else ""
     most = member.trait("max")
     if member.kind == "string" and most is not None:
         for value in ("1" * (most + 1), "letters") if member.trait("pattern") else ("a" * (most + 1),):
@@ -288,16 +291,16 @@ def _values(action: str, member: Member, normally: Answer) -> Iterator[tuple[Any
 
 ARN = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 ID = "00000000-0000-4000-8000-000000000000"
-NO_TOPIC = Answer("NotFound", "Topic does not exist")
-NO_RESOURCE = Answer("ResourceNotFound", "Resource does not exist")
-NO_SUBSCRIPTION = Answer("NotFound", "Subscription does not exist")
+NO_TOPIC = Response("NotFound", "Topic does not exist")
+NO_RESOURCE = Response("ResourceNotFound", "Resource does not exist")
+NO_SUBSCRIPTION = Response("NotFound", "Subscription does not exist")
 
-Row = tuple[str, str, str, dict[str, Any], Answer, Source]
+Row = tuple[str, str, str, dict[str, Any], Response, Source]
 
 
-def refused(text: str) -> Answer:
+def refused(text: str) -> Response:
     """Returns InvalidParameter with AWS's text."""
-    return Answer(INVALID.code, f"Invalid parameter: {text}")
+    return Response(INVALID.code, f"Invalid parameter: {text}")
 
 
 def of(action: str) -> Source:

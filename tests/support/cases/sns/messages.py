@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, problem, report, violations
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Response, guide, problem, report, violations
 from tests.support.cases.sns.members import ARN, ENTRY, ID, INVALID, NO_ARN, NUMBER, Row, of, refused
 
 
@@ -45,10 +45,10 @@ def _publish() -> Iterator[Row]:
            TOO_LONG)  # fmt: skip
     disabled = {**anywhere, "TargetArn": "<disabled-endpoint>"}
     yield ("Publish", "Message", "no JSON, to a disabled endpoint",
-           {**disabled, "Message": "x", "MessageStructure": "json"}, Answer("EndpointDisabled", "Endpoint is disabled"),
-           RECORDED)  # fmt: skip
+           {**disabled, "Message": "x", "MessageStructure": "json"},
+           Response("EndpointDisabled", "Endpoint is disabled"), RECORDED)  # fmt: skip
     yield ("Publish", "TargetArn", "no ARN, without TopicArn", {**anywhere, "TargetArn": "x"},
-           Answer(INVALID.code, NO_ARN.format("TargetArn")), OURS)  # fmt: skip
+           Response(INVALID.code, NO_ARN.format("TargetArn")), OURS)  # fmt: skip
     for subject in ("x" * 100, "a\nb", "a\tb", "\x01"):
         yield ("Publish", "Subject", subject[:5].encode("unicode_escape").decode(), {"Subject": subject},
                refused("Subject"), of("Publish"))  # fmt: skip
@@ -97,8 +97,8 @@ def _publish_to_fifo() -> Iterator[Row]:
 
 
 def _message_attributes() -> Iterator[Row]:
-    bad, source = Answer("ParameterValueInvalid"), of("MessageAttributeValue")
-    for case, name, value, answer in (
+    bad, source = Response("ParameterValueInvalid"), of("MessageAttributeValue")
+    for case, name, value, response in (
         ("a text", "a", {"DataType": "String", "StringValue": "x"}, OK),
         ("a number", "a", {"DataType": "Number", "StringValue": "1e2"}, OK),
         ("an array", "a", {"DataType": "String.Array", "StringValue": '["a",1,true,null]'}, OK),
@@ -113,9 +113,9 @@ def _message_attributes() -> Iterator[Row]:
         ("a name of Amazon", "amazon.a", {"DataType": "String", "StringValue": "x"}, bad),
         ("AWS.SNS.SMS.SenderID", "AWS.SNS.SMS.SenderID", {"DataType": "String", "StringValue": "x"}, OK),
     ):
-        yield "Publish", "MessageAttributes", case, {"MessageAttributes": {name: value}}, answer, source
+        yield "Publish", "MessageAttributes", case, {"MessageAttributes": {name: value}}, response, source
     for case, name, value, text in _refused_attributes():
-        refusal = Answer("ParameterValueInvalid", text)
+        refusal = Response("ParameterValueInvalid", text)
         given = {"MessageAttributes": {name: value}}
         yield "Publish", "MessageAttributes", f"{case}: the text", given, refusal, RECORDED
         batch = {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]}
@@ -135,16 +135,16 @@ def _attribute_texts() -> Iterator[Row]:
     )
     for name, words in (("é", letter), ("AWS.a", reserved.format("AWS.a")), ("Amazon.a", reserved.format("Amazon.a"))):
         given = {"MessageAttributes": {name: {"DataType": "String", "StringValue": "x"}}}
-        refusal = Answer("ParameterValueInvalid", words)
+        refusal = Response("ParameterValueInvalid", words)
         yield "Publish", "MessageAttributes", f"the name {name}: the text", given, refusal, OURS
     given = {"MessageAttributes": {"a": {"StringValue": "x"}}}
     member = "messageAttributes.a.member.dataType"
-    absent = Answer("ValidationError", violations(problem("null", member, "not be null")))
+    absent = Response("ValidationError", violations(problem("null", member, "not be null")))
     yield "Publish", "MessageAttributes", "without a DataType", given, absent, RECORDED
     second = f"publishBatchRequestEntries.2.member.{member}"
     yield ("PublishBatch", "PublishBatchRequestEntries.N.MessageAttributes", "without a DataType",
            {"PublishBatchRequestEntries": [{"Id": "b", "Message": "m"}, {**ENTRY, **given}]},
-           Answer("ValidationError", violations(problem("null", second, "not be null"))), RECORDED)  # fmt: skip
+           Response("ValidationError", violations(problem("null", second, "not be null"))), RECORDED)  # fmt: skip
     many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
     yield ("Publish", "MessageAttributes", "eleven", {"MessageAttributes": many}, OK,
            guide("sns", "sns-message-attributes", "Message attributes"))  # fmt: skip
@@ -188,22 +188,22 @@ def _batches() -> Iterator[Row]:
 
     name, batch = "PublishBatchRequestEntries", of("PublishBatch")
     yield ("PublishBatch", name, "eleven", entries(*({**ENTRY, "Id": str(n)} for n in range(11))),
-           Answer("TooManyEntriesInBatchRequest"), batch)  # fmt: skip
-    yield ("PublishBatch", name, "two of one id", entries(ENTRY, ENTRY), Answer("BatchEntryIdsNotDistinct"), batch)
+           Response("TooManyEntriesInBatchRequest"), batch)  # fmt: skip
+    yield ("PublishBatch", name, "two of one id", entries(ENTRY, ENTRY), Response("BatchEntryIdsNotDistinct"), batch)
     yield ("PublishBatch", name, "ids that differ in letter case", entries(ENTRY, {**ENTRY, "Id": "A"}), OK, batch)
     start = "The Id of a batch entry in the batch request"
     for bad in ("a b", "message.id", "ä", "x" * 81):
         problem_of_id = "is too long" if len(bad) > 80 else "contains an impermissible character"
         yield ("PublishBatch", f"{name}.N.Id", bad[:5], entries({**ENTRY, "Id": bad}),
-               Answer("InvalidBatchEntryId", f"{start} {problem_of_id}: {bad}"), RECORDED)  # fmt: skip
+               Response("InvalidBatchEntryId", f"{start} {problem_of_id}: {bad}"), RECORDED)  # fmt: skip
     yield ("PublishBatch", f"{name}.N.Id", "80 characters", entries({**ENTRY, "Id": "x" * 80}), OK,
            of("PublishBatchRequestEntry"))  # fmt: skip
     long = ({**ENTRY, "Id": letter, "Message": "x" * 131_073} for letter in "ab")
-    too_long = Answer("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
+    too_long = Response("BatchRequestTooLong", "The length of all the messages put together is more than the limit.")
     yield "PublishBatch", name, "262146 bytes", entries(*long), too_long, RECORDED
     attribute = {"a": {"DataType": "Number", "StringValue": "x"}}
     yield ("PublishBatch", f"{name}.N.MessageAttributes", "no number",
-           entries({**ENTRY, "MessageAttributes": attribute}), Answer("ParameterValueInvalid"), RECORDED)  # fmt: skip
+           entries({**ENTRY, "MessageAttributes": attribute}), Response("ParameterValueInvalid"), RECORDED)  # fmt: skip
     fifo = {"TopicArn": "<fifo-topic>"}
     yield ("PublishBatch", f"{name}.N.MessageGroupId", "absent, FIFO",
            {**fifo, **entries({**ENTRY, "MessageDeduplicationId": "x"})},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, Source, report
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Response, Source, report
 from tests.support.cases.sns.members import (
     ACCOUNT,
     ARN,
@@ -62,7 +62,7 @@ def _tags() -> Iterator[Row]:
                of(action))  # fmt: skip
         yield action, "Tags", "a key of AWS", {"Tags": [{"Key": "aws:a", "Value": "b"}]}, INVALID, of(action)
         yield (action, "Tags", "51", {"Tags": [{"Key": str(n), "Value": "v"} for n in range(51)]},
-               Answer("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
+               Response("TagLimitExceeded", "Could not complete request: tag quota of per resource exceeded"),
                of(action))  # fmt: skip
         topic = {"ResourceArn": "<new-topic>"} if action == "TagResource" else {}
         yield (action, "Tags", "keys that differ in letter case", {**topic, "Tags": [TAG, {"Key": "A", "Value": "b"}]},
@@ -83,8 +83,8 @@ def _applications() -> Iterator[Row]:
     characters = "must contain only characters 'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
     for name in ("a b", "ä", "@name", "a/b", "a" * 257, ""):
         reason = "must be at most 256 characters long" if len(name) > 256 else characters
-        answer = refused(f"{name} Reason: {reason if name else 'cannot be empty'}")
-        yield "CreatePlatformApplication", "Name", name[:5] or "empty", {"Name": name}, answer, RECORDED
+        response = refused(f"{name} Reason: {reason if name else 'cannot be empty'}")
+        yield "CreatePlatformApplication", "Name", name[:5] or "empty", {"Name": name}, response, RECORDED
     alone = "Attributes Reason: Platform{} attribute provided without Platform{}"
     for only, missing in (("Principal", "Credential"), ("Credential", "Principal")):
         yield ("CreatePlatformApplication", "Attributes", f"Platform{only} alone, ADM",
@@ -144,7 +144,7 @@ def _endpoints() -> Iterator[Row]:
 
 def _missing_applications() -> Iterator[Row]:
     application = f"arn:aws:sns:us-east-1:{ACCOUNT}:app/GCM/none"
-    no_application = Answer("NotFound", "PlatformApplication does not exist")
+    no_application = Response("NotFound", "PlatformApplication does not exist")
     for action in (
         "CreatePlatformEndpoint",
         "GetPlatformApplicationAttributes",
@@ -161,7 +161,14 @@ def _missing_applications() -> Iterator[Row]:
            {"PlatformApplicationArn": application}, OK, OURS)  # fmt: skip
     gone = {"EndpointArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}"}
     for action in ("GetEndpointAttributes", "SetEndpointAttributes"):
-        yield (action, "EndpointArn", "of no endpoint", gone, Answer("NotFound", "Endpoint does not exist"), of(action))
+        yield (
+            action,
+            "EndpointArn",
+            "of no endpoint",
+            gone,
+            Response("NotFound", "Endpoint does not exist"),
+            of(action),
+        )
         yield (action, "EndpointArn", "of an application", {"EndpointArn": "<application>"}, INVALID, of(action))
     yield "DeleteEndpoint", "EndpointArn", "of no endpoint", gone, OK, of("DeleteEndpoint")
 
@@ -169,7 +176,7 @@ def _missing_applications() -> Iterator[Row]:
 def _sms() -> Iterator[Row]:
     for name in (*spellings("DefaultSMSType"), "InvalidAttribute", "DefaultSendID", ""):
         yield ("SetSMSAttributes", "attributes", name or "an empty name", {"attributes": {name: "Promotional"}},
-               Answer(INVALID.code, f"{name} is not a valid attribute") if name else INVALID, RECORDED)  # fmt: skip
+               Response(INVALID.code, f"{name} is not a valid attribute") if name else INVALID, RECORDED)  # fmt: skip
     for name, values in {
         "DefaultSMSType": ("promotional", "TRANSACTIONAL", "x", ""),
         "MonthlySpendLimit": ("x", "-1", ""),
@@ -179,7 +186,7 @@ def _sms() -> Iterator[Row]:
     }.items():
         for value in values:
             yield ("SetSMSAttributes", f"attributes.{name}", value or "empty", {"attributes": {name: value}},
-                   Answer(INVALID.code, f"{name} is invalid"), RECORDED)  # fmt: skip
+                   Response(INVALID.code, f"{name} is invalid"), RECORDED)  # fmt: skip
     for name, value in (
         ("DefaultSenderID", "a" * 11),
         ("DeliveryStatusSuccessSamplingRate", "0"),
@@ -190,8 +197,8 @@ def _sms() -> Iterator[Row]:
     yield "GetSMSAttributes", "attributes.N", "unknown", {"attributes": ["x"]}, OK, OURS
     for action in ("CheckIfPhoneNumberIsOptedOut", "OptInPhoneNumber"):
         for number in ("invalid", "15550100001", "+1555"):
-            answer = refused("PhoneNumber Reason: input incorrectly formatted")
-            yield action, "phoneNumber", number, {"phoneNumber": number}, answer, RECORDED
+            response = refused("PhoneNumber Reason: input incorrectly formatted")
+            yield action, "phoneNumber", number, {"phoneNumber": number}, response, RECORDED
 
 
 def _orders() -> Iterator[Row]:
@@ -204,9 +211,9 @@ def _orders() -> Iterator[Row]:
     yield "Publish", "Subject", "empty, to no topic", {**none, "Subject": ""}, INVALID, OURS
     yield "Publish", "Message", "empty, of a bad ARN", {"TopicArn": "x", "Message": ""}, INVALID, OURS
     yield ("Publish", "MessageAttributes", "bad, to no topic", {**none, "MessageAttributes": {"a": {"DataType": "x"}}},
-           Answer("ParameterValueInvalid"), OURS)  # fmt: skip
+           Response("ParameterValueInvalid"), OURS)  # fmt: skip
     yield ("PublishBatch", "PublishBatchRequestEntries", "empty, to no topic",
-           {**none, "PublishBatchRequestEntries": []}, Answer("EmptyBatchRequest"), OURS)  # fmt: skip
+           {**none, "PublishBatchRequestEntries": []}, Response("EmptyBatchRequest"), OURS)  # fmt: skip
     yield "AddPermission", "ActionName", "bad, of no topic", {**none, "ActionName": ["x"]}, INVALID, OURS
     yield ("TagResource", "Tags", "a key twice, of no topic", {"ResourceArn": f"{ARN}none", "Tags": [TAG, TAG]},
            INVALID, OURS)  # fmt: skip
@@ -218,18 +225,18 @@ def _orders() -> Iterator[Row]:
 # --- states ----------------------------------------------------------------------------------------------------------
 # Lists cases of SNS: deleted, disabled and existing resources.
 
-NO_APPLICATION = Answer("NotFound", "PlatformApplication does not exist")
-NO_ENDPOINT = Answer("NotFound", "Endpoint does not exist")
+NO_APPLICATION = Response("NotFound", "PlatformApplication does not exist")
+NO_ENDPOINT = Response("NotFound", "Endpoint does not exist")
 
 
 def _deleted() -> Iterator[Row]:
-    for action, more, answer in (
+    for action, more, response in (
         ("GetTopicAttributes", {}, NO_TOPIC), ("SetTopicAttributes", {}, NO_TOPIC), ("Publish", {}, NO_TOPIC),
         ("Subscribe", {}, NO_TOPIC), ("ListSubscriptionsByTopic", {}, NO_TOPIC), ("AddPermission", {}, NO_TOPIC),
         ("RemovePermission", {}, NO_TOPIC), ("DeleteTopic", {}, OK),
         ("PublishBatch", {"PublishBatchRequestEntries": [ENTRY]}, NO_TOPIC),
     ):  # fmt: skip
-        yield (action, "TopicArn", "of a deleted topic", {"TopicArn": "<deleted-topic>", **more}, answer, of(action))
+        yield (action, "TopicArn", "of a deleted topic", {"TopicArn": "<deleted-topic>", **more}, response, of(action))
     for action in ("TagResource", "UntagResource", "ListTagsForResource"):
         given = {"ResourceArn": "<deleted-topic>"}
         yield action, "ResourceArn", "of a deleted topic", given, NO_RESOURCE, of(action)
@@ -257,7 +264,7 @@ def _disabled() -> Iterator[Row]:
         ("of a disabled application", "<endpoint-of-a-disabled-application>", "PlatformApplicationDisabled"),
     ):
         given = {"TopicArn": ABSENT, "TargetArn": endpoint}
-        yield "Publish", "TargetArn", case, given, Answer(code), of("Publish")
+        yield "Publish", "TargetArn", case, given, Response(code), of("Publish")
         yield "Publish", "TargetArn", f"{case}, empty message", {**given, "Message": ""}, INVALID, OURS
     yield "Subscribe", "Endpoint", "a disabled endpoint", {
         "Protocol": "application", "Endpoint": "<disabled-endpoint>"}, OK, OURS  # fmt: skip

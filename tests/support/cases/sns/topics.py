@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from tests.support.cases.case import OK, OURS, RECORDED, Answer, Source, guide, report
+from tests.support.cases.case import OK, OURS, RECORDED, Response, Source, guide, report
 from tests.support.cases.sns.members import (
     ACCOUNT,
     ARN,
@@ -75,7 +75,7 @@ def _arns() -> Iterator[Row]:
         yield (action, "SubscriptionArn", "of no subscription", {"SubscriptionArn": f"{ARN}none:{ID}"}, missing, source)
         for word in ("PendingConfirmation", "pending confirmation", "Deleted"):
             yield (action, "SubscriptionArn", word, {"SubscriptionArn": word},
-                   Answer("InvalidParameter", NO_ARN.format("SubscriptionArn")),
+                   Response("InvalidParameter", NO_ARN.format("SubscriptionArn")),
                    report("crossplane-contrib/provider-upjet-aws", 935))  # fmt: skip
         yield action, "SubscriptionArn", "of a topic", {"SubscriptionArn": "<topic>"}, INVALID, of(action)
     yield ("Unsubscribe", "SubscriptionArn", "of one that is pending", {"SubscriptionArn": "<https-subscription>"},
@@ -205,8 +205,8 @@ def _topic_attributes() -> Iterator[Row]:
             yield ("SetTopicAttributes", "AttributeName", written, {"AttributeName": written}, name_refused,
                    of("SetTopicAttributes"))  # fmt: skip
     for name in (*READ_ONLY, "x", ""):
-        answer = refused(f"Attributes Reason: Unknown attribute {name}") if name else INVALID
-        yield ("CreateTopic", "Attributes", name or "an empty name", {"Attributes": {name: "x"}}, answer,
+        response = refused(f"Attributes Reason: Unknown attribute {name}") if name else INVALID
+        yield ("CreateTopic", "Attributes", name or "an empty name", {"Attributes": {name: "x"}}, response,
                UNKNOWN if name else OURS)  # fmt: skip
         yield ("SetTopicAttributes", "AttributeName", name or "empty", {"AttributeName": name}, name_refused,
                of("SetTopicAttributes"))  # fmt: skip

@@ -1,7 +1,7 @@
 """Derives cases of SQS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
 another letter case, and twice.
 
-The answer to an absent required member is MissingParameter. For a value of a wrong type it is SerializationException.
+The response to an absent required member is MissingParameter. For a value of a wrong type it is SerializationException.
 The models have no limits. This module has the limits of numbers, and sqs.py has all other limits.
 """
 
@@ -13,10 +13,10 @@ from tests.support.cases.case import (
     AWS_JSON,
     OK,
     OURS,
-    Answer,
     Case,
     Member,
     Members,
+    Response,
     Source,
     common_errors,
     members_of,
@@ -56,36 +56,36 @@ USUAL: dict[str, Members] = {
     "TagQueue": {**QUEUE, "Tags": {"a": "b"}},
     "UntagQueue": {**QUEUE, "TagKeys": ["a"]},
 }
-USUALLY: dict[str, tuple[Answer, Source]] = {
-    "CancelMessageMoveTask": (Answer("InvalidParameterValue"), OURS),
-    "RemovePermission": (Answer("InvalidParameterValue"), OURS),
+USUALLY: dict[str, tuple[Response, Source]] = {
+    "CancelMessageMoveTask": (Response("InvalidParameterValue"), OURS),
+    "RemovePermission": (Response("InvalidParameterValue"), OURS),
 }
-NO_QUEUE = Answer(f"{LEGACY}NonExistentQueue")
-EMPTY_BATCH = Answer(f"{LEGACY}EmptyBatchRequest")
-INVALID = Answer("InvalidParameterValue")
-NO_BODY = Answer("MissingParameter", "The request must contain the parameter MessageBody.")
-NO_ATTRIBUTE = Answer("MissingParameter", "The request must contain the parameter Attribute.Name.")
-EMPTY: dict[tuple[str, str], Answer] = {
+NO_QUEUE = Response(f"{LEGACY}NonExistentQueue")
+EMPTY_BATCH = Response(f"{LEGACY}EmptyBatchRequest")
+INVALID = Response("InvalidParameterValue")
+NO_BODY = Response("MissingParameter", "The request must contain the parameter MessageBody.")
+NO_ATTRIBUTE = Response("MissingParameter", "The request must contain the parameter Attribute.Name.")
+EMPTY: dict[tuple[str, str], Response] = {
     ("SendMessage", "MessageBody"): NO_BODY,
     ("CreateQueue", "QueueName"): INVALID,
     ("GetQueueUrl", "QueueName"): INVALID,
     ("SendMessageBatch", "Entries"): EMPTY_BATCH,
     ("DeleteMessageBatch", "Entries"): EMPTY_BATCH,
     ("ChangeMessageVisibilityBatch", "Entries"): EMPTY_BATCH,
-    ("ListMessageMoveTasks", "SourceArn"): Answer("ResourceNotFoundException"),
-    ("StartMessageMoveTask", "SourceArn"): Answer("ResourceNotFoundException"),
-    ("UntagQueue", "TagKeys"): Answer("MissingParameter"),
+    ("ListMessageMoveTasks", "SourceArn"): Response("ResourceNotFoundException"),
+    ("StartMessageMoveTask", "SourceArn"): Response("ResourceNotFoundException"),
+    ("UntagQueue", "TagKeys"): Response("MissingParameter"),
     ("SetQueueAttributes", "Attributes"): NO_ATTRIBUTE,
     ("TagQueue", "Tags"): OK,
     ("ListQueues", "NextToken"): INVALID,
     ("ListDeadLetterSourceQueues", "NextToken"): INVALID,
-    ("AddPermission", "AWSAccountIds"): Answer("MissingParameter"),
-    ("AddPermission", "Actions"): Answer("MissingParameter"),
+    ("AddPermission", "AWSAccountIds"): Response("MissingParameter"),
+    ("AddPermission", "Actions"): Response("MissingParameter"),
     ("SendMessage", "MessageGroupId"): INVALID,
     ("SendMessage", "MessageDeduplicationId"): INVALID,
     ("ReceiveMessage", "ReceiveRequestAttemptId"): INVALID,
-    ("ChangeMessageVisibility", "ReceiptHandle"): Answer("ReceiptHandleIsInvalid"),
-    ("DeleteMessage", "ReceiptHandle"): Answer("ReceiptHandleIsInvalid"),
+    ("ChangeMessageVisibility", "ReceiptHandle"): Response("ReceiptHandleIsInvalid"),
+    ("DeleteMessage", "ReceiptHandle"): Response("ReceiptHandleIsInvalid"),
 }
 RANGES = {
     "DelaySeconds": (0, 900),
@@ -101,19 +101,19 @@ IN_BATCHES = report("ali-essam/wtsqs", 7)
 
 def cases() -> Iterator[Case]:
     for action, usual in USUAL.items():
-        answer, source = USUALLY.get(action, (OK, reference("sqs", action)))
-        yield Case("sqs", action, "", "as usual", {}, answer, source)
+        response, source = USUALLY.get(action, (OK, reference("sqs", action)))
+        yield Case("sqs", action, "", "as usual", {}, response, source)
         yield Case(
             "sqs",
             action,
             "",
             "unsigned, nothing given",
             dict.fromkeys(usual, ABSENT),
-            Answer("MissingAuthenticationToken"),
+            Response("MissingAuthenticationToken"),
             COMMON,
             unsigned=True,
         )
-        yield Case("sqs", action, "", "an unknown parameter", {"Unknown": "x"}, answer, OURS)
+        yield Case("sqs", action, "", "an unknown parameter", {"Unknown": "x"}, response, OURS)
         for member in members_of("sqs", action):
             if "ListValues" not in member.path:
                 yield from _of_member(action, usual, member)
@@ -124,16 +124,16 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
     normally = USUALLY.get(action, (OK, OURS))[0]
     missing = _missing(action, member) if member.required else normally
 
-    def case(name: str, change: dict[str, Any], answer: Answer, source: Source, only: str = "") -> Case:
-        return Case("sqs", action, parameter, name, change, answer, source, only)
+    def case(name: str, change: dict[str, Any], response: Response, source: Source, only: str = "") -> Case:
+        return Case("sqs", action, parameter, name, change, response, source, only)
 
     absent = {member.path: ABSENT}
     if member.required:
         source = OURS if member.path == "Entries" else IN_BATCHES if "/0/Id" in member.path else COMMON
         yield case("absent", absent, missing, source, "json" if member.kind in ("list", "map") else "")
         if member.kind in ("list", "map"):
-            answer = EMPTY_BATCH if member.path == "Entries" else Answer("MissingParameter")
-            yield case("absent", absent, answer, OURS, "query")
+            response = EMPTY_BATCH if member.path == "Entries" else Response("MissingParameter")
+            yield case("absent", absent, response, OURS, "query")
     yield case("null", {member.path: None}, missing, AWS_JSON, "json")
     if (member.path in usual or not member.required) and member.kind not in ("list", "map"):
         other = member.path[:1].lower() + member.path[1:] if "/" not in member.path else member.path.lower()
@@ -142,7 +142,7 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         )
     for value in _wrong_types(member):
         yield case(
-            f"of a wrong type: {value!r}", {member.path: value}, Answer("SerializationException"), WRONG_TYPE, "json"
+            f"of a wrong type: {value!r}", {member.path: value}, Response("SerializationException"), WRONG_TYPE, "json"
         )
     if member.kind == "integer":
         yield from _numbers(action, member, case)
@@ -158,17 +158,17 @@ def _of_member(action: str, usual: Members, member: Member) -> Iterator[Case]:
         yield case("empty", {member.path: empty}, EMPTY[action, member.path], sources.get(member.path, OURS), "json")
 
 
-def _missing(action: str, member: Member) -> Answer:
+def _missing(action: str, member: Member) -> Response:
     if "/0/" in member.path:
         name = {
             "SendMessageBatch": "SendMessageBatchRequestEntry",
             "DeleteMessageBatch": "DeleteMessageBatchRequestEntry",
             "ChangeMessageVisibilityBatch": "ChangeMessageVisibilityBatchRequestEntry",
         }[action]
-        return Answer("MissingParameter", f"The request must contain the parameter {name}.1.{member.path[10:]}.")
+        return Response("MissingParameter", f"The request must contain the parameter {name}.1.{member.path[10:]}.")
     if member.kind in ("list", "map"):
-        return Answer("MissingParameter")
-    return Answer("MissingParameter", f"The request must contain the parameter {member.path}.")
+        return Response("MissingParameter")
+    return Response("MissingParameter", f"The request must contain the parameter {member.path}.")
 
 
 def _wrong_types(member: Member) -> list[Any]:
@@ -183,7 +183,7 @@ def _wrong_types(member: Member) -> list[Any]:
     return values[member.kind]
 
 
-def _empty(action: str, member: Member, normally: Answer) -> Answer:
+def _empty(action: str, member: Member, normally: Response) -> Response:
     if member.path == "QueueUrl":
         return NO_QUEUE
     if (action, member.path) in EMPTY:
@@ -218,7 +218,7 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
 ACCOUNT = "710000000001"
 UNKNOWN = report("CoorpAcademy/serverless-plugins", 225)
 
-Row = tuple[str, str, str, dict[str, Any], Answer, Source]
+Row = tuple[str, str, str, dict[str, Any], Response, Source]
 
 
 def of(action: str) -> Source:
@@ -226,6 +226,6 @@ def of(action: str) -> Source:
     return reference("sqs", action)
 
 
-def unknown(name: str) -> Answer:
+def unknown(name: str) -> Response:
     """Returns InvalidAttributeName with AWS's text."""
-    return Answer("InvalidAttributeName", f"Unknown Attribute {name}.")
+    return Response("InvalidAttributeName", f"Unknown Attribute {name}.")

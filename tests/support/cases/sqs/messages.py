@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Response, guide, report
 from tests.support.cases.sns.members import spellings
 from tests.support.cases.sqs.members import (
     EMPTY_BATCH,
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
 
 
 def _messages() -> Iterator[Row]:
-    contents = Answer("InvalidMessageContents")
+    contents = Response("InvalidMessageContents")
     for case, body in (("a control character", "a\x01"), ("U+FFFE", "\ufffe"), ("NUL", "a\x00")):
         yield "SendMessage", "MessageBody", case, {"MessageBody": body}, contents, of("SendMessage")
     for case, body in (
@@ -52,8 +52,8 @@ def _messages() -> Iterator[Row]:
         yield "SendMessage", "MessageBody", case, {"MessageBody": body}, OK, of("SendMessage")
     yield ("SendMessage", "MessageBody", "1048577 bytes", {"MessageBody": "x" * 1_048_577}, INVALID, of("SendMessage"))
     text = "Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
-    yield ("SendMessage", "DelaySeconds", "901: the text", {"DelaySeconds": 901}, Answer("InvalidParameterValue", text),
-           OURS)  # fmt: skip
+    yield ("SendMessage", "DelaySeconds", "901: the text", {"DelaySeconds": 901},
+           Response("InvalidParameterValue", text), OURS)  # fmt: skip
     trace = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1"}}
     yield ("SendMessage", "MessageSystemAttributes", "AWSTraceHeader", {"MessageSystemAttributes": trace}, OK,
            of("SendMessage"))  # fmt: skip
@@ -70,7 +70,7 @@ def _messages() -> Iterator[Row]:
 
 def _message_attributes() -> Iterator[Row]:
     many = {f"a{n}": {"DataType": "String", "StringValue": "x"} for n in range(11)}
-    for case, attributes, answer in (
+    for case, attributes, response in (
         ("a text", {"a": {"DataType": "String", "StringValue": "x"}}, OK),
         ("a number", {"a": {"DataType": "Number", "StringValue": "-1.5e3"}}, OK),
         ("a custom type", {"a": {"DataType": "String.json", "StringValue": "{}"}}, OK),
@@ -97,7 +97,7 @@ def _message_attributes() -> Iterator[Row]:
         ),
     ):
         source = guide("sqs", "sqs-message-metadata", "Amazon SQS message metadata")
-        yield "SendMessage", "MessageAttributes", case, {"MessageAttributes": attributes}, answer, source
+        yield "SendMessage", "MessageAttributes", case, {"MessageAttributes": attributes}, response, source
     value = {"a": {"DataType": "String", "StringValue": "a\x01"}}
     yield ("SendMessage", "MessageAttributes", "a control character", {"MessageAttributes": value}, INVALID, RECORDED)
     value = {"ä": {"DataType": "String", "StringValue": "x"}}
@@ -108,14 +108,14 @@ def _fifo() -> Iterator[Row]:
     fifo = {"QueueUrl": "<fifo-queue>", "MessageGroupId": "g", "MessageDeduplicationId": "<name>"}
     yield "SendMessage", "", "to a FIFO queue", fifo, OK, of("SendMessage")
     yield ("SendMessage", "MessageGroupId", "absent, FIFO", {**fifo, "MessageGroupId": ABSENT},
-           Answer("MissingParameter", "The request must contain the parameter MessageGroupId."),
+           Response("MissingParameter", "The request must contain the parameter MessageGroupId."),
            report("Nextdoor/ndkale", 49))  # fmt: skip
     yield (
         "SendMessage",
         "MessageDeduplicationId",
         "absent, FIFO",
         {**fifo, "MessageDeduplicationId": ABSENT},
-        Answer(
+        Response(
             "InvalidParameterValue",
             "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided "
             "explicitly",
@@ -169,7 +169,7 @@ def _receives() -> Iterator[Row]:
            {"VisibilityTimeout": 43_200}, INVALID, of("ChangeMessageVisibility"))  # fmt: skip
     for action in ("DeleteMessage", "ChangeMessageVisibility"):
         for handle in ("x", "<queue-arn>", "AQEB" + "x" * 400):
-            yield (action, "ReceiptHandle", handle[:12], {"ReceiptHandle": handle}, Answer("ReceiptHandleIsInvalid"),
+            yield (action, "ReceiptHandle", handle[:12], {"ReceiptHandle": handle}, Response("ReceiptHandleIsInvalid"),
                    of(action))  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _batches() -> Iterator[Row]:
     }
     for action, (name, entry) in texts.items():
         text = f"There should be at least one {name} in the request."
-        yield (action, "Entries", "empty: the text", {"Entries": []}, Answer(EMPTY_BATCH.code, text),
+        yield (action, "Entries", "empty: the text", {"Entries": []}, Response(EMPTY_BATCH.code, text),
                report("aws/aws-sdk-php", 630))  # fmt: skip
         for number in (11, 15):
             entries = [
@@ -192,20 +192,20 @@ def _batches() -> Iterator[Row]:
                 for n in range(number)
             ]
             text = f"Maximum number of entries per request are 10. You have sent {number}."
-            answer = Answer(f"{LEGACY}TooManyEntriesInBatchRequest", text)
-            yield action, "Entries", str(number), {"Entries": entries}, answer, report("vinyldns/vinyldns", 347)
+            response = Response(f"{LEGACY}TooManyEntriesInBatchRequest", text)
+            yield action, "Entries", str(number), {"Entries": entries}, response, report("vinyldns/vinyldns", 347)
         yield (action, "Entries", "two of one id", {"Entries": [entry, entry]},
-               Answer(f"{LEGACY}BatchEntryIdsNotDistinct"), of(action))  # fmt: skip
+               Response(f"{LEGACY}BatchEntryIdsNotDistinct"), of(action))  # fmt: skip
         for bad_id in ("", "a b", "a.b", "ä", "x" * 81):
             source = of(action) if bad_id else OURS
             yield (action, "Entries.N.Id", bad_id[:5] or "empty", {"Entries": [{**entry, "Id": bad_id}]},
-                   Answer(f"{LEGACY}InvalidBatchEntryId"), source)  # fmt: skip
+                   Response(f"{LEGACY}InvalidBatchEntryId"), source)  # fmt: skip
         yield (action, "Entries.N.Id", "80 characters", {"Entries": [{**entry, "Id": "x" * 80}]}, OK, of(action))
 
 
 def _entries() -> Iterator[Row]:
     long = [{**ENTRY, "Id": letter, "MessageBody": "x" * 600_000} for letter in "ab"]
-    yield ("SendMessageBatch", "Entries", "1200000 bytes", {"Entries": long}, Answer(f"{LEGACY}BatchRequestTooLong"),
+    yield ("SendMessageBatch", "Entries", "1200000 bytes", {"Entries": long}, Response(f"{LEGACY}BatchRequestTooLong"),
            of("SendMessageBatch"))  # fmt: skip
     for case, entry in (
         ("an empty body", {"MessageBody": ""}),
@@ -216,7 +216,7 @@ def _entries() -> Iterator[Row]:
                of("SendMessageBatch"))  # fmt: skip
     fifo = {"QueueUrl": "<fifo-queue>", "Entries": [{**ENTRY, "MessageDeduplicationId": "d"}]}
     yield ("SendMessageBatch", "Entries.N.MessageGroupId", "absent, FIFO", fifo,
-           Answer("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
+           Response("InvalidParameterValue", "The request must contain the parameter MessageGroupId."),
            report("Jimdo/sqs-dead-letter-handling", 10))  # fmt: skip
 
 
@@ -230,7 +230,7 @@ def _deleted() -> Iterator[Row]:
             yield (action, "QueueUrl", "of a deleted queue", {"QueueUrl": "<deleted-queue>"}, NO_QUEUE, of(action))
     yield ("GetQueueUrl", "QueueName", "of a deleted queue", {"QueueName": "<deleted-queue-name>"}, NO_QUEUE,
            of("GetQueueUrl"))  # fmt: skip
-    recently = Answer(
+    recently = Response(
         f"{LEGACY}QueueDeletedRecently",
         "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
     )
@@ -239,7 +239,7 @@ def _deleted() -> Iterator[Row]:
 
 
 def _there() -> Iterator[Row]:
-    purged = Answer(f"{LEGACY}PurgeQueueInProgress")
+    purged = Response(f"{LEGACY}PurgeQueueInProgress")
     yield ("PurgeQueue", "QueueUrl", "purged just now", {"QueueUrl": "<purged-queue>"}, purged, of("PurgeQueue"))
     yield "AddPermission", "Label", "taken", {"Label": "<label>"}, INVALID, of("AddPermission")
     yield "RemovePermission", "Label", "of a permission", {"Label": "<new-label>"}, OK, of("RemovePermission")
@@ -248,35 +248,42 @@ def _there() -> Iterator[Row]:
 def _texts() -> Iterator[Row]:
     text = "Value {} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
     for number in (0, 11, 1000, -1):
-        answer = Answer("InvalidParameterValue", text.format(number))
-        yield ("ReceiveMessage", "MaxNumberOfMessages", f"{number}: the text", {"MaxNumberOfMessages": number}, answer,
-               report("aws/aws-sdk-java", 197))  # fmt: skip
+        response = Response("InvalidParameterValue", text.format(number))
+        yield ("ReceiveMessage", "MaxNumberOfMessages", f"{number}: the text", {"MaxNumberOfMessages": number},
+               response, report("aws/aws-sdk-java", 197))  # fmt: skip
     text = "One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes."
-    answer = Answer("InvalidParameterValue", text)
+    response = Response("InvalidParameterValue", text)
     given = {"MessageBody": "x" * 1_048_577}
-    yield ("SendMessage", "MessageBody", "1048577 bytes: the text", given, answer, report("inferablehq/inferable", 306))
+    yield (
+        "SendMessage",
+        "MessageBody",
+        "1048577 bytes: the text",
+        given,
+        response,
+        report("inferablehq/inferable", 306),
+    )
     policy = json.dumps({"MaxReceiveCount": "4", "DeadLetterTargetArn": "<queue-arn>"}, separators=(",", ":"))
     text = f"Value {policy} for parameter RedrivePolicy is invalid. Reason: Redrive policy does not contain mandatory "
-    answer = Answer("InvalidParameterValue", f"{text}attribute: maxReceiveCount.")
+    response = Response("InvalidParameterValue", f"{text}attribute: maxReceiveCount.")
     given_policy = {"Attributes": {"RedrivePolicy": policy}}
     for action in ("CreateQueue", "SetQueueAttributes"):
-        yield (action, "Attributes.RedrivePolicy", "names in capitals", given_policy, answer,
+        yield (action, "Attributes.RedrivePolicy", "names in capitals", given_policy, response,
                report("rubyonjets/jets", 101))  # fmt: skip
 
 
 def _orders() -> Iterator[Row]:
     gone = {"QueueUrl": "<deleted-queue>"}
     yield ("SendMessage", "MessageBody", "empty, of a deleted queue", {**gone, "MessageBody": ""},
-           Answer("MissingParameter"), OURS)  # fmt: skip
+           Response("MissingParameter"), OURS)  # fmt: skip
     yield ("SendMessage", "DelaySeconds", "901, of a deleted queue", {**gone, "DelaySeconds": 901}, INVALID, OURS)
     yield ("SendMessageBatch", "Entries", "empty, of a deleted queue", {**gone, "Entries": []},
-           Answer(f"{LEGACY}EmptyBatchRequest"), OURS)  # fmt: skip
+           Response(f"{LEGACY}EmptyBatchRequest"), OURS)  # fmt: skip
     yield ("ReceiveMessage", "MaxNumberOfMessages", "0, of a deleted queue", {**gone, "MaxNumberOfMessages": 0},
            INVALID, OURS)  # fmt: skip
     yield ("SetQueueAttributes", "Attributes", "unknown, of a deleted queue", {**gone, "Attributes": {"x": "1"}},
-           Answer("InvalidAttributeName"), OURS)  # fmt: skip
+           Response("InvalidAttributeName"), OURS)  # fmt: skip
     yield ("GetQueueAttributes", "AttributeNames", "unknown, of a deleted queue", {**gone, "AttributeNames": ["x"]},
-           Answer("InvalidAttributeName"), OURS)  # fmt: skip
+           Response("InvalidAttributeName"), OURS)  # fmt: skip
     yield "TagQueue", "Tags", "an empty key, of a deleted queue", {**gone, "Tags": {"": "x"}}, INVALID, OURS
     yield "AddPermission", "Actions", "unknown, of a deleted queue", {**gone, "Actions": ["x"]}, INVALID, OURS
     bad = {"QueueName": "a b", "Attributes": {"x": "1"}}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from tests.support.cases.case import OK, OURS, RECORDED, Answer, guide, report
+from tests.support.cases.case import OK, OURS, RECORDED, Response, guide, report
 from tests.support.cases.sns.members import spellings
 from tests.support.cases.sqs.members import ACCOUNT, INVALID, NO_QUEUE, UNKNOWN, USUAL, Row, of, unknown
 
@@ -28,7 +28,7 @@ def _queues() -> Iterator[Row]:
         for case, url in (("no URL", "x y"), ("an ARN", "<queue-arn>"), ("without an account", f"{host}/none")):
             yield action, "QueueUrl", case, {"QueueUrl": url}, NO_QUEUE, RECORDED
     name = {"QueueName": "<queue-name>"}
-    exists = Answer("QueueAlreadyExists")
+    exists = Response("QueueAlreadyExists")
     yield "CreateQueue", "QueueName", "taken", name, OK, of("CreateQueue")
     yield ("CreateQueue", "Attributes", "of a queue that has others", {**name, "Attributes": {"DelaySeconds": "9"}},
            exists, of("CreateQueue"))  # fmt: skip
@@ -43,10 +43,10 @@ def _queues() -> Iterator[Row]:
     yield "ListQueues", "QueueNamePrefix", "no prefix of a name", {"QueueNamePrefix": "a b"}, OK, OURS
 
 
-STANDARD_NAME = Answer(
+STANDARD_NAME = Response(
     "InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 )
-FIFO_NAME = Answer(
+FIFO_NAME = Response(
     "InvalidParameterValue",
     "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with "
     ".fifo suffix and be 1 to 80 in length.",
@@ -96,8 +96,8 @@ BAD_VALUE = report("hashicorp/terraform-provider-aws", 42209)
 EMPTIES = ("DelaySeconds", "ContentBasedDeduplication")
 
 
-def bad(name: str) -> Answer:
-    return Answer("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
+def bad(name: str) -> Response:
+    return Response("InvalidAttributeValue", f"Invalid value for the parameter {name}.")
 
 
 def _attributes() -> Iterator[Row]:
@@ -120,7 +120,7 @@ def _attributes() -> Iterator[Row]:
             yield ("CreateQueue", f"Attributes.{name}", value or "empty",
                    {**queue, "Attributes": {"FifoQueue": "true", name: value}}, bad(name),
                    OURS if value == "" else BAD_VALUE)  # fmt: skip
-        only = Answer("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
+        only = Response("InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.")
         yield ("SetQueueAttributes", f"Attributes.{name}", "of a standard queue", {"Attributes": {name: good[0]}}, only,
                RECORDED)  # fmt: skip
     for name in (*STANDARD, *FIFO, "FifoQueue"):
@@ -147,24 +147,24 @@ def _fifo_attributes() -> Iterator[Row]:
     yield ("SetQueueAttributes", "Attributes.FifoQueue", "true", {"Attributes": {"FifoQueue": "true"}},
            unknown("FifoQueue"), RECORDED)  # fmt: skip
     modified = "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
-    for attributes, answer in (
+    for attributes, response in (
         ({"FifoQueue": "true"}, OK),
         ({"FifoQueue": "TRUE", "VisibilityTimeout": "30"}, OK),
-        ({"FifoQueue": "false"}, Answer("InvalidAttributeValue", modified)),
-        ({"FifoQueue": "False", "VisibilityTimeout": "30"}, Answer("InvalidAttributeValue", modified)),
+        ({"FifoQueue": "false"}, Response("InvalidAttributeValue", modified)),
+        ({"FifoQueue": "False", "VisibilityTimeout": "30"}, Response("InvalidAttributeValue", modified)),
         ({"FifoQueue": "x"}, bad("FifoQueue")),
     ):
         yield ("SetQueueAttributes", "Attributes.FifoQueue", f"of a FIFO queue: {json.dumps(attributes)}",
-               {"QueueUrl": "<fifo-queue>", "Attributes": attributes}, answer, RECORDED)  # fmt: skip
+               {"QueueUrl": "<fifo-queue>", "Attributes": attributes}, response, RECORDED)  # fmt: skip
     for value in ("True", "TRUE"):
         yield ("CreateQueue", "Attributes.FifoQueue", value,
                {"QueueName": "<name>.fifo", "Attributes": {"FifoQueue": value}}, OK, RECORDED)  # fmt: skip
     both = {"KmsMasterKeyId": "alias/aws/sqs", "SqsManagedSseEnabled": "true"}
-    yield ("CreateQueue", "Attributes", "a KMS key and SSE-SQS", {"Attributes": both}, Answer("InvalidAttributeName"),
+    yield ("CreateQueue", "Attributes", "a KMS key and SSE-SQS", {"Attributes": both}, Response("InvalidAttributeName"),
            RECORDED)  # fmt: skip
     limit = {"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId"}
     yield ("CreateQueue", "Attributes.FifoThroughputLimit", "perMessageGroupId without its scope",
-           {"QueueName": "<name>.fifo", "Attributes": limit}, Answer("InvalidAttributeValue"),
+           {"QueueName": "<name>.fifo", "Attributes": limit}, Response("InvalidAttributeValue"),
            of("CreateQueue"))  # fmt: skip
     yield ("CreateQueue", "Attributes.FifoThroughputLimit", "perMessageGroupId with its scope",
            {"QueueName": "<name>.fifo", "Attributes": {**limit, "DeduplicationScope": "messageGroup"}}, OK,
@@ -248,7 +248,7 @@ def _tags() -> Iterator[Row]:
 
 
 def _moves() -> Iterator[Row]:
-    missing = Answer("ResourceNotFoundException")
+    missing = Response("ResourceNotFoundException")
     for action in ("StartMessageMoveTask", "ListMessageMoveTasks"):
         for case, arn in (
             ("of no queue", f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"),

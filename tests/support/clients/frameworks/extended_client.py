@@ -39,8 +39,8 @@ def main(endpoint_url: str) -> None:
     facts: dict[str, Any] = {"in S3 when sent": objects(s3)}
     messages: list[dict[str, Any]] = []
     while len(messages) < 3:
-        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
-        messages += answer.get("Messages", [])
+        response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+        messages += response.get("Messages", [])
     facts["received"] = sorted([message["Body"][:1], len(message["Body"])] for message in messages)
     short, first, second = sorted(messages, key=lambda message: len(message["Body"]))
     sqs.delete_message(QueueUrl=url, ReceiptHandle=first["ReceiptHandle"])

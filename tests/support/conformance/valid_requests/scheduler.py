@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of EventBridge Scheduler, and the members of its answer."""
+"""Holds a valid request of each action of EventBridge Scheduler, and the members of its response."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ EVERYTHING: Members = {
 
 
 class Good(NamedTuple):
-    """The resources that an action needs, and the members of its answer."""
+    """The resources that an action needs, and the members of its response."""
 
     needs: Callable[[Scheduler], Members]
     answered: tuple[str, ...] = ()

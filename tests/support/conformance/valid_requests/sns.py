@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of SNS, and the members of its answer."""
+"""Holds a valid request of each action of SNS, and the members of its response."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ QUEUE = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
 
 
 class Good(NamedTuple):
-    """The resources that an action needs. `answered` lists the members of its answer, with `{}` for the keys of a
+    """The resources that an action needs. `answered` lists the members of its response, with `{}` for the keys of a
     map.
     """
 

@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of SQS, and the members of its answer."""
+"""Holds a valid request of each action of SQS, and the members of its response."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ LONG = {"MessageAttributes": ATTRIBUTE, "MessageSystemAttributes": TRACE, "Messa
 
 
 class Good(NamedTuple):
-    """The resources that an action needs. `answered` lists the members of its answer, with `{}` for the keys of a
+    """The resources that an action needs. `answered` lists the members of its response, with `{}` for the keys of a
     map.
     """
 

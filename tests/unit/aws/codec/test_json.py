@@ -193,14 +193,14 @@ def test_any_json_gives_a_request_or_an_aws_error(value: object, action: str) ->
     assert isinstance(request, request_type)
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 def test_members_at_their_default_are_left_out() -> None:
     assert json.encode(sqs.ReceiveMessageResult()) == b"{}"
     assert json.encode(sqs.SendMessageBatchResult()) == b"{}"
     assert json.encode(sqs.ListQueuesResult()) == b"{}"
 
 
-def test_the_answer_of_send_message() -> None:
+def test_the_response_of_send_message() -> None:
     result = sqs.SendMessageResult(message_id="id", md5_of_message_body="md5", sequence_number="1")
     assert msgspec.json.decode(json.encode(result)) == {
         "MD5OfMessageBody": "md5",

@@ -20,7 +20,7 @@ ID = "b6633655-283d-45b4-aee4-4e84e0ae6afa"
 METADATA = {"RequestId": ID}
 
 
-def answer(action: str, result: msgspec.Struct | None) -> Any:
+def response(action: str, result: msgspec.Struct | None) -> Any:
     return msgspec.json.decode(query_json.encode_result(action, result, ID))
 
 
@@ -73,7 +73,7 @@ def test_send_message() -> None:
     result = sqs.SendMessageResult(
         message_id="59c52602-131d-420c-8701-7d8f275f36ac", md5_of_message_body="0046701aed8ee5c7de6c01430556b13e"
     )
-    assert answer("SendMessage", result) == {
+    assert response("SendMessage", result) == {
         "SendMessageResponse": {
             "ResponseMetadata": METADATA,
             "SendMessageResult": {
@@ -89,7 +89,7 @@ def test_send_message() -> None:
 
 def test_receive_message() -> None:
     message = sqs.Message(message_id="m", receipt_handle="r", md5_of_body="d", body="messageBody")
-    shown = answer("ReceiveMessage", sqs.ReceiveMessageResult(messages=[message]))
+    shown = response("ReceiveMessage", sqs.ReceiveMessageResult(messages=[message]))
     assert shown["ReceiveMessageResponse"]["ReceiveMessageResult"] == {
         "messages": [
             {
@@ -106,46 +106,46 @@ def test_receive_message() -> None:
 
 
 def test_an_empty_receive() -> None:
-    assert answer("ReceiveMessage", sqs.ReceiveMessageResult()) == {
+    assert response("ReceiveMessage", sqs.ReceiveMessageResult()) == {
         "ReceiveMessageResponse": {"ReceiveMessageResult": {"messages": None}, "ResponseMetadata": METADATA}
     }
 
 
 def test_list_queues() -> None:
-    """The test uses the recorded answer. The answer's member NextExclusiveStartQueueName is in no model."""
-    shown = answer("ListQueues", sqs.ListQueuesResult())
+    """The test uses the recorded response. The response's member NextExclusiveStartQueueName is in no model."""
+    shown = response("ListQueues", sqs.ListQueuesResult())
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": None, "queueUrls": None}
-    shown = answer("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))
+    shown = response("ListQueues", sqs.ListQueuesResult(queue_urls=["http://h/1/q"], next_token="t"))
     assert shown["ListQueuesResponse"]["ListQueuesResult"] == {"NextToken": "t", "queueUrls": ["http://h/1/q"]}
 
 
 def test_maps_are_lists_of_pairs() -> None:
     attributes = sqs.GetQueueAttributesResult(attributes={"DelaySeconds": "0", "QueueArn": "a"})
-    assert answer("GetQueueAttributes", attributes)["GetQueueAttributesResponse"] == {
+    assert response("GetQueueAttributes", attributes)["GetQueueAttributesResponse"] == {
         "GetQueueAttributesResult": {
             "Attributes": [{"Name": "DelaySeconds", "Value": "0"}, {"Name": "QueueArn", "Value": "a"}]
         },
         "ResponseMetadata": METADATA,
     }
-    tags = answer("ListQueueTags", sqs.ListQueueTagsResult(tags={"team": "blue"}))
+    tags = response("ListQueueTags", sqs.ListQueueTagsResult(tags={"team": "blue"}))
     assert tags["ListQueueTagsResponse"]["ListQueueTagsResult"] == {"Tags": [{"Key": "team", "Value": "blue"}]}
 
 
 def test_numbers_and_truth_stay_what_they_are() -> None:
     failure = sqs.BatchResultErrorEntry(id="1", sender_fault=False, code="C")
-    shown = answer("DeleteMessageBatch", sqs.DeleteMessageBatchResult(failed=[failure]))
+    shown = response("DeleteMessageBatch", sqs.DeleteMessageBatchResult(failed=[failure]))
     assert shown["DeleteMessageBatchResponse"]["DeleteMessageBatchResult"] == {
         "Successful": None,
         "Failed": [{"Id": "1", "SenderFault": False, "Code": "C", "Message": None}],
     }
-    moved = answer("CancelMessageMoveTask", sqs.CancelMessageMoveTaskResult(approximate_number_of_messages_moved=0))
+    moved = response("CancelMessageMoveTask", sqs.CancelMessageMoveTaskResult(approximate_number_of_messages_moved=0))
     assert moved["CancelMessageMoveTaskResponse"]["CancelMessageMoveTaskResult"] == {
         "ApproximateNumberOfMessagesMoved": 0
     }
 
 
 def test_an_action_without_a_result() -> None:
-    assert answer("DeleteMessage", None) == {"DeleteMessageResponse": {"ResponseMetadata": METADATA}}
+    assert response("DeleteMessage", None) == {"DeleteMessageResponse": {"ResponseMetadata": METADATA}}
 
 
 def test_errors() -> None:

@@ -23,7 +23,7 @@ def plain(element: ET.Element) -> Plain:
     return (tag, [plain(child) for child in element] if len(element) else element.text or "")
 
 
-def answer(action: str, result: msgspec.Struct | None) -> Plain:
+def response(action: str, result: msgspec.Struct | None) -> Plain:
     return plain(ET.fromstring(xml.encode_result(action, NAMESPACE, result, ID)))
 
 
@@ -41,7 +41,7 @@ def test_send_message() -> None:
         md5_of_message_attributes="c48838208d2b4e14e3ca0093a8443f09",
         message_id="374cec7b-d0c8-4a2e-ad0b-67be763cf97e",
     )
-    assert answer("SendMessage", result) == wrapped(
+    assert response("SendMessage", result) == wrapped(
         "SendMessage",
         [
             ("MD5OfMessageBody", "fafb00f5732ab283681e124bf8747ed1"),
@@ -61,7 +61,7 @@ def test_the_document_is_exactly_as_sqs_writes_it() -> None:
 
 
 def test_an_action_without_a_result_has_no_result_element() -> None:
-    assert answer("DeleteMessage", None) == ("DeleteMessageResponse", [METADATA])
+    assert response("DeleteMessage", None) == ("DeleteMessageResponse", [METADATA])
 
 
 def test_lists_and_maps_are_flat() -> None:
@@ -87,11 +87,13 @@ def test_lists_and_maps_are_flat() -> None:
         ("MessageAttribute", [("Name", "b"), ("Value", [("DataType", "Binary"), ("BinaryValue", "AP8=")])]),
     ]
     result = sqs.ReceiveMessageResult(messages=[message, message])
-    assert answer("ReceiveMessage", result) == wrapped("ReceiveMessage", [("Message", expected), ("Message", expected)])
+    assert response("ReceiveMessage", result) == wrapped(
+        "ReceiveMessage", [("Message", expected), ("Message", expected)]
+    )
 
 
 def test_an_empty_receive_has_an_empty_result() -> None:
-    assert answer("ReceiveMessage", sqs.ReceiveMessageResult()) == wrapped("ReceiveMessage", [])
+    assert response("ReceiveMessage", sqs.ReceiveMessageResult()) == wrapped("ReceiveMessage", [])
 
 
 def test_a_batch_lists_what_succeeded_and_what_failed() -> None:
@@ -99,7 +101,7 @@ def test_a_batch_lists_what_succeeded_and_what_failed() -> None:
         successful=[sqs.SendMessageBatchResultEntry(id="a", message_id="m", md5_of_message_body="d")],
         failed=[sqs.BatchResultErrorEntry(id="b", sender_fault=True, code="C", message="M")],
     )
-    assert answer("SendMessageBatch", result) == wrapped(
+    assert response("SendMessageBatch", result) == wrapped(
         "SendMessageBatch",
         [
             ("SendMessageBatchResultEntry", [("Id", "a"), ("MessageId", "m"), ("MD5OfMessageBody", "d")]),
@@ -110,11 +112,11 @@ def test_a_batch_lists_what_succeeded_and_what_failed() -> None:
 
 def test_queue_urls_and_attributes() -> None:
     urls = sqs.ListQueuesResult(queue_urls=["u1", "u2"], next_token="t")
-    assert answer("ListQueues", urls) == wrapped(
+    assert response("ListQueues", urls) == wrapped(
         "ListQueues", [("QueueUrl", "u1"), ("QueueUrl", "u2"), ("NextToken", "t")]
     )
     attributes = sqs.GetQueueAttributesResult(attributes={"DelaySeconds": "0"})
-    assert answer("GetQueueAttributes", attributes) == wrapped(
+    assert response("GetQueueAttributes", attributes) == wrapped(
         "GetQueueAttributes", [("Attribute", [("Name", "DelaySeconds"), ("Value", "0")])]
     )
 
@@ -130,7 +132,7 @@ class Listing(msgspec.Struct, rename="pascal"):
 
 def test_wrapped_members_as_sns_has_them() -> None:
     listing = Listing([sqs.DeleteMessageBatchResultEntry(id="t")], {"a": "1"}, 3, complete=False)
-    assert answer("ListTopics", listing) == wrapped(
+    assert response("ListTopics", listing) == wrapped(
         "ListTopics",
         [
             ("Topics", [("member", [("Id", "t")])]),
@@ -139,7 +141,7 @@ def test_wrapped_members_as_sns_has_them() -> None:
             ("Complete", "false"),
         ],
     )
-    assert answer("ListTopics", Listing([], {}, 0, complete=True)) == wrapped(
+    assert response("ListTopics", Listing([], {}, 0, complete=True)) == wrapped(
         "ListTopics", [("Topics", ""), ("Attributes", ""), ("Count", "0"), ("Complete", "true")]
     )
 

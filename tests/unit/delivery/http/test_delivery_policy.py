@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from penstock.delivery.delivery import GATEWAY, Delivery
-from penstock.delivery.http.outcome import judge_answer, judge_failure
+from penstock.delivery.http.outcome import judge_failure, judge_response
 from penstock.sns.delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
@@ -97,7 +97,7 @@ def test_a_topic_can_disable_overrides() -> None:
 
 
 def test_a_topic_without_a_policy_has_the_default() -> None:
-    """The answer is the example of `aws sns get-topic-attributes`, with the content type's default."""
+    """The response is the example of `aws sns get-topic-attributes`, with the content type's default."""
     assert compute_effective_topic_policy(None) == {
         "http": {
             "defaultHealthyRetryPolicy": {
@@ -190,7 +190,7 @@ def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
     """The retries are 2 times 10 seconds apart, 10 times with exponential backoff from 10 to 600, and 38 times 600
     seconds apart.
     """
-    delays = [judge_answer(delivery(attempts), 503).delay_ms for attempts in range(51)]
+    delays = [judge_response(delivery(attempts), 503).delay_ms for attempts in range(51)]
     assert delays.pop() is None
     seconds = [milliseconds / 1_000 for milliseconds in delays if milliseconds is not None]
     assert len(seconds) == 50
@@ -200,5 +200,5 @@ def test_a_gateway_is_tried_50_times_over_six_hours() -> None:
 
 
 def test_a_refusal_of_a_gateway_is_final() -> None:
-    assert judge_answer(delivery(0), 400).delay_ms is None
+    assert judge_response(delivery(0), 400).delay_ms is None
     assert judge_failure(delivery(0), OSError("refused")).delay_ms == 10_000

@@ -1,4 +1,4 @@
-"""Tests that the client connects only to public addresses, for every form of URL and every answer of a resolver.
+"""Tests that the client connects only to public addresses, for every form of URL and every response of a resolver.
 
 The tests count every dial at the event loop's `sock_connect`. The tests open no real connection.
 """
@@ -92,18 +92,18 @@ async def test_public_addresses_are_dialled(text: str, dialled: Dialled) -> None
     assert dialled == [str(ip_address(text))]
 
 
-@pytest.mark.parametrize("answers", MIXED, ids=str)
+@pytest.mark.parametrize("responses", MIXED, ids=str)
 @pytest.mark.parametrize("url", ["http://mixed.example/", "https://mixed.example:8443/x"])
-async def test_one_forbidden_address_of_a_name_is_enough(url: str, answers: list[str], dialled: Dialled) -> None:
+async def test_one_forbidden_address_of_a_name_is_enough(url: str, responses: list[str], dialled: Dialled) -> None:
     async def mixed(host: str, account: str) -> list[Address]:
-        return [ip_address(answer) for answer in answers]
+        return [ip_address(response) for response in responses]
 
     assert await post(url, mixed) == "EndpointRefused"
     assert dialled == []
 
 
 async def test_the_checked_address_is_dialled(dialled: Dialled) -> None:
-    """The client asks the resolver only once, so a different second answer has no effect."""
+    """The client asks the resolver only once, so a different second response has no effect."""
     asked = []
 
     async def rebinding(host: str, account_id: str) -> list[Address]:
@@ -116,10 +116,10 @@ async def test_the_checked_address_is_dialled(dialled: Dialled) -> None:
 
 
 async def test_a_name_that_turns_bad_is_judged_anew(dialled: Dialled) -> None:
-    answers = iter(["8.8.4.4", METADATA])
+    responses = iter(["8.8.4.4", METADATA])
 
     async def rebinding(host: str, account_id: str) -> list[Address]:
-        return [ip_address(next(answers))]
+        return [ip_address(next(responses))]
 
     ended = [await post("http://rebind.example/", rebinding) for _ in range(2)]
     assert ended == ["ConnectionRefusedError", "EndpointRefused"]
@@ -251,11 +251,11 @@ def test_domains(host: str, domain: str) -> None:
 
 
 async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = threading.Event()
+    response = threading.Event()
 
     def look_up(host: str, *_: object, **__: object) -> list[Any]:
         if host.endswith("tarpit.example"):
-            answer.wait(60)
+            response.wait(60)
         return [(None, None, None, "", ("192.0.2.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
@@ -267,18 +267,18 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
     assert [str(address) for address in await resolve("good.example", ONE)] == ["192.0.2.1"]
     outcome = judge_failure(None, caught.value)  # type: ignore[arg-type]
     assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
-    answer.set()
+    response.set()
     await asyncio.gather(*slow)
     for n in range(MOST_OF_A_DOMAIN + 1):  # The slots are free again.
         await resolve(f"{n}.tarpit.example", ONE)
 
 
 async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = threading.Event()
+    response = threading.Event()
 
     def look_up(host: str, *_: object, **__: object) -> list[Any]:
         if host.startswith("tarpit"):
-            answer.wait(60)
+            response.wait(60)
         return [(None, None, None, "", ("192.0.2.1", 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
@@ -290,6 +290,6 @@ async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monke
     assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
     for n in range(MOST_LOOKUPS):
         assert await resolve(f"good{n}.example", OTHER)
-    answer.set()
+    response.set()
     await asyncio.gather(*slow, return_exceptions=True)
     assert await resolve("good.example", ONE)

@@ -69,8 +69,8 @@ async def test_calls_that_gather_share_one_and_each_caller_gets_its_rows() -> No
     assert database.values == [[1]]
     database.release()
     assert await first == [(1, 1)]
-    answers = [sorted(await answer) for answer in rest]
-    assert list(map(values_of, answers)) == [[2, 3], [4], [5, 6]]
+    responses = [sorted(await response) for response in rest]
+    assert list(map(values_of, responses)) == [[2, 3], [4], [5, 6]]
     assert database.values == [[1], [2, 3, 4, 5, 6]]
 
 
@@ -78,7 +78,7 @@ async def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_oth
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    answers = [
+    responses = [
         batcher.submit(entries(1)),
         batcher.submit(entries(2, options=(True,))),
         batcher.submit(entries(3, merge_key="orders.fifo")),
@@ -87,7 +87,7 @@ async def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_oth
     assert database.values == [[1], [2], [3]]
     assert database.calls[1][1][2:] == [True]
     database.release()
-    assert await asyncio.gather(*answers) == [[(1, 1)], [(1, 2)], [(1, 3)]]
+    assert await asyncio.gather(*responses) == [[(1, 1)], [(1, 2)], [(1, 3)]]
 
 
 async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
@@ -100,11 +100,11 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     rest = [batcher.submit(take(2)), batcher.submit(take(20)), batcher.submit(take(1))]
     database.release()
     assert bodies(await first) == ["body 1"]
-    answers = await asyncio.gather(*rest)
-    assert [row[0] for row in answers] == [HEADER] * 3
-    assert bodies(answers[0]) == ["body 2", "body 3"]
-    assert bodies(answers[1]) == [f"body {n}" for n in range(4, 24)]
-    assert bodies(answers[2]) == ["body 24"]
+    responses = await asyncio.gather(*rest)
+    assert [row[0] for row in responses] == [HEADER] * 3
+    assert bodies(responses[0]) == ["body 2", "body 3"]
+    assert bodies(responses[1]) == [f"body {n}" for n in range(4, 24)]
+    assert bodies(responses[2]) == ["body 24"]
     # p_max is the sum. The lease is as large as the largest count, but at least 10.
     assert [arguments for _, arguments in database.calls] == [
         [ORDERS, 1, 10, None, None, True, None, None],
@@ -116,20 +116,20 @@ async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None
     database = FakeDatabase(FakeQueue(stored=2))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    answers = [batcher.submit(take(2)) for _ in range(3)]
+    responses = [batcher.submit(take(2)) for _ in range(3)]
     database.release()
-    assert [bodies(rows) for rows in await asyncio.gather(*answers)] == [["body 1", "body 2"], [], []]
+    assert [bodies(rows) for rows in await asyncio.gather(*responses)] == [["body 1", "body 2"], [], []]
 
 
 async def test_takes_with_another_visibility_do_not_merge() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    answers = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
+    responses = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
     await settle()
     assert [arguments[3] for _, arguments in database.calls] == [None, 5]
     database.release()
-    await asyncio.gather(*answers)
+    await asyncio.gather(*responses)
 
 
 async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
@@ -139,10 +139,10 @@ async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None
     await empty(batcher, ORDERS + ".fifo")
     database.hold()
     counts = (10, 1, 10, 10, 1)
-    answers = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
+    responses = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
     await settle()
     database.release()
-    await asyncio.gather(*answers)
+    await asyncio.gather(*responses)
     assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls[1:]) == [(2, 1), (30, 10)]
 
 
@@ -177,8 +177,8 @@ def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     arn = ORDERS + ".fifo"
     takes = [Receive(RECEIVE_MESSAGES, NamedQueue(arn), 2, None)] * 3
     rows = [message(number) for number in range(5)]
-    answers, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
-    assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
+    responses, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
+    assert [response[1:] for response in responses] == [rows[:2], rows[2:4], rows[4:]]
     assert left_over == rows[2:4]
 
 
@@ -200,12 +200,12 @@ async def test_a_caller_who_leaves_during_the_flush_does_not_cancel_it() -> None
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    answers = [batcher.submit(entries(1)), batcher.submit(entries(2))]
-    caller = asyncio.get_running_loop().create_task(asyncio.wait_for(answers[0], None))
+    responses = [batcher.submit(entries(1)), batcher.submit(entries(2))]
+    caller = asyncio.get_running_loop().create_task(asyncio.wait_for(responses[0], None))
     await settle()
     caller.cancel()
     database.release()
-    assert values_of(await answers[1]) == [2]
+    assert values_of(await responses[1]) == [2]
 
 
 async def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_the_queue() -> None:
@@ -235,8 +235,8 @@ async def test_a_poisoned_entry_is_isolated_by_halving() -> None:
 
     database = FakeDatabase(reply)
     batcher = Batcher(database.call, limit=100)
-    answers = [batcher.submit(entries(value)) for value in range(10, 18)]
-    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    responses = [batcher.submit(entries(value)) for value in range(10, 18)]
+    outcomes = await asyncio.gather(*responses, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes].count(InternalFailure) == 1
     assert isinstance(outcomes[3], InternalFailure)
     assert [values_of(o) for o in outcomes if isinstance(o, list)] == [[v] for v in range(10, 18) if v != 13]
@@ -249,8 +249,8 @@ async def test_a_value_without_a_binary_form_is_isolated_too() -> None:
         return echo(statement, arguments)
 
     batcher = Batcher(FakeDatabase(reply).call, limit=100)
-    answers = [batcher.submit(entries(value)) for value in (1, 2**40, 3)]
-    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    responses = [batcher.submit(entries(value)) for value in (1, 2**40, 3)]
+    outcomes = await asyncio.gather(*responses, return_exceptions=True)
     assert outcomes[0] == [(1, 1)]
     assert isinstance(outcomes[1], InternalFailure)
     assert outcomes[2] == [(1, 3)]
@@ -262,8 +262,8 @@ async def test_a_missing_function_is_nobodys_data() -> None:
 
     database = FakeDatabase(reply)
     batcher = Batcher(database.call, limit=100)
-    answers = [batcher.submit(entries(value)) for value in range(8)]
-    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    responses = [batcher.submit(entries(value)) for value in range(8)]
+    outcomes = await asyncio.gather(*responses, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {InternalFailure}
     assert len(database.calls) == 1
 
@@ -295,14 +295,14 @@ async def test_the_cause_of_a_failed_call_decides_about_its_repetition(
 
     database = FakeDatabase(reply)
     batcher = Batcher(database.call, limit=10)
-    answers = [batcher.submit(effect), batcher.submit(effect)]
-    outcomes = await asyncio.gather(*answers, return_exceptions=True)
+    responses = [batcher.submit(effect), batcher.submit(effect)]
+    outcomes = await asyncio.gather(*responses, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {ServiceUnavailable}
     assert len(database.calls) == calls
 
 
 async def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second slow call would use up the request's time, and the answer would be 408 instead of 503."""
+    """A second slow call would use up the request's time, and the response would be 408 instead of 503."""
     clock = 1000.0
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
 
@@ -368,24 +368,24 @@ async def test_drain_waits_for_flushes() -> None:
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    answer = batcher.submit(entries(1))
+    response = batcher.submit(entries(1))
     drained = asyncio.get_running_loop().create_task(batcher.drain())
     await settle()
     assert not drained.done()
     database.release()
     await drained
-    assert answer.done()
+    assert response.done()
 
 
 async def test_callers_in_successive_turns_share_the_first_call() -> None:
     """Callers whose requests are read in consecutive turns of the event loop share the first call."""
     database = FakeDatabase()
     batcher = Batcher(database.call, limit=10)
-    answers = []
+    responses = []
     for number in (1, 2, 3):
-        answers.append(batcher.submit(entries(number)))
+        responses.append(batcher.submit(entries(number)))
         await asyncio.sleep(0)
-    assert [values_of(await answer) for answer in answers] == [[1], [2], [3]]
+    assert [values_of(await response) for response in responses] == [[1], [2], [3]]
     assert database.values == [[1, 2, 3]]
 
 
@@ -394,9 +394,9 @@ async def test_after_a_while_without_a_call_the_first_goes_at_once() -> None:
     batcher = Batcher(database.call, limit=10)
     for _ in range(2):
         await asyncio.sleep(1)
-        answers = []
+        responses = []
         for number in (1, 2, 3):
-            answers.append(batcher.submit(entries(number)))
+            responses.append(batcher.submit(entries(number)))
             await asyncio.sleep(0)
-        await asyncio.gather(*answers)
+        await asyncio.gather(*responses)
     assert database.values == [[1], [2, 3]] * 2

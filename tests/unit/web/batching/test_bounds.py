@@ -16,8 +16,8 @@ from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
-    RECEIVE_ANSWER,
     RECEIVE_MESSAGES,
+    RECEIVE_RESPONSE,
     SEND_MESSAGES,
     DeletedRow,
     ReceiptHandle,
@@ -88,8 +88,8 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
-    answers = [await batcher.submit(take(10, arn)) for _ in range(3)]
-    assert [len(bodies(rows)) for rows in answers] == [10, messages, messages]
+    responses = [await batcher.submit(take(10, arn)) for _ in range(3)]
+    assert [len(bodies(rows)) for rows in responses] == [10, messages, messages]
 
 
 @pytest.mark.parametrize(("length", "then"), [(100, 100), (100_000, 42)])
@@ -173,7 +173,7 @@ async def test_receives_that_found_a_long_message_are_made_again_and_the_next_ar
     for _ in range(3):
         assert [len(bodies(rows)) for rows in await receive_at_once()] == [10] * 10
     assert [statement for statement, _ in database.calls[:2]] == [RECEIVE_MESSAGES] * 2
-    assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_ANSWER}
+    assert {statement for statement, _ in database.calls[2:]} == {RECEIVE_RESPONSE}
     assert max(arguments[1] for _, arguments in database.calls[2:]) <= 50
 
 

@@ -251,7 +251,7 @@ def test_a_screen_without_a_right_cannot_be_made() -> None:
 
 
 @pytest.mark.parametrize("file", ["deliveries_endpoints.html", "deliveries_waiting.html"])
-def test_a_last_answer_is_shown_once(file: str) -> None:
+def test_a_last_response_is_shown_once(file: str) -> None:
     """A refusal's `last_error` has the status. An earlier page therefore said "503 HTTP status 503"."""
     text = (TEMPLATES / file).read_text()
     assert "row.last_status or '' }} {{" not in text
@@ -310,19 +310,19 @@ def archive(tmp_path: Path) -> Path:
 )
 async def test_a_path_has_its_page(archive: Path, path: str, status: int, text: str) -> None:
     async with client(archive) as http:
-        answer = await http.get(path)
-        assert answer.status_code == status
-        assert text in answer.text
+        response = await http.get(path)
+        assert response.status_code == status
+        assert text in response.text
         if text:
-            assert answer.headers["content-security-policy"] == FILES[POLICY_NAME]
-            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert response.headers["content-security-policy"] == FILES[POLICY_NAME]
+            assert response.headers["x-content-type-options"] == "nosniff"
 
 
 async def test_a_page_without_its_slash_redirects(archive: Path) -> None:
     async with client(archive) as http:
         for path, target in (("/docs", "/docs/"), ("/docs/guides/delay", "/docs/guides/delay/")):
-            answer = await http.get(path)
-            assert (answer.status_code, answer.headers["location"]) == (307, target)
+            response = await http.get(path)
+            assert (response.status_code, response.headers["location"]) == (307, target)
 
 
 async def test_a_client_that_has_a_page_gets_no_body(archive: Path) -> None:
@@ -338,5 +338,5 @@ async def test_a_client_that_has_a_page_gets_no_body(archive: Path) -> None:
 
 async def test_an_installation_without_the_archive_says_so(tmp_path: Path) -> None:
     async with client(tmp_path / "site.zip") as http:
-        answer = await http.get("/docs/")
-        assert (answer.status_code, answer.text) == (404, ABSENT)
+        response = await http.get("/docs/")
+        assert (response.status_code, response.text) == (404, ABSENT)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer
+from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, response
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
@@ -19,7 +19,7 @@ START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 async def response_of(application: Any, *parts: bytes) -> tuple[bytes, bytes, bool]:
-    """Returns the answer's head and body, and whether the connection was closed."""
+    """Returns the response's head and body, and whether the connection was closed."""
     client = Client(application)
     head, _, body = (await client.say(*parts)).partition(b"\r\n\r\n")
     return head.lower(), body, client.transport.closed
@@ -178,7 +178,7 @@ async def test_a_body_arrives_in_parts() -> None:
             if received[-1]["type"] == "http.disconnect":
                 return
             if not received[-1]["more_body"]:
-                await answer(send, b"")
+                await response(send, b"")
 
     head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n"
     await response_of(application, head + b"ab", b"cd", b"ef")
@@ -199,7 +199,7 @@ async def test_the_rest_of_a_body_is_dropped_when_the_response_is_complete() -> 
         if scope["method"] == "GET":
             await application(scope, receive, send)
         else:
-            await answer(send, b"")
+            await response(send, b"")
 
     client = Client(impatient)
     await client.say(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + b"a" * 100_000)

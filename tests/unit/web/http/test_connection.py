@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from penstock_web.http.limits import HttpLimits
-from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, answer
+from tests.support.web.http_connection import Client, Message, Receive, Recorder, Send, response
 from tests.support.web.virtual_clock import settle
 
 pytestmark = pytest.mark.virtual_time
@@ -33,7 +33,7 @@ class Gate:
         while (message := await receive())["type"] != "http.disconnect" and message["more_body"]:
             pass
         self.ends.append(message["type"])
-        await answer(send, scope["path"].encode())
+        await response(send, scope["path"].encode())
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
@@ -111,7 +111,7 @@ async def test_a_body_of_which_nothing_comes_for_60_seconds_is_408(framing: byte
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         await wait_for_disconnect(receive)
         ends.append(asyncio.get_running_loop().time())
-        await answer(send, b"too late")
+        await response(send, b"too late")
 
     client = Client(application)
     await client.say(b"POST /a HTTP/1.1\r\nHost: x\r\n" + framing)
@@ -222,7 +222,7 @@ async def test_a_body_is_read_as_fast_as_the_application_takes_it() -> None:
             message = await receive()
             taken.append(len(message["body"]))
             more = message["more_body"]
-        await answer(send, b"")
+        await response(send, b"")
 
     client = Client(application)
     await client.say(POST % 150_000 + b"a" * 60_000)
@@ -304,7 +304,7 @@ async def test_an_application_that_waits_for_a_disconnect_learns_of_it() -> None
     async def application(scope: Message, receive: Receive, send: Send) -> None:
         await wait_for_disconnect(receive)
         ends.append(scope["path"])
-        await answer(send, b"nobody reads this")
+        await response(send, b"nobody reads this")
 
     client = Client(application)
     await client.say(GET, GET)

@@ -1,4 +1,4 @@
-"""Tests the requests that take the fast path, and their answers. HTTP: RFC 9112; limits:
+"""Tests the requests that take the fast path, and their responses. HTTP: RFC 9112; limits:
 docs/explain/internals.md.
 """
 
@@ -95,8 +95,8 @@ RECEIVE = request("ReceiveMessage")
 
 async def test_a_whole_request_takes_the_short_way() -> None:
     connection = Connection()
-    answer = await connection.say(SEND)
-    head, _, body = answer.partition(b"\r\n\r\n")
+    response = await connection.say(SEND)
+    head, _, body = response.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert f"content-length: {len(body)}".encode() in head
     assert json.loads(body)["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
@@ -126,15 +126,15 @@ async def test_a_request_whose_head_comes_in_two_parts_takes_the_fast_path() -> 
 )
 async def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
     connection = Connection()
-    answer = await connection.say(*parts)
-    assert answer.endswith(LONG_WAY)
-    assert answer.count(b"HTTP/1.1 200") == 1
+    response = await connection.say(*parts)
+    assert response.endswith(LONG_WAY)
+    assert response.count(b"HTTP/1.1 200") == 1
     sent = b"".join(parts)
     assert connection.application.bodies == [sent[sent.index(b"{") :]]
     assert not connection.calls
 
 
-async def test_a_long_answer_is_written_whole() -> None:
+async def test_a_long_response_is_written_whole() -> None:
     """The server writes head and body separately, because a joined text would copy megabytes."""
     body = "x" * 100_000
 
@@ -153,8 +153,8 @@ async def test_chunks_of_one_read_are_one_body() -> None:
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:5], body[5:])) + b"0\r\n\r\n"
 
     connection = Connection()
-    answer = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
-    assert b"5d41402abc4b2a76b9719d911017c592" in answer
+    response = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
+    assert b"5d41402abc4b2a76b9719d911017c592" in response
 
 
 async def test_pipelined_requests_are_answered_in_their_order() -> None:
@@ -165,9 +165,9 @@ async def test_pipelined_requests_are_answered_in_their_order() -> None:
     assert await connection.say(SEND + SEND) == b""
     connection.database.release()
     await settle()
-    answer = await connection.say()
-    assert answer.count(b"HTTP/1.1 200") == 2
-    assert answer.index(b"5d41402abc4b2a76b9719d911017c592") < answer.index(LONG_WAY)
+    response = await connection.say()
+    assert response.count(b"HTTP/1.1 200") == 2
+    assert response.index(b"5d41402abc4b2a76b9719d911017c592") < response.index(LONG_WAY)
     assert connection.transport.reading
     assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
 
@@ -199,9 +199,9 @@ async def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
     connection.database.hold()
     await connection.say(SEND)
     await asyncio.sleep(31)
-    answer = await connection.say()
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"connection: close\r\n" in answer
+    response = await connection.say()
+    assert response.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close\r\n" in response
     assert connection.transport.closed
 
 
@@ -211,9 +211,9 @@ async def test_a_request_at_the_end_of_the_process_is_503_and_the_last_one() -> 
     await connection.say(SEND)
     connection.application.aws_application.deadlines.stop()
     await settle()
-    answer = connection.transport.written
-    assert answer.startswith(b"HTTP/1.1 503 ")
-    assert b"connection: close\r\n" in answer
+    response = connection.transport.written
+    assert response.startswith(b"HTTP/1.1 503 ")
+    assert b"connection: close\r\n" in response
     assert connection.transport.closed
 
 
@@ -247,9 +247,9 @@ async def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
         raise RuntimeError("secret")
 
     connection = Connection(reply=broken)
-    answer = await connection.say(SEND)
-    assert answer.startswith(b"HTTP/1.1 500 ")
-    assert b"secret" not in answer
+    response = await connection.say(SEND)
+    assert response.startswith(b"HTTP/1.1 500 ")
+    assert b"secret" not in response
 
 
 async def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
@@ -268,7 +268,7 @@ async def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_reque
     assert connection.transport.closed
 
 
-async def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
+async def test_a_slow_reader_gets_the_next_response_when_it_has_read_this_one() -> None:
     connection = Connection()
     connection.connection.pause_writing()
     await connection.say(SEND)

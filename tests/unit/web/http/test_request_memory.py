@@ -306,7 +306,7 @@ class ClientInProcess:
     async def ask(
         self, path: str, body: bytes, address: str = "192.0.2.1", **headers: str
     ) -> tuple[int, dict[bytes, bytes], Any]:
-        """Returns status, headers and document of the answer."""
+        """Returns status, headers and document of the response."""
         sent: list[MutableMapping[str, Any]] = []
         given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
         pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]

@@ -389,8 +389,8 @@ async def test_much_is_more_than_8_mib_of_all(sizes: tuple[int, ...], much: bool
     assert backpressure.is_high is much
 
 
-async def test_an_answer_counts_until_it_is_read_for_the_most_part() -> None:
-    """The transport keeps the whole answer until then."""
+async def test_a_response_counts_until_it_is_read_for_the_most_part() -> None:
+    """The transport keeps the whole response until then."""
     backpressure, client = WriteBackpressure(), SlowClient(HIGH_WATER_BYTES + 1)
     backpressure.add(client)
     client.unread = 70_000

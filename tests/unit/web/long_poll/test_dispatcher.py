@@ -67,14 +67,14 @@ class Database:
 
 async def test_wake_answers_those_first_who_have_waited_longest() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    responses = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     long_polls.wake(ORDERS, 2)
-    assert [answer.done() for answer in answers] == [True, True, False]
-    assert answers[0].result() == Woken.FOR_ONE
+    assert [response.done() for response in responses] == [True, True, False]
+    assert responses[0].result() == Woken.FOR_ONE
     long_polls.wake(BILLS, 1)
-    assert not answers[2].done()
+    assert not responses[2].done()
     long_polls.wake(ORDERS, 5)
-    assert answers[2].result() == Woken.FOR_ONE
+    assert responses[2].result() == Woken.FOR_ONE
 
 
 async def test_a_receiver_that_found_nothing_returns_to_the_front() -> None:
@@ -164,41 +164,41 @@ async def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() 
 async def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    responses = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
     await asyncio.sleep(0.5)
     long_polls.handle_notification(ORDERS)
     await settle()
-    assert [answer.done() for answer in answers] == [True, False]
+    assert [response.done() for response in responses] == [True, False]
     assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
     long_polls.handle_notification(ORDERS)
     await settle()
-    assert answers[1].done()
+    assert responses[1].done()
     assert len(database.watched) == 2  # No receiver waits, so no process registers.
 
 
 async def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
+    responses = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(3)]
     await asyncio.sleep(0.5)
     long_polls.wake(ORDERS, 1)  # This process sent the message and used up the registration.
     long_polls.handle_notification(ORDERS)
     await settle()
-    assert [answer.done() for answer in answers] == [True, False, False]
+    assert [response.done() for response in responses] == [True, False, False]
     assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
     long_polls.handle_notification(ORDERS)  # another process sent it
-    assert [answer.done() for answer in answers] == [True, True, False]
+    assert [response.done() for response in responses] == [True, True, False]
 
 
 async def test_a_message_of_another_process_is_found_by_the_check() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answers = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
+    responses = [long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket()) for _ in range(2)]
     await asyncio.sleep(0.5)
     long_polls.wake(ORDERS, 1)
     database.ready = {ORDERS}
     long_polls.handle_notification(ORDERS)
-    assert await answers[1] == Woken.FOR_MORE
+    assert await responses[1] == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
 
@@ -256,12 +256,12 @@ async def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_
     database.due_at = 8.3
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
+    response = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(8.29)
     assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0])
     assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
     database.ready = {ORDERS}  # A delay ends without a commit of any session.
-    assert await answer == Woken.FOR_MORE
+    assert await response == Woken.FOR_MORE
     # The message does not arrive at the next second's check.
     assert asyncio.get_running_loop().time() == pytest.approx(8.301)
     polling.cancel()
@@ -272,12 +272,12 @@ async def test_thousands_of_queues_are_not_named_while_nothing_was_committed() -
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
     queues = [NamedQueue(f"{ORDERS}-{number}") for number in range(101)]
-    answers = [long_polls.wait(queue, 3600, 0) for queue in queues]
+    responses = [long_polls.wait(queue, 3600, 0) for queue in queues]
     await asyncio.sleep(10.5)
     assert database.asked[-5:] == [0] * 5
     database.commits += 1
     database.ready = {queues[7].arn}  # the notification of this queue was lost
-    assert await answers[7] == Woken.FOR_MORE
+    assert await responses[7] == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(11.0)
     assert database.asked[-2:] == [0, 101]
     database.ready = set()
@@ -299,14 +299,14 @@ async def test_looks_at_thousands_of_queues_take_a_hundredth_of_the_time(notifie
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = notified
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answers = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    responses = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     for _ in range(84):
         database.commits += 1
         await asyncio.sleep(0.5)
     assert abs(sum(len(arns) == 101 for time, arns in database.looked if time > 0) - looks) <= 1
     database.ready = {f"{ORDERS}-7"}
     long_polls.handle_notification(f"{ORDERS}-7")
-    assert await answers[7] == Woken.FOR_MORE
+    assert await responses[7] == Woken.FOR_MORE
     polling.cancel()
 
 
@@ -316,10 +316,10 @@ async def test_a_message_that_becomes_visible_is_found_at_once_among_thousands()
     long_polls = LongPollDispatcher(database.call)
     long_polls.receives_notifications = True
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answers = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
+    responses = [long_polls.wait(NamedQueue(f"{ORDERS}-{number}"), 3600, 0) for number in range(101)]
     await asyncio.sleep(12.4)
     database.ready = {f"{ORDERS}-7"}
-    assert await answers[7] == Woken.FOR_MORE
+    assert await responses[7] == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(12.58, abs=0.1)
     polling.cancel()
 
@@ -371,9 +371,9 @@ async def test_a_thousand_waiters_have_no_task_each() -> None:
 
 async def test_drain_sends_everybody_home() -> None:
     long_polls = LongPollDispatcher(Database().call)
-    answers = [long_polls.wait(NamedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+    responses = [long_polls.wait(NamedQueue(arn), 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
     long_polls.drain()
-    assert await asyncio.gather(*answers) == [Woken.NOT] * 3
+    assert await asyncio.gather(*responses) == [Woken.NOT] * 3
     assert await long_polls.wait(NamedQueue(ORDERS), 20, 9) == Woken.NOT
     assert asyncio.get_running_loop().time() == 0.0
 
@@ -383,24 +383,24 @@ async def test_a_database_that_is_away_costs_only_time() -> None:
     database.away = True
     long_polls = LongPollDispatcher(database.call)
     polling = asyncio.get_running_loop().create_task(long_polls.shared_check.run())
-    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
+    response = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(2.5)
     database.away = False
     await asyncio.sleep(1)
     assert database.watched == [(3.0, [ORDERS])]
     long_polls.handle_notification(ORDERS)
-    assert await answer == Woken.FOR_MORE
+    assert await response == Woken.FOR_MORE
     polling.cancel()
 
 
 async def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     database = Database()
     long_polls = LongPollDispatcher(database.call)
-    answer = long_polls.wait(NamedQueue(ORDERS), 20, 0)
+    response = long_polls.wait(NamedQueue(ORDERS), 20, 0)
     await asyncio.sleep(0.5)
     database.ready = {ORDERS}  # The message was sent while no process listened.
     long_polls.renew_registrations()
-    assert await answer == Woken.FOR_MORE
+    assert await response == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
 
@@ -433,13 +433,13 @@ async def test_a_queue_that_the_last_check_did_not_name_is_looked_at_among_thous
         await asyncio.sleep(0.5)
     assert ORDERS not in database.looked[-1][1]
     await asyncio.sleep(begins_at - asyncio.get_running_loop().time())
-    answer = long_polls.wait(NamedQueue(ORDERS), 10, 0)
+    response = long_polls.wait(NamedQueue(ORDERS), 10, 0)
     database.due_at, database.away = begins_at + 3, away
     await asyncio.sleep(1.5)
     database.away = False
     await asyncio.sleep(1.5)
     database.ready = {ORDERS}
-    assert await answer == Woken.FOR_MORE
+    assert await response == Woken.FOR_MORE
     assert asyncio.get_running_loop().time() < begins_at + 4.2
     polling.cancel()
 

@@ -257,15 +257,15 @@ def test_a_change_shows_a_resource_only_to_a_caller_who_may_read_it() -> None:
     paths = document()["paths"]
     rights = {(route.method.lower(), f"/v1{route.path}"): set(route.right.actions) for route in chain(*ROUTES)}
 
-    def answers(path: str, method: str, status: str) -> str | None:
+    def responses(path: str, method: str, status: str) -> str | None:
         found = paths[path].get(method, {}).get("responses", {}).get(status, {}).get("content", {})
         return json.dumps(found["application/json"]["schema"], sort_keys=True) if "application/json" in found else None
 
-    read = {answers(path, "get", "200"): rights["get", path] for path in paths if answers(path, "get", "200")}
+    read = {responses(path, "get", "200"): rights["get", path] for path in paths if responses(path, "get", "200")}
     checked = 0
     for path, methods in paths.items():
         for method in methods:
-            shown = answers(path, method, "200")
+            shown = responses(path, method, "200")
             if method != "get" and shown in read:
                 may_read = read[shown] <= rights[method, path]
                 assert may_read or "204" in methods[method]["responses"], (method, path)

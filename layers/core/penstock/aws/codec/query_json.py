@@ -33,10 +33,10 @@ _encode = msgspec.json.Encoder().encode
 
 def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
     """Returns the whole response of an action. An action without a result has no Result member."""
-    answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
+    response: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        answer = {f"{action}Result": make_converter(type(result))(result), **answer}
-    return _encode({f"{action}Response": answer})
+        response = {f"{action}Result": make_converter(type(result))(result), **response}
+    return _encode({f"{action}Response": response})
 
 
 def encode_error(error: AwsError, request_id: str) -> bytes:

@@ -183,7 +183,7 @@ def _expect(kind: type, value: Any) -> None:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 def encode_result(result: msgspec.Struct | None) -> bytes:
     """Returns a response body, which is empty for an action without a result (API reference)."""
     return b"" if result is None else _encode(result)

@@ -14,7 +14,7 @@ from penstock.documents.endpoint import EndpointRefused
 from penstock.settings import Settings
 
 from .client import FunctionClient
-from .outcome import judge_answer, judge_failure, refuse_invocation
+from .outcome import judge_failure, judge_response, refuse_invocation
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class FunctionCarrier:
             return refuse_invocation(delivery, "QUEUE_LAMBDA_FUNCTIONS does not have the function")
         try:
             event = build_event(delivery)
-            answer = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
+            response = await self._client.invoke(function, event, ATTEMPT_SECONDS, "Event")
         except (TimeoutError, EndpointRefused, OSError) as error:
             # The account reads the outcome, which must not reveal names inside the network.
             extra = {"delivery": delivery.delivery_id, "cause": str(error) or type(error).__name__}
@@ -42,7 +42,7 @@ class FunctionCarrier:
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
             _log.exception("function was not invoked", exc_info=error, extra={"delivery": delivery.delivery_id})
             return judge_failure(delivery, "the function was not invoked")
-        return judge_answer(delivery, answer)._replace(sent_bytes=len(event))
+        return judge_response(delivery, response)._replace(sent_bytes=len(event))
 
     def find_server(self, _delivery: Delivery) -> None: ...
 

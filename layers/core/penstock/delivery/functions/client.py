@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from penstock.aws.function_arn import FunctionArn
-from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
 from penstock.documents.endpoint import Endpoint, parse_endpoint
@@ -18,7 +18,7 @@ from .request import build_url, forget_missing_credentials, sign_request
 InvocationType = Literal["RequestResponse", "Event"]
 """Lambda responds after the function ends (RequestResponse), or at once and invokes the function later (Event)."""
 
-MOST_ANSWER_BYTES: Final = 8 * 1_048_576
+MOST_RESPONSE_BYTES: Final = 8 * 1_048_576
 """The limit of a response: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
@@ -35,13 +35,13 @@ class FunctionClient:
             kept_bytes=kept_bytes,
             keeps_private=True,
             drain_seconds=None,
-            dropped_bytes=MOST_ANSWER_BYTES,
+            dropped_bytes=MOST_RESPONSE_BYTES,
         )
 
     async def close(self) -> None:
         await self._sender.close()
 
-    async def invoke(self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType) -> Answer:
+    async def invoke(self, function: FunctionArn, event: bytes, seconds: float, kind: InvocationType) -> Response:
         """Returns the response. Raises EndpointRefused, TimeoutError and OSError."""
         url = build_url(self._address, function, "invocations")
         endpoint = parse_endpoint(url)
@@ -50,12 +50,12 @@ class FunctionClient:
         ends = loop.time() + seconds
         async with asyncio.timeout(seconds):  # the search for new credentials can be slow
             headers = await asyncio.to_thread(sign_request, "POST", url, function.region, event, headers)
-        answer = await self._sender.post(
+        response = await self._sender.post(
             endpoint, _request(endpoint, headers, event), ends - loop.time(), function.account_id
         )
-        if answer.status == FORBIDDEN:
+        if response.status == FORBIDDEN:
             forget_missing_credentials()
-        return answer
+        return response
 
 
 def _request(endpoint: Endpoint, headers: Mapping[str, str], body: bytes) -> bytes:

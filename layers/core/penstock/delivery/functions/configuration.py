@@ -17,7 +17,7 @@ from .request import build_url, sign_request
 
 LONGEST_SECONDS: Final = 2.0
 """The time limit for the connection, and for each part of the response."""
-LONGEST_ANSWER: Final = 1_048_576
+LONGEST_RESPONSE: Final = 1_048_576
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
@@ -49,11 +49,11 @@ def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     try:
         headers = sign_request("GET", url, function.region, b"", {"Host": endpoint.host_header})
         connection.request("GET", endpoint.target, headers=dict(headers))
-        answer = connection.getresponse()
-        body = answer.read(LONGEST_ANSWER)
-        if answer.status == 404 and (answer.getheader("x-amzn-errortype") or "").startswith(_NOT_FOUND):
+        response = connection.getresponse()
+        body = response.read(LONGEST_RESPONSE)
+        if response.status == 404 and (response.getheader("x-amzn-errortype") or "").startswith(_NOT_FOUND):
             return FunctionState(is_missing=True, timeout_seconds=None)
-        if answer.status != 200:
+        if response.status != 200:
             return UNKNOWN
         return FunctionState(False, msgspec.convert(decode_json(body), _Configuration).timeout)
     except (OSError, HTTPException, ValueError, RecursionError, msgspec.ValidationError):

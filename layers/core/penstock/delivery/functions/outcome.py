@@ -14,8 +14,8 @@ import re
 from typing import Final
 
 from penstock.delivery.delivery import SCHEDULE, Delivery
-from penstock.delivery.http.connection import Answer
-from penstock.delivery.outcome import ANSWERS, FAILS, MOST_ERROR_CHARACTERS, SHOWS_NOTHING, Outcome
+from penstock.delivery.http.connection import Response
+from penstock.delivery.outcome import FAILS, MOST_ERROR_CHARACTERS, RESPONDS, SHOWS_NOTHING, Outcome
 from penstock.sns.delivery_policy import retry_delays
 
 SNS_DELAYS: Final = tuple(
@@ -39,15 +39,15 @@ _ERRORS: Final = {
 _name = re.compile(rb"[A-Za-z]{1,80}").match
 
 
-def judge_answer(delivery: Delivery, answer: Answer) -> Outcome:
-    status = answer.status
+def judge_response(delivery: Delivery, response: Response) -> Outcome:
+    status = response.status
     if 200 <= status < 300:
-        return Outcome(status, None, None, ANSWERS)
-    named = _name(answer.headers.get(b"x-amzn-errortype", b""))
+        return Outcome(status, None, None, RESPONDS)
+    named = _name(response.headers.get(b"x-amzn-errortype", b""))
     error = named[0].decode() if named else _ERRORS.get(status, "ServiceException")
     failing = status == 429 or status >= 500
     delay = next_delay_ms(delivery) if failing or delivery.kind == SCHEDULE else None
-    return Outcome(status, f"{error}: Lambda has answered {status}", delay, FAILS if failing else ANSWERS)
+    return Outcome(status, f"{error}: Lambda has answered {status}", delay, FAILS if failing else RESPONDS)
 
 
 def judge_failure(delivery: Delivery, text: str) -> Outcome:

@@ -9,8 +9,8 @@ from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import Outcome
 from penstock.documents.endpoint import EndpointInvalid, EndpointRefused, fill_in_password, parse_endpoint
 
-from .challenge import UNAUTHORIZED, answer_challenge
-from .outcome import judge_answer, judge_failure
+from .challenge import UNAUTHORIZED, respond_to_challenge
+from .outcome import judge_failure, judge_response
 from .request import SIGNED, request_bytes
 from .resolver import ResolverBusyError
 from .sender import Sender
@@ -36,7 +36,7 @@ class HttpCarrier:
             return judge_failure(delivery, EndpointRefused("no SNS_GATEWAY_URL is set"))
         seconds = self._signed_seconds if delivery.kind in SIGNED else ATTEMPT_SECONDS
         outcome, sent_bytes, start = await self._post(delivery, seconds)
-        return outcome._replace(sent_bytes=sent_bytes, answer=None if start is None else _decode_text(start))
+        return outcome._replace(sent_bytes=sent_bytes, response=None if start is None else _decode_text(start))
 
     def find_server(self, delivery: Delivery) -> tuple[str, int] | None:
         """Returns the server of the subscribed URL."""
@@ -55,17 +55,17 @@ class HttpCarrier:
             endpoint = parse_endpoint(self._url or delivery.endpoint)
             request = request_bytes(delivery, endpoint, self._secrets, int(time()))
             end = monotonic() + seconds
-            answer = await self._sender.post(endpoint, request, seconds, delivery.account_id)
+            response = await self._sender.post(endpoint, request, seconds, delivery.account_id)
             credentials = fill_in_password(endpoint, delivery.password)
-            if answer.status == UNAUTHORIZED and credentials is not None:
-                header = answer_challenge(endpoint, credentials, answer.challenges)
+            if response.status == UNAUTHORIZED and credentials is not None:
+                header = respond_to_challenge(endpoint, credentials, response.challenges)
                 if header is not None:
                     request = request_bytes(delivery, endpoint, self._secrets, int(time()), header)
                     seconds_left = max(0.0, end - monotonic())
-                    answer = await self._sender.post(endpoint, request, seconds_left, delivery.account_id)
-            return judge_answer(delivery, answer.status), len(request), answer.start
+                    response = await self._sender.post(endpoint, request, seconds_left, delivery.account_id)
+            return judge_response(delivery, response.status), len(request), response.start
         except TimeoutError as error:
-            outcome = judge_failure(delivery, TimeoutError(str(error) or f"no answer within {seconds:g} s"))
+            outcome = judge_failure(delivery, TimeoutError(str(error) or f"no response within {seconds:g} s"))
         except (EndpointRefused, OSError) as error:
             outcome = self._report_unreached(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others

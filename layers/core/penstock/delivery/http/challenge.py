@@ -17,7 +17,7 @@ _SCHEME: Final = re.compile(r"(?:^|,)\s*(basic|digest)(?=\s|,|$)", re.IGNORECASE
 _VALUE: Final = re.compile(r"[ -~]+").fullmatch
 
 
-def answer_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
+def respond_to_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
     """Returns the value of the header Authorization for a POST, or None if Penstock supports no challenge.
 
     `challenges` are the values of WWW-Authenticate. Digest is preferred, because it does not reveal the password.
@@ -25,14 +25,14 @@ def answer_challenge(endpoint: Endpoint, credentials: Credentials, challenges: S
     offered = {scheme.lower() for challenge in challenges for scheme in _SCHEME.findall(challenge)}
     value = None
     if "digest" in offered:
-        value = _answer_digest(endpoint, credentials, challenges)
+        value = _respond_to_digest(endpoint, credentials, challenges)
     if value is None and "basic" in offered:
         pair = f"{credentials.user}:{credentials.password}".encode()
         value = f"Basic {base64.b64encode(pair).decode()}"
     return value if value is not None and _VALUE(value) else None
 
 
-def _answer_digest(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
+def _respond_to_digest(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
     import httpx  # noqa: PLC0415
 
     request = httpx.Request("POST", f"{endpoint.scheme}://{endpoint.host_header}{endpoint.target}")

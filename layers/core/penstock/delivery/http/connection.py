@@ -12,13 +12,13 @@ from typing import Final, NamedTuple, cast
 
 import httptools
 
-MOST_ANSWER_BYTES: Final = 65_536
+MOST_RESPONSE_BYTES: Final = 65_536
 """The bytes of a response that the worker reads besides the kept bytes. A longer response closes the connection."""
 DRAIN_SECONDS: Final = 1.0
 """The time limit for the body. After it, the worker closes the connection, but the status still counts."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """An endpoint's response. `start` has the first bytes of the body, or is None if the caller does not want them.
 
     `headers` has names in lower case; it is empty if the caller does not want the body. `is_complete` means that the
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         on_idle: Callable[["Connection"], None],
         kept_bytes: int = 0,
         drain_seconds: float | None = DRAIN_SECONDS,
-        dropped_bytes: int = MOST_ANSWER_BYTES,
+        dropped_bytes: int = MOST_RESPONSE_BYTES,
     ) -> None:
         self._on_idle = on_idle
         self._kept_bytes = kept_bytes
@@ -66,17 +66,17 @@ class Connection(asyncio.Protocol):
         self._status = 0  # the current response's status; 0 before its head
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        self._answer: asyncio.Future[Answer] | None = None
+        self._response: asyncio.Future[Response] | None = None
         self._received = 0
         self._drain: asyncio.TimerHandle | None = None
         self._complete = True
 
     # --- called by the sender ----------------------------------------------------------------------------------------
-    async def post(self, request: bytes) -> Answer:
+    async def post(self, request: bytes) -> Response:
         """Returns the response to `request`, a whole HTTP request. Raises ConnectionLost."""
         if self._transport is None or self._transport.is_closing():
             raise ConnectionLost("the endpoint closed the connection", silent=True)
-        self._answer = asyncio.get_running_loop().create_future()
+        self._response = asyncio.get_running_loop().create_future()
         self._received = 0
         self._start = b""
         self._headers = {}
@@ -85,15 +85,15 @@ class Connection(asyncio.Protocol):
         self._complete = False
         self._transport.write(request)
         try:
-            return await self._answer
+            return await self._response
         except asyncio.CancelledError:
             self.abort()
             raise
 
     @property
-    def partial_answer(self) -> Answer | None:
+    def partial_response(self) -> Response | None:
         """Returns the received part of the response if it has a status. The status counts even after the deadline."""
-        return self._build_answer() if self._status else None
+        return self._build_response() if self._status else None
 
     @property
     def usable(self) -> bool:
@@ -120,9 +120,9 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data[:capacity])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._fail("the answer is not HTTP/1.1")
+            self._fail("the response is not HTTP/1.1")
         if self._received > self._most_bytes:
-            self._fail("the answer is too long")
+            self._fail("the response is too long")
 
     def connection_lost(self, error: Exception | None) -> None:
         # A body without a length ends when the connection closes (RFC 9112, section 6.3).
@@ -141,10 +141,10 @@ class Connection(asyncio.Protocol):
         status = self._parser.get_status_code()
         if self._complete:
             self.abort()  # a second response
-        elif status >= 200 and self._answer is not None and not self._answer.done():
+        elif status >= 200 and self._response is not None and not self._response.done():
             self._status = status
             if not self._kept_bytes:
-                self._answer.set_result(Answer(status, None, challenges=self._challenges))
+                self._response.set_result(Response(status, None, challenges=self._challenges))
             if self._drain_seconds is not None:
                 self._drain = asyncio.get_running_loop().call_later(self._drain_seconds, self._end_drain)
 
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
             return  # 1xx: the final response follows
         if self._drain is not None:
             self._drain.cancel()
-        self._give_answer(is_complete=True)
+        self._give_response(is_complete=True)
         self._complete = True
         transport = self._transport
         if transport is None or not self._parser.should_keep_alive() or transport.get_write_buffer_size():
@@ -167,19 +167,19 @@ class Connection(asyncio.Protocol):
             self._on_idle(self)
 
     def _end_drain(self) -> None:
-        self._give_answer()
+        self._give_response()
         self.abort()
 
-    def _give_answer(self, *, is_complete: bool = False) -> None:
+    def _give_response(self, *, is_complete: bool = False) -> None:
         """Returns the response with the received part of the body."""
-        if self._status and self._answer is not None and not self._answer.done():
-            self._answer.set_result(self._build_answer(is_complete))
+        if self._status and self._response is not None and not self._response.done():
+            self._response.set_result(self._build_response(is_complete))
 
-    def _build_answer(self, is_complete: bool = False) -> Answer:
-        return Answer(self._status, self._start, self._headers, is_complete, self._challenges)
+    def _build_response(self, is_complete: bool = False) -> Response:
+        return Response(self._status, self._start, self._headers, is_complete, self._challenges)
 
     def _fail(self, text: str, *, is_complete: bool = False) -> None:
-        self._give_answer(is_complete=is_complete)
+        self._give_response(is_complete=is_complete)
         self.abort()
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionLost(text, silent=self._received == 0))
+        if self._response is not None and not self._response.done():
+            self._response.set_exception(ConnectionLost(text, silent=self._received == 0))

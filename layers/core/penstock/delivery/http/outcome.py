@@ -10,10 +10,10 @@ from typing import Final
 
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.outcome import (
-    ANSWERS,
     FAILS,
     MOST_ERROR_CHARACTERS,
     NOT_ATTEMPTED,
+    RESPONDS,
     SHOWS_NOTHING,
     Outcome,
     next_delay_ms,
@@ -25,13 +25,13 @@ from .resolver import ResolverBusyError
 BUSY_DELAY_MS: Final = 1_000
 
 
-def judge_answer(delivery: Delivery, status: int) -> Outcome:
+def judge_response(delivery: Delivery, status: int) -> Outcome:
     """Returns the outcome of a response with this status."""
     if 200 <= status < 300:
-        return Outcome(status, None, None, ANSWERS)
+        return Outcome(status, None, None, RESPONDS)
     failing = status >= 500 or status == 429
     delay = next_delay_ms(delivery) if failing or delivery.kind == EVENT else None
-    return Outcome(status, f"HTTP status {status}", delay, FAILS if failing else ANSWERS)
+    return Outcome(status, f"HTTP status {status}", delay, FAILS if failing else RESPONDS)
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:

@@ -41,11 +41,11 @@ async def resolve(host: str, account_id: str) -> list[Address]:
         _of_domain[domain] += 1
         _of_account[account_id] += 1
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[list[Address]] = loop.create_future()
+    response: asyncio.Future[list[Address]] = loop.create_future()
     threading.Thread(
-        target=_resolve_in_thread, args=(host, account_id, loop, answer), daemon=True, name=f"resolve {host}"
+        target=_resolve_in_thread, args=(host, account_id, loop, response), daemon=True, name=f"resolve {host}"
     ).start()
-    return await answer
+    return await response
 
 
 def find_domain(host: str) -> str:
@@ -57,15 +57,17 @@ def find_domain(host: str) -> str:
 
 
 def _resolve_in_thread(
-    host: str, account_id: str, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[list[Address]]"
+    host: str, account_id: str, loop: asyncio.AbstractEventLoop, response: "asyncio.Future[list[Address]]"
 ) -> None:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         _set_result(
-            loop, answer, answer.set_result, list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found))
+            loop, response, response.set_result, list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found))
         )
     except (OSError, ValueError) as error:  # the name cannot be encoded (ValueError)
-        _set_result(loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error)))
+        _set_result(
+            loop, response, response.set_exception, error if isinstance(error, OSError) else OSError(str(error))
+        )
     finally:
         with _lock:
             _end(_of_domain, find_domain(host))
@@ -79,10 +81,10 @@ def _end(running: Counter[str], key: str) -> None:
 
 
 def _set_result(
-    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[Any]", method: Callable[[Any], None], value: object
+    loop: asyncio.AbstractEventLoop, response: "asyncio.Future[Any]", method: Callable[[Any], None], value: object
 ) -> None:
     def deliver() -> None:
-        if not answer.done():
+        if not response.done():
             method(value)
 
     try:

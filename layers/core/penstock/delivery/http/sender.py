@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from penstock.documents.endpoint import Address, Endpoint, EndpointRefused
 
-from .connection import DRAIN_SECONDS, MOST_ANSWER_BYTES, Answer, Connection, ConnectionLost
+from .connection import DRAIN_SECONDS, MOST_RESPONSE_BYTES, Connection, ConnectionLost, Response
 from .guard import AddressGuard, is_public
 from .resolver import resolve
 
@@ -69,7 +69,7 @@ class Sender:
         kept_bytes: int = 0,
         keeps_private: bool = False,
         drain_seconds: float | None = DRAIN_SECONDS,
-        dropped_bytes: int = MOST_ANSWER_BYTES,
+        dropped_bytes: int = MOST_RESPONSE_BYTES,
     ) -> None:
         self._kept_bytes = kept_bytes
         self._keeps_private = keeps_private
@@ -82,7 +82,7 @@ class Sender:
         self._timers: dict[Connection, asyncio.TimerHandle] = {}
         self._open: WeakSet[Connection] = WeakSet()
 
-    async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Answer:
+    async def post(self, endpoint: Endpoint, request: bytes, seconds: float, account_id: str) -> Response:
         """Returns the response. Raises EndpointRefused, TimeoutError and OSError (including ssl.SSLError).
 
         The look-up counts for the account `account_id`. The request is sent once more over a new connection if the
@@ -102,10 +102,10 @@ class Sender:
                 connection = await self._connect(endpoint, account_id)
                 return await connection.post(request)
         except TimeoutError:
-            answer = connection.partial_answer if connection is not None else None
-            if answer is None:
+            response = connection.partial_response if connection is not None else None
+            if response is None:
                 raise
-            return answer
+            return response
 
     async def close(self) -> None:
         """Closes all connections, including those that read a response."""

@@ -16,10 +16,10 @@ from typing import Final
 
 from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import (
-    ANSWERS,
     BOUNCED,
     FAILS,
     MOST_ERROR_CHARACTERS,
+    RESPONDS,
     SHOWS_NOTHING,
     Outcome,
     next_delay_ms,
@@ -34,15 +34,15 @@ _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
 
 def report_accepted() -> Outcome:
-    return Outcome(250, None, None, ANSWERS)
+    return Outcome(250, None, None, RESPONDS)
 
 
 def report_refusal(delivery: Delivery, code: int, text: str) -> Outcome:
     """Returns the outcome if the server refused the recipient or the mail."""
     error = shorten(f"{code} {text}")
     if code < 500:
-        return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else ANSWERS)
-    return Outcome(code, error, None, BOUNCED if is_bounce(code, text) else ANSWERS)
+        return Outcome(code, error, next_delay_ms(delivery), FAILS if code == 421 else RESPONDS)
+    return Outcome(code, error, None, BOUNCED if is_bounce(code, text) else RESPONDS)
 
 
 def is_bounce(code: int, text: str) -> bool:

@@ -24,8 +24,8 @@ class Attempt(msgspec.Struct):
     """An attempt. `outcome` is delivered, retried (another attempt follows) or given_up.
 
     `status` is null without a response. `duration_ms` includes the time to connect. `sent_bytes` includes the
-    request's head. `answer` contains the first 256 bytes of the response if WEBHOOK_LOG_ANSWERS is on, for users with
-    `penstock:ReadAnswers`.
+    request's head. `response` contains the first 256 bytes of the response if WEBHOOK_LOG_RESPONSES is on, for users
+    with `penstock:ReadResponses`.
     """
 
     id: int
@@ -41,7 +41,7 @@ class Attempt(msgspec.Struct):
     error: str | None
     duration_ms: int | None
     sent_bytes: int | None
-    answer: str | None
+    response: str | None
 
 
 class AttemptPage(msgspec.Struct):
@@ -71,13 +71,15 @@ def list_attempts(
     header, *rows = yield from Call(
         LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
     )
-    answers = is_user_allowed("penstock", "ReadAnswers", ANY, context)
+    responses = is_user_allowed("penstock", "ReadResponses", ANY, context)
     return AttemptPage(
-        attempts=[_show(row, answers=answers) for row in rows], looked_at=header.looked_at or 0, next=header.attempt_id
+        attempts=[_show(row, responses=responses) for row in rows],
+        looked_at=header.looked_at or 0,
+        next=header.attempt_id,
     )
 
 
-def _show(row: DeliveryAttemptRow, *, answers: bool) -> Attempt:
+def _show(row: DeliveryAttemptRow, *, responses: bool) -> Attempt:
     return Attempt(
         id=row.attempt_id or 0,
         at=format_timestamp(row.recorded_at_ms),
@@ -92,5 +94,5 @@ def _show(row: DeliveryAttemptRow, *, answers: bool) -> Attempt:
         error=row.error,
         duration_ms=row.duration_ms,
         sent_bytes=row.sent_bytes,
-        answer=row.answer if answers else None,
+        response=row.response if responses else None,
     )

@@ -36,7 +36,7 @@ class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
     scan: Annotated[int, msgspec.Meta(ge=1, le=MOST_SCANNED)] = SCANNED
 
 
-class SearchAnswer(msgspec.Struct):
+class SearchResponse(msgspec.Struct):
     """The matching messages. `looked_at` counts the examined messages. `of` counts all messages, or is null if the
     number is unknown.
 
@@ -89,7 +89,7 @@ def read_search(body: bytes) -> SearchRequest:
 
 
 @needs("queue", "sqs:ReceiveMessage")
-def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchAnswer]:
+def find_messages(name: str, request: SearchRequest, context: Context) -> Operation[SearchResponse]:
     """Returns one page of a search. The page fits into the response."""
     wanted = Search(
         queue_names.build_queue_arn(name, context), request.filter, request.after, request.limit, request.scan
@@ -101,7 +101,7 @@ def find_messages(name: str, request: SearchRequest, context: Context) -> Operat
     following = found.next
     if len(fitted) < len(messages):
         following = format_place(found.rows[len(fitted) - 1])
-    return SearchAnswer(fitted, found.looked_at, found.of, following)
+    return SearchResponse(fitted, found.looked_at, found.of, following)
 
 
 @needs("queue", "sqs:ReceiveMessage")

@@ -131,7 +131,7 @@ RETRY_DELIVERIES = Statement(
 class DeliveryAttemptRow(NamedTuple):
     """An attempt to deliver. The first row has only `looked_at`, and the id from which the search continues.
 
-    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `answer` is the beginning of the
+    `duration_ms` includes the time to connect. `sent_bytes` includes the head. `response` is the beginning of the
     response.
     """
 
@@ -148,7 +148,7 @@ class DeliveryAttemptRow(NamedTuple):
     error: str | None
     duration_ms: int | None
     sent_bytes: int | None
-    answer: str | None
+    response: str | None
 
 
 LIST_DELIVERY_ATTEMPTS = Statement(

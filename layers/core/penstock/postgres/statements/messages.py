@@ -144,11 +144,11 @@ RECEIVE_MESSAGES = Statement(
     "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4"), ReceivedRow
 )
 # The same call, limited so that each receiver's messages fit into a response.
-RECEIVE_ANSWER = Statement(
-    "queue.receive_answer",
+RECEIVE_RESPONSE = Statement(
+    "queue.receive_response",
     ("text", "int4", "int4", "int4", "int4", "bool", "text", "int4", "text"),
     ReceivedRow,
-    named=("p_answer_bytes", "p_answer_format"),
+    named=("p_response_bytes", "p_response_format"),
 )
 DELETE_MESSAGES = BatchStatement("queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle)
 CHANGE_VISIBILITIES = BatchStatement(

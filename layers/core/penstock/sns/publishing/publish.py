@@ -142,7 +142,7 @@ def store(
         version = topics_known.learn_signature_version(str(topic), str(first.detail))
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 def report_entry(result: sns.PublishBatchResult, name: str, row: PublishedRow) -> None:
     """Adds an entry's success or error to the batch's result."""
     if row.error is not None:

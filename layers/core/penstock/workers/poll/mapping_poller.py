@@ -18,7 +18,7 @@ from typing import Final
 from penstock.context import Context
 from penstock.environment import Environment
 from penstock.errors import AccessDenied, AwsError, QueueDoesNotExist, ServiceUnavailable
-from penstock.event_sources import answer, batches, event
+from penstock.event_sources import batches, event, response
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.errors import InvalidParameterValueException
 from penstock.event_sources.event import Record
@@ -195,12 +195,12 @@ class MappingPoller:
         """Invokes the target with several events, one after another, if a single one would exceed 6 MB."""
         failed_groups: set[str] = set()
         for part in event.split_events(records):
-            rest = [r for r in part if not failed_groups or answer.read_group(r.row) not in failed_groups]
+            rest = [r for r in part if not failed_groups or response.read_group(r.row) not in failed_groups]
             async with self._slot():
                 done = await self._call(rest, hold) if rest else []
             if self.mapping.queue.is_fifo:
                 kept = {row.message_id for row in done}
-                failed_groups |= {answer.read_group(r.row) for r in part if r.row.message_id not in kept}
+                failed_groups |= {response.read_group(r.row) for r in part if r.row.message_id not in kept}
             if hold is not None:
                 hold.release(done)
             await self._delete(done)
@@ -216,7 +216,7 @@ class MappingPoller:
             await self._miss()
             return []
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
-        done = await self._answer(rows, event.build_event(records), min(seconds, LONGEST_SECONDS))
+        done = await self._response(rows, event.build_event(records), min(seconds, LONGEST_SECONDS))
         self.invocations += 1
         self.failed_invocations += not done
         self._counts.count_invocation(
@@ -228,7 +228,7 @@ class MappingPoller:
         """Returns the seconds until the first message is visible again."""
         return (min(row.visible_at_ms for row in rows) - self._now_ms()) / 1000
 
-    async def _answer(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
+    async def _response(self, rows: Sequence[ReceivedRow], payload: bytes, seconds: float) -> list[ReceivedRow]:
         """Returns the messages that the target reports as handled. Stores the result if it has changed."""
         mapping = self.mapping
         try:
@@ -237,8 +237,8 @@ class MappingPoller:
             )
             failed: frozenset[str] = frozenset()
             if mapping.reports_items:
-                failed = answer.read_failed_ids(body, frozenset(row.message_id for row in rows))
-        except (Failure, answer.Malformed) as error:
+                failed = response.read_failed_ids(body, frozenset(row.message_id for row in rows))
+        except (Failure, response.Malformed) as error:
             self._back_off.failed(throttled=isinstance(error, FunctionThrottled))
             await self._note(f"PROBLEM: {error}")
             return []
@@ -250,7 +250,7 @@ class MappingPoller:
             return []
         self._back_off.record_success()
         await self._note(OK)
-        return answer.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
+        return response.select_succeeded(rows, failed, fifo=mapping.queue.is_fifo)
 
     async def _delete(self, rows: list[ReceivedRow]) -> None:
         """Deletes the messages. If the database cannot be reached, retries until the messages are visible again.

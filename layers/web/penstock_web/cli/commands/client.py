@@ -76,8 +76,8 @@ class RestClient:
         import msgspec
 
         data = self._request(method, path, body, parameters)
-        answer: Document = msgspec.json.decode(data) if data else {}
-        return answer
+        response: Document = msgspec.json.decode(data) if data else {}
+        return response
 
     def decoded(self, kind: type[T], method: str, path: str, body: object = None) -> T:
         """Decodes the response as a msgspec type. The JSON of messages stays unchanged."""
@@ -107,11 +107,11 @@ class RestClient:
         """Returns the response of /livez or /readyz, even for a service with a problem."""
         import msgspec
 
-        answer = self._send("GET", f"{self.endpoint}{path}", None, self._headers)
+        response = self._send("GET", f"{self.endpoint}{path}", None, self._headers)
         try:
-            return msgspec.json.decode(answer.data, type=dict[str, object])
+            return msgspec.json.decode(response.data, type=dict[str, object])
         except msgspec.DecodeError:
-            raise LocalError(self._error(answer.data, answer.status)) from None
+            raise LocalError(self._error(response.data, response.status)) from None
 
     def messages(self, path: str, **parameters: object) -> list[StoredMessage]:
         """Returns a response's messages with unchanged JSON."""
@@ -135,10 +135,10 @@ class RestClient:
             for element in (value if isinstance(value, list) else [value])
         ]
         query = "?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in fields)
-        answer = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
-        if answer.status >= 400:
-            raise RefusedError(self._error(answer.data, answer.status), _code(answer.data))
-        return answer.data
+        response = self._send(method, f"{self.endpoint}/v1{path}{query if fields else ''}", data, headers)
+        if response.status >= 400:
+            raise RefusedError(self._error(response.data, response.status), _code(response.data))
+        return response.data
 
     @property
     def region(self) -> str:

@@ -82,15 +82,15 @@ def failures(
     json: Json = False,
 ) -> None:
     """Shows the largest group first. --json also shows each group's samples and filter."""
-    answer = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
-    groups = answer["groups"]
+    response = RestClient(endpoint).call("GET", queue_path(name, "/failures"), by=by or None, attribute=attribute)
+    groups = response["groups"]
     assert isinstance(groups, list)  # noqa: S101 - as the OpenAPI document says
     rows = ({**group, **group["by"], "sample": _sample(group)} for group in groups)
     shown = by or ["source", "shape"]
     columns = [{"source": "source_queue"}.get(column, column) for column in shown if column != "shape"]
     print_table(groups if json else rows, json, ("count", *columns, "oldest_at", "newest_at", "sample"))
     if not json:
-        print(f"examined {answer['looked_at']} of {answer['of'] or 'an unknown number of'} messages")
+        print(f"examined {response['looked_at']} of {response['of'] or 'an unknown number of'} messages")
 
 
 @app.command("redrive", help="move messages from a dead-letter queue to their source queues")
@@ -138,14 +138,14 @@ def list_moves(name: Name, endpoint: Endpoint = None, json: Json = False) -> Non
 def continue_move(name: Name, move: Move, rate: Rate = None, endpoint: Endpoint = None, json: Json = False) -> None:
     """Continues the move at another rate if --rate is set."""
     body = {} if rate is None else {"per_second": rate}
-    answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
-    say(answer, json, f"move {move}: {_progress(answer) if answer else 'continued'}")
+    response = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/continue"), body)
+    say(response, json, f"move {move}: {_progress(response) if response else 'continued'}")
 
 
 @moves.command("cancel", help="cancel a move; moved messages stay in the new queue")
 def cancel_move(name: Name, move: Move, endpoint: Endpoint = None, json: Json = False) -> None:
-    answer = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
-    say(answer, json, f"move {move}: {_progress(answer) if answer else 'cancelled'}")
+    response = RestClient(endpoint).call("POST", queue_path(name, f"/moves/{move}/cancel"))
+    say(response, json, f"move {move}: {_progress(response) if response else 'cancelled'}")
 
 
 def _watch_move(client: RestClient, name: str, move: Document, json: bool) -> Document:

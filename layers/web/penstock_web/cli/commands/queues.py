@@ -112,14 +112,14 @@ def send(
     client, sent, schedules = RestClient(endpoint), 0, list[str]()
     texts = (line.rstrip("\n") for line in sys.stdin) if message == "-" else iter([message])
     for together in _chunks(texts):
-        answer = client.call(
+        response = client.call(
             "POST", queue_path(name, "/messages"), [{"message": json_or_text(text), **given} for text in together]
         )
         sent += len(together)
-        if isinstance(made := answer.get("schedules"), list):
+        if isinstance(made := response.get("schedules"), list):
             schedules += filter(None, made)
         if json:
-            print_json(answer)
+            print_json(response)
     if not sent:
         raise LocalError("nothing was sent: standard input is empty")
     if not json and schedules:
@@ -227,8 +227,8 @@ def purge(name: Name, yes: Yes = False, endpoint: Endpoint = None, json: Json = 
     """Asks for confirmation first."""
     client = RestClient(endpoint)
     confirm(yes, f"Delete all messages of {name}?")
-    answer = client.call("POST", queue_path(name, "/purge"))
-    say(answer, json, f"deleted {count_noun(answer['deleted'], 'message')} of {name}")
+    response = client.call("POST", queue_path(name, "/purge"))
+    say(response, json, f"deleted {count_noun(response['deleted'], 'message')} of {name}")
 
 
 @app.command("delete", help="delete a queue and its messages; --id and --receipt delete only messages")
@@ -289,12 +289,12 @@ def _is_paused(queue: Document) -> bool:
 
 def _delete_messages(client: RestClient, name: str, wanted: dict[str, object], json: bool) -> None:
     """Deletes messages. Raises LocalError if the queue has none of the messages."""
-    answer = client.call("DELETE", queue_path(name, "/messages"), wanted)
-    deleted = answer["deleted"]
+    response = client.call("DELETE", queue_path(name, "/messages"), wanted)
+    deleted = response["deleted"]
     number = len(deleted) if isinstance(deleted, list) else 0
     if not number:
         raise LocalError(f"{name} has none of these messages; nothing was deleted")
-    say(answer, json, f"deleted {count_noun(number, 'message')} of {name}")
+    say(response, json, f"deleted {count_noun(number, 'message')} of {name}")
 
 
 def _same_queue(client: RestClient, name: str, wanted: Attributes) -> Document:

@@ -37,8 +37,8 @@ def list_(
     json: Json = False,
 ) -> None:
     """Lists schedules by name, then the names of schedules that the caller may not read."""
-    answer = RestClient(endpoint).call("GET", "/schedules", status=status, name_prefix=prefix)
-    found, unreadable = answer["schedules"], answer.get("unreadable", [])
+    response = RestClient(endpoint).call("GET", "/schedules", status=status, name_prefix=prefix)
+    found, unreadable = response["schedules"], response.get("unreadable", [])
     assert isinstance(found, list) and isinstance(unreadable, list)  # noqa: S101, PT018 - for mypy
     rows = found if json else [_without_time_if_paused(schedule) for schedule in found]
     mark: Document = {"unreadable": True} if json else {"status": "unreadable"}

@@ -68,8 +68,8 @@ def publish(  # noqa: PLR0913, PLR0917 - each is an option
     given = {"subject": subject, "group_id": group, "dedup_id": dedup}
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     body |= {"message": json_or_text(message), "headers": dict(map(_header, header or ()))}
-    answer = RestClient(endpoint).call("POST", _path(topic, "/messages"), body)
-    say(answer, json, f"published {answer['message_id']} to {topic}")
+    response = RestClient(endpoint).call("POST", _path(topic, "/messages"), body)
+    say(response, json, f"published {response['message_id']} to {topic}")
 
 
 @subscriptions.command("list", help="list the subscriptions of a topic")
@@ -114,13 +114,13 @@ def create_subscription(  # noqa: PLR0913, PLR0917 - each is an option
     if queue is not None and not queue.startswith("arn:"):
         # This request refuses a missing queue. SNS's Subscribe accepts a missing queue.
         client.call("GET", queue_path(queue))
-    answer = client.call("POST", _path(topic, "/subscriptions"), body)
+    response = client.call("POST", _path(topic, "/subscriptions"), body)
     text = (
         f"subscribed {queue or url} to {topic}"
-        if answer["arn"]
+        if response["arn"]
         else f"{url} gets a message to confirm the subscription"
     )
-    say(answer, json, text)
+    say(response, json, text)
 
 
 @subscriptions.command("delete", help="end a subscription")

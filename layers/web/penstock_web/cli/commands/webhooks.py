@@ -71,14 +71,14 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     """
     client = RestClient(endpoint)
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
-    answer = _wait_for_attempt(client, url, str(sent["message_id"]))
-    if answer is None:
+    response = _wait_for_attempt(client, url, str(sent["message_id"]))
+    if response is None:
         raise LocalError(
             f"no attempt within {_LONGEST_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off"
         )
-    if answer["outcome"] != "delivered":
-        raise LocalError(f"not delivered: {answer['status'] or answer['error']}")
-    say(answer, json, f"{url} responded with {answer['status']} after {answer['duration_ms']} ms")
+    if response["outcome"] != "delivered":
+        raise LocalError(f"not delivered: {response['status'] or response['error']}")
+    say(response, json, f"{url} responded with {response['status']} after {response['duration_ms']} ms")
 
 
 @app.command("replay", help="retry exhausted deliveries")
@@ -96,13 +96,13 @@ def replay(
     body: dict[str, object] = {key: value for key, value in given.items() if value is not None}
     total = 0
     while True:
-        answer = client.call("POST", "/deliveries/retry", body)
-        total += int(str(answer["retried"]))
+        response = client.call("POST", "/deliveries/retry", body)
+        total += int(str(response["retried"]))
         if json:
-            print_json(answer)
-        if answer["next"] is None:
+            print_json(response)
+        if response["next"] is None:
             break
-        body["after"] = answer["next"]
+        body["after"] = response["next"]
     if not json:
         print(f"retried {total} {'delivery' if total == 1 else 'deliveries'}")
 

@@ -15,9 +15,9 @@ def handle(body: str) -> None:
 
 def work(sqs: Any, url: str, wait_seconds: int = 20) -> int:
     """Handles the messages of one receive. Returns the number of handled messages."""
-    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
+    response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     handled = 0
-    for message in answer.get("Messages", []):
+    for message in response.get("Messages", []):
         try:
             handle(message["Body"])
         except Exception as error:  # noqa: BLE001 - the message becomes visible again

@@ -51,7 +51,7 @@ async def _rows(page: Page, view: str) -> tuple[list[object], int | None]:
     if view == "attempts":
         to, failed = page.query.get("endpoint") or None, bool(page.query.get("failed"))
         found = await page.read(
-            ("attempts", to, failed, at, page.may("penstock:ReadAnswers")),
+            ("attempts", to, failed, at, page.may("penstock:ReadResponses")),
             lambda: list_attempts(page.context, endpoint=to, failed=failed, limit=PAGE, before=at),
         )
         return [*found.attempts], found.next

@@ -39,7 +39,7 @@ _read_key = build_reader(NewKey)
 _read_expiry = build_reader(KeyExpiry)
 
 
-@routes.get("/users", right=right_of(access.list_users), answer=list[ShownUser])
+@routes.get("/users", right=right_of(access.list_users), response=list[ShownUser])
 async def list_users(runner: Runner) -> list[ShownUser]:
     """List the account's users by name, with their policies."""
     return await runner.run(access.list_users(runner.context))
@@ -58,7 +58,7 @@ async def end_user(user: User, runner: Runner) -> None:
     await runner.run(access.end_user(user, runner.context))
 
 
-@routes.get("/keys", right=right_of(access.list_keys), answer=list[ShownKey])
+@routes.get("/keys", right=right_of(access.list_keys), response=list[ShownKey])
 async def list_keys(runner: Runner) -> list[ShownKey]:
     """List the account's keys from the oldest to the newest, including revoked keys."""
     return await runner.run(access.list_keys(runner.context))
@@ -69,7 +69,7 @@ async def list_keys(runner: Runner) -> list[ShownKey]:
     right=right_of(access.create_key),
     status=201,
     body=NewKey,
-    answer=MadeKey,
+    response=MadeKey,
     raises=(AccessIsOff, UserNotFound, errors.OverLimit),
 )
 async def create_key(runner: Runner) -> MadeKey:

@@ -7,7 +7,7 @@ from penstock_web.routing.openapi import UNAVAILABLE, Responses, error_responses
 from penstock_web.routing.runner import RunOperation
 
 _KEY = {"parameters": [{"name": "key", "in": "path", "required": True, "schema": {"type": "string"}}]}
-_ANSWERS: Responses = {
+_RESPONSES: Responses = {
     200: {"content": {"application/x-pem-file": {"schema": {"type": "string"}}}},
     404: {"description": "There is no such key.", "content": {"text/plain": {"schema": {"type": "string"}}}},
     **error_responses(*UNAVAILABLE),
@@ -25,7 +25,7 @@ def certificates_router(run_operation: RunOperation) -> APIRouter:
 
     for path, extra in (*((path, {}) for path in CURRENT), ("/SimpleNotificationService-{key}.pem", _KEY)):
         router.add_api_route(
-            path, certificate, methods=["GET"], response_class=Response, responses=_ANSWERS, openapi_extra=extra
+            path, certificate, methods=["GET"], response_class=Response, responses=_RESPONSES, openapi_extra=extra
         )
     return router
 

@@ -46,7 +46,7 @@ _read_given_up = build_reader(GivenUp)
 _read_endpoint = build_reader(NamedEndpoint)
 
 
-@routes.get("", right=right_of(deliveries.find_deliveries), answer=list[DeliveryDescription])
+@routes.get("", right=right_of(deliveries.find_deliveries), response=list[DeliveryDescription])
 async def list_deliveries(
     runner: Runner,
     state: Literal["pending", "exhausted"] = "pending",
@@ -58,14 +58,14 @@ async def list_deliveries(
 
 
 @routes.post(
-    "/{id}/retry", right=right_of(deliveries.retry_delivery), status=202, answer=Retried, raises=(DeliveryNotFound,)
+    "/{id}/retry", right=right_of(deliveries.retry_delivery), status=202, response=Retried, raises=(DeliveryNotFound,)
 )
 async def retry(id: Annotated[int, Path(ge=0, lt=2**63)], runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. An exhausted delivery gets its full number of attempts again. A running delivery stays unchanged."""
     return Retried(await runner.run(deliveries.retry_delivery(id, runner.context)))
 
 
-@routes.post("/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, answer=RetriedMany)
+@routes.post("/retry", right=right_of(deliveries.retry_given_up), status=202, body=GivenUp, response=RetriedMany)
 async def retry_failed(runner: Runner) -> RetriedMany:
     """Retry exhausted deliveries. Each delivery gets its full number of attempts again."""
     wanted = await runner.read(_read_given_up)
@@ -75,7 +75,7 @@ async def retry_failed(runner: Runner) -> RetriedMany:
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
-@routes.get("/attempts", right=right_of(attempts.list_attempts), answer=AttemptPage)
+@routes.get("/attempts", right=right_of(attempts.list_attempts), response=AttemptPage)
 async def list_attempts(
     runner: Runner,
     endpoint: Annotated[str | None, Query(pattern=URL)] = None,
@@ -94,7 +94,7 @@ async def list_attempts(
 
 
 # --- endpoints -------------------------------------------------------------------------------------------------------
-@routes.get("/endpoints", right=right_of(endpoints.list_endpoints), answer=list[EndpointDescription])
+@routes.get("/endpoints", right=right_of(endpoints.list_endpoints), response=list[EndpointDescription])
 async def list_endpoints(runner: Runner) -> list[EndpointDescription]:
     """List up to 1,000 URLs: paused URLs, and the URLs of the account's newest attempts. URLs with the most failures
     come first.
@@ -133,7 +133,7 @@ async def resume_endpoint(runner: Runner) -> None:
     right=right_of(endpoint_test.send_test),
     status=202,
     body=NamedEndpoint,
-    answer=SentTest,
+    response=SentTest,
     raises=(EndpointNotFound,),
 )
 async def test_endpoint(runner: Runner) -> SentTest:

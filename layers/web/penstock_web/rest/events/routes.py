@@ -40,7 +40,7 @@ _read_subscription = build_reader(NewSubscription)
 
 
 @routes.post(
-    "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, answer=PublishedEvent
+    "/events/{routing_key}", right=right_of(events.publish_event), status=201, body=NewEvent, response=PublishedEvent
 )
 async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     """Publish an event, in one transaction, to every queue and URL with a binding that matches the routing key."""
@@ -48,7 +48,7 @@ async def publish(routing_key: RoutingKey, runner: Runner) -> PublishedEvent:
     return await runner.run(events.publish_event(routing_key, event, runner.context))
 
 
-@routes.get("/events/{routing_key}/matches", right=right_of(bindings.match_bindings), answer=Matched)
+@routes.get("/events/{routing_key}/matches", right=right_of(bindings.match_bindings), response=Matched)
 async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     """List the bindings that match the routing key. The request publishes no event and ignores filter policies."""
     return Matched(await runner.run(bindings.match_bindings(routing_key, runner.context)))
@@ -59,7 +59,7 @@ async def matches(routing_key: RoutingKey, runner: Runner) -> Matched:
     right=right_of(bindings.subscribe),
     status=201,
     body=Annotated[NewSubscription, ONE_ENDPOINT],
-    answer=EventSubscription,
+    response=EventSubscription,
     raises=UNKNOWN,
 )
 async def subscribe(pattern: Pattern, runner: Runner) -> Response:
@@ -70,7 +70,7 @@ async def subscribe(pattern: Pattern, runner: Runner) -> Response:
     return json_response(made.shown, 201, f"/v1/events/{quote(pattern, safe='')}/subscriptions/{made.id}")
 
 
-@routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), answer=BindingPage)
+@routes.get("/events/{pattern}/subscriptions", right=right_of(bindings.list_bindings), response=BindingPage)
 async def list_subscriptions(pattern: Pattern, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
     """List a pattern's bindings by id."""
     return await runner.run(bindings.list_bindings(pattern, after, limit, runner.context))
@@ -88,7 +88,7 @@ async def unsubscribe(pattern: Pattern, id: BindingId, runner: Runner) -> None: 
 
 
 @routes.get(
-    "/queues/{name}/subscriptions", right=right_of(bindings.list_queue_bindings), answer=BindingPage, raises=UNKNOWN
+    "/queues/{name}/subscriptions", right=right_of(bindings.list_queue_bindings), response=BindingPage, raises=UNKNOWN
 )
 async def queue_subscriptions(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> BindingPage:
     """List a queue's bindings by id."""

@@ -29,7 +29,7 @@ MappingId = Annotated[str, Path(json_schema_extra={"format": "uuid"})]
     right=right_of(mappings.create_mapping),
     status=201,
     body=NewMapping,
-    answer=ShownMapping,
+    response=ShownMapping,
     raises=(NoSuchQueue, ResourceConflictException, TooManyMappings),
 )
 async def create_mapping(runner: Runner) -> Response:
@@ -39,7 +39,7 @@ async def create_mapping(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/mappings/{made.id}")
 
 
-@routes.get("", right=right_of(mappings.list_mappings), answer=MappingList, raises=UNKNOWN)
+@routes.get("", right=right_of(mappings.list_mappings), response=MappingList, raises=UNKNOWN)
 async def list_mappings(
     runner: Runner,
     queue: str | None = None,
@@ -52,7 +52,7 @@ async def list_mappings(
 
 
 @routes.get(
-    "/{id}", right=right_of(mappings.describe_mapping), answer=ShownMapping, raises=(ResourceNotFoundException,)
+    "/{id}", right=right_of(mappings.describe_mapping), response=ShownMapping, raises=(ResourceNotFoundException,)
 )
 async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # noqa: A002
     """Describe a mapping with its state and the result of the last batch."""
@@ -63,7 +63,7 @@ async def describe_mapping(id: MappingId, runner: Runner) -> ShownMapping:  # no
     "/{id}",
     right=right_of(mappings.change_mapping),
     body=MappingPatch,
-    answer=ShownMapping,
+    response=ShownMapping,
     statuses=CHANGED,
     raises=(ResourceNotFoundException, ResourceConflictException),
 )

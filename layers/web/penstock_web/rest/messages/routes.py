@@ -73,7 +73,7 @@ _read_visibility = build_reader(Visibility)
     right=right_of(messages.send),
     status=201,
     body=SendBody,
-    answer=(SentId, SentIds),
+    response=(SentId, SentIds),
     raises=(*UNKNOWN, errors.BatchRequestTooLong),
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
@@ -91,7 +91,7 @@ async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId 
 
 
 @routes.get(
-    "/messages", right=right_of(messages.receive), answer=list[StoredMessage], raises=(*UNKNOWN, errors.OverLimit)
+    "/messages", right=right_of(messages.receive), response=list[StoredMessage], raises=(*UNKNOWN, errors.OverLimit)
 )
 async def receive(
     name: str,
@@ -109,7 +109,7 @@ async def receive(
     "/messages",
     right=right_of(messages.delete_ids),
     body=Annotated[Deletion, EITHER],
-    answer=(DeletedIds, DeletedReceipts),
+    response=(DeletedIds, DeletedReceipts),
     raises=(*UNKNOWN, errors.ReceiptHandleIsInvalid),
 )
 async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
@@ -123,7 +123,7 @@ async def delete(name: str, runner: Runner) -> DeletedIds | DeletedReceipts:
     return DeletedReceipts(await runner.run(messages.delete_receipts(name, receipts, runner.context)))
 
 
-@routes.get("/messages/peek", right=right_of(messages.peek), answer=list[StoredMessage], raises=UNKNOWN)
+@routes.get("/messages/peek", right=right_of(messages.peek), response=list[StoredMessage], raises=UNKNOWN)
 async def peek(
     name: str, runner: Runner, state: State = "visible", limit: Limit = 10, after: After = None
 ) -> list[StoredMessage]:
@@ -145,7 +145,7 @@ async def delete_one(name: str, id: IdInPath, runner: Runner) -> None:  # noqa: 
     "/messages/{id}",
     right=right_of(messages.change_visibility),
     body=Visibility,
-    answer=Hidden,
+    response=Hidden,
     raises=(*UNKNOWN, MessageNotFound),
 )
 async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden:  # noqa: A002
@@ -154,7 +154,7 @@ async def change_visibility(name: str, id: IdInPath, runner: Runner) -> Hidden: 
     return await runner.run(messages.change_visibility(name, id, seconds, runner.context))
 
 
-@routes.get("/archive", right=right_of(messages.read_archive), answer=list[StoredMessage], raises=UNKNOWN)
+@routes.get("/archive", right=right_of(messages.read_archive), response=list[StoredMessage], raises=UNKNOWN)
 async def read_archive(name: str, runner: Runner, limit: Limit = 100, after: After = None) -> list[StoredMessage]:
     """List a queue's archived messages: deleted messages of a queue with the attribute `archive`. `after` is the last
     `archive_id` of the previous page.

@@ -8,14 +8,14 @@ from fastapi import Query
 from penstock import errors
 from penstock.documents.queue_names import build_queue_arn
 from penstock.management.messages import search as searching
-from penstock.management.messages.search import PLACE, SearchAnswer, SearchRequest, ShownGroup
+from penstock.management.messages.search import PLACE, SearchRequest, SearchResponse, ShownGroup
 from penstock.management.rights import right_of
 from penstock.search import failures as grouping
 from penstock.search.messages import MOST_SCANNED
 from penstock_web.routing.routes import Routes, Runner
 
 
-class FailureAnswer(msgspec.Struct):
+class FailureResponse(msgspec.Struct):
     """The groups, from the largest to the smallest. `group_count` counts all groups among the examined messages."""
 
     groups: list[ShownGroup]
@@ -31,9 +31,13 @@ UNKNOWN: Final = (errors.QueueDoesNotExist,)
 
 
 @routes.post(
-    "/messages/search", right=right_of(searching.find_messages), body=SearchRequest, answer=SearchAnswer, raises=UNKNOWN
+    "/messages/search",
+    right=right_of(searching.find_messages),
+    body=SearchRequest,
+    response=SearchResponse,
+    raises=UNKNOWN,
 )
-async def search(name: str, runner: Runner) -> SearchAnswer:
+async def search(name: str, runner: Runner) -> SearchResponse:
     """Find messages that match a filter, without a receive. One request examines a limited number of messages,
     `looked_at`. `next` continues the search.
     """
@@ -41,7 +45,7 @@ async def search(name: str, runner: Runner) -> SearchAnswer:
     return await runner.run(searching.find_messages(name, request, runner.context))
 
 
-@routes.get("/failures", right=right_of(searching.find_failures), answer=FailureAnswer, raises=UNKNOWN)
+@routes.get("/failures", right=right_of(searching.find_failures), response=FailureResponse, raises=UNKNOWN)
 async def failures(
     name: str,
     runner: Runner,
@@ -50,10 +54,10 @@ async def failures(
     scan: Annotated[int, Query(ge=1, le=MOST_SCANNED)] = grouping.SCANNED,
     groups: Annotated[int, Query(ge=1, le=100)] = 50,
     after: Annotated[str | None, Query(pattern=PLACE)] = None,
-) -> FailureAnswer:
+) -> FailureResponse:
     """Group dead letters, with three samples in each group. `by` defaults to the source queue and the body's shape."""
     arn = build_queue_arn(name, runner.context)
     wanted = grouping.Grouping(arn, by or ["source", "shape"], attribute, after, scan, groups)
     found = await runner.run(searching.find_failures(name, wanted, runner.context))
     shown = [searching.show_group(group, wanted) for group in found.groups]
-    return FailureAnswer(shown, found.group_count, found.looked_at, found.of, found.next)
+    return FailureResponse(shown, found.group_count, found.looked_at, found.of, found.next)

@@ -29,7 +29,7 @@ Format = Literal["json", "csv"]
 @routes.get(
     "/queues/{name}/metrics",
     right=right_of(metrics.read_queue_metrics),
-    answer=QueueMetrics,
+    response=QueueMetrics,
     media=TEXT,
     raises=UNKNOWN,
 )
@@ -51,7 +51,7 @@ async def queue_metrics(
 
 
 @routes.get(
-    "/queues/{name}/minutes", right=right_of(metrics.read_minutes), answer=QueueMinutes, media=TEXT, raises=UNKNOWN
+    "/queues/{name}/minutes", right=right_of(metrics.read_minutes), response=QueueMinutes, media=TEXT, raises=UNKNOWN
 )
 async def queue_minutes(
     name: str,
@@ -66,7 +66,7 @@ async def queue_minutes(
     return json_response(found) if format == "json" else csv_response(QueueMinute, found.minutes)
 
 
-@routes.get("/metrics/attention", right=right_of(read_attention), answer=Attention)
+@routes.get("/metrics/attention", right=right_of(read_attention), response=Attention)
 async def attention(runner: Runner) -> Response:
     """List problems, the worst first: queues with a bad verdict or with dead letters, endpoints with exhausted
     deliveries, and paused endpoints. The list covers at most 200 queues: the queues with the most messages, the oldest
@@ -75,7 +75,7 @@ async def attention(runner: Runner) -> Response:
     return json_response(await runner.run(read_attention(runner.context)))
 
 
-@routes.get("/metrics/lag", right=right_of(metrics.read_lag), answer=LagPage, media=TEXT)
+@routes.get("/metrics/lag", right=right_of(metrics.read_lag), response=LagPage, media=TEXT)
 async def lag(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,

@@ -38,7 +38,7 @@ _read_continued = build_reader(ContinuedMoveTask)
     right=right_of(move_tasks.start_move_task),
     status=201,
     body=NewMoveTask,
-    answer=ShownMoveTask,
+    response=ShownMoveTask,
     raises=(*UNKNOWN, MoveTaskConflict),
 )
 async def start_move(name: str, runner: Runner) -> Response:
@@ -48,7 +48,7 @@ async def start_move(name: str, runner: Runner) -> Response:
     return json_response(move, 201, f"/v1/queues/{name}/moves/{move.id}")
 
 
-@routes.get("", right=right_of(move_tasks.list_move_tasks), answer=MoveTaskList, raises=UNKNOWN)
+@routes.get("", right=right_of(move_tasks.list_move_tasks), response=MoveTaskList, raises=UNKNOWN)
 async def list_moves(name: str, runner: Runner) -> MoveTaskList:
     """List a queue's last ten moves, including moves by StartMessageMoveTask."""
     rows = await runner.run(move_tasks.list_move_tasks(name, runner.context))
@@ -56,7 +56,7 @@ async def list_moves(name: str, runner: Runner) -> MoveTaskList:
 
 
 @routes.get(
-    "/{id}", right=right_of(move_tasks.describe_move_task), answer=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound)
+    "/{id}", right=right_of(move_tasks.describe_move_task), response=ShownMoveTask, raises=(*UNKNOWN, MoveTaskNotFound)
 )
 async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  # noqa: A002
     """Describe a move's progress."""
@@ -67,7 +67,7 @@ async def describe_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask:  
     "/{id}/continue",
     right=right_of(move_tasks.continue_move_task),
     body=ContinuedMoveTask,
-    answer=ShownMoveTask,
+    response=ShownMoveTask,
     statuses=CHANGED,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )
@@ -81,7 +81,7 @@ async def continue_move(name: str, id: UUID, runner: Runner) -> ShownMoveTask | 
 @routes.post(
     "/{id}/cancel",
     right=right_of(move_tasks.cancel_move_task),
-    answer=ShownMoveTask,
+    response=ShownMoveTask,
     statuses=CHANGED,
     raises=(*UNKNOWN, MoveTaskNotFound, MoveTaskConflict),
 )

@@ -23,7 +23,7 @@ class OptedOutNumber(msgspec.Struct):
 routes = Routes("outbox", prefix="/outbox")
 
 
-@routes.get("", right=right_of(outbox.list_outgoing), answer=list[OutgoingMessageDescription])
+@routes.get("", right=right_of(outbox.list_outgoing), response=list[OutgoingMessageDescription])
 async def list_outbox(
     runner: Runner,
     protocol: Literal["sms", "application", "email", "email-json", "lambda", "firehose"] | None = None,
@@ -41,7 +41,7 @@ async def list_outbox(
 @routes.put(
     "/opted-out/{phone_number}",
     right=right_of(outbox.opt_number_out),
-    answer=OptedOutNumber,
+    response=OptedOutNumber,
     raises=(errors.OverLimit,),
 )
 async def opt_out(

@@ -38,7 +38,7 @@ _read_change = build_reader(QueueChange)
     right=right_of(queues.create_queue),
     status=201,
     body=NewQueue,
-    answer=QueueDescription,
+    response=QueueDescription,
     raises=(errors.QueueNameExists, errors.QueueDeletedRecently, errors.OverLimit),
 )
 async def create_queue(runner: Runner) -> Response:
@@ -49,7 +49,7 @@ async def create_queue(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/queues/{name}")
 
 
-@routes.get("", right=right_of(queues.list_queues), answer=QueuePage)
+@routes.get("", right=right_of(queues.list_queues), response=QueuePage)
 async def list_queues(
     runner: Runner,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
@@ -59,7 +59,7 @@ async def list_queues(
     return await runner.run(queues.list_queues(limit, next, runner.context))
 
 
-@routes.get("/{name}", right=right_of(queues.describe_queue), answer=QueueDescription, raises=UNKNOWN)
+@routes.get("/{name}", right=right_of(queues.describe_queue), response=QueueDescription, raises=UNKNOWN)
 async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     """Describe a queue with its attributes and counts."""
     return await runner.run(queues.describe_queue(name, runner.context))
@@ -69,7 +69,7 @@ async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     "/{name}",
     right=right_of(queues.change_queue),
     body=QueueChange,
-    answer=QueueDescription,
+    response=QueueDescription,
     statuses=CHANGED,
     raises=UNKNOWN,
 )
@@ -88,7 +88,7 @@ async def delete_queue(name: str, runner: Runner) -> None:
 
 
 @routes.get(
-    "/{name}/receivers", right=right_of(queues.list_receivers), answer=list[ReceiverDescription], raises=UNKNOWN
+    "/{name}/receivers", right=right_of(queues.list_receivers), response=list[ReceiverDescription], raises=UNKNOWN
 )
 async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]:
     """List up to 100 consumers that received from the queue in the last day, the latest first. The list can be a
@@ -97,7 +97,7 @@ async def list_receivers(name: str, runner: Runner) -> list[ReceiverDescription]
 
 
 @routes.post(
-    "/{name}/purge", right=right_of(queues.purge_queue), answer=Purged, raises=(*UNKNOWN, errors.PurgeQueueInProgress)
+    "/{name}/purge", right=right_of(queues.purge_queue), response=Purged, raises=(*UNKNOWN, errors.PurgeQueueInProgress)
 )
 async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message in a queue."""

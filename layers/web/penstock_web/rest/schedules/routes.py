@@ -41,7 +41,7 @@ NewName = Annotated[str, Path(json_schema_extra={"pattern": f"^{NAME}$"})]
     right=right_of(schedules.create_schedule),
     status=201,
     body=Annotated[NewSchedule, NAMED],
-    answer=ShownSchedule,
+    response=ShownSchedule,
     raises=(ScheduleUnusable, ScheduleConflict, errors.OverLimit),
 )
 async def create_schedule(runner: Runner) -> Response:
@@ -50,7 +50,7 @@ async def create_schedule(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/schedules/{made.name}")
 
 
-@routes.get("/schedules", right=right_of(schedules.list_schedules), answer=SchedulePage)
+@routes.get("/schedules", right=right_of(schedules.list_schedules), response=SchedulePage)
 async def list_schedules(
     runner: Runner,
     status: Literal["active", "paused"] | None = None,
@@ -65,7 +65,7 @@ async def list_schedules(
     "/schedules",
     right=right_of(schedules.sync_schedules),
     body=NewSchedules,
-    answer=Synced,
+    response=Synced,
     raises=(ScheduleUnusable, errors.OverLimit),
 )
 async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
@@ -76,7 +76,7 @@ async def sync_schedules(runner: Runner, prune: bool = False) -> Synced:
 
 
 @routes.get(
-    "/schedules/{name}", right=right_of(schedules.describe_schedule), answer=ShownSchedule, raises=(ScheduleNotFound,)
+    "/schedules/{name}", right=right_of(schedules.describe_schedule), response=ShownSchedule, raises=(ScheduleNotFound,)
 )
 async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     """Describe a schedule. The response explains the expression in words and lists the next times."""
@@ -87,7 +87,7 @@ async def describe_schedule(name: str, runner: Runner) -> ShownSchedule:
     "/schedules/{name}",
     right=right_of(schedules.replace_schedule),
     body=Annotated[NewSchedule, ONE_EXPRESSION],
-    answer=ShownSchedule,
+    response=ShownSchedule,
     statuses=(201, *CHANGED),
     raises=(ScheduleUnusable, errors.OverLimit),
 )
@@ -102,7 +102,7 @@ async def replace_schedule(name: NewName, runner: Runner) -> Response:
     "/schedules/{name}",
     right=right_of(schedules.change_schedule),
     body=SchedulePatch,
-    answer=ShownSchedule,
+    response=ShownSchedule,
     statuses=CHANGED,
     raises=(ScheduleUnusable, ScheduleNotFound, ScheduleConflict),
 )
@@ -123,7 +123,7 @@ async def delete_schedule(name: str, runner: Runner) -> None:
     "/schedules/{name}/runs",
     right=right_of(schedules.run_schedule),
     status=202,
-    answer=ShownRun,
+    response=ShownRun,
     raises=(ScheduleNotFound, ScheduleConflict),
 )
 async def run_schedule(name: str, runner: Runner) -> ShownRun:
@@ -131,7 +131,7 @@ async def run_schedule(name: str, runner: Runner) -> ShownRun:
     return await runner.run(schedules.run_schedule(name, runner.context))
 
 
-@routes.get("/schedules/{name}/runs", right=right_of(schedules.list_runs), answer=RunPage, raises=(ScheduleNotFound,))
+@routes.get("/schedules/{name}/runs", right=right_of(schedules.list_runs), response=RunPage, raises=(ScheduleNotFound,))
 async def list_runs(
     name: str,
     runner: Runner,
@@ -146,7 +146,7 @@ async def list_runs(
     "/previews",
     right=right_of(schedules.preview_expression),
     body=Annotated[PreviewRequest, ONE_EXPRESSION],
-    answer=Preview,
+    response=Preview,
     raises=(ScheduleUnusable,),
 )
 async def preview(runner: Runner) -> Preview:

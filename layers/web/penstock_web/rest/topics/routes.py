@@ -37,7 +37,12 @@ _read_subscription = build_reader(NewTopicSubscription)
 
 
 @routes.post(
-    "", right=right_of(topics.create_topic), status=201, body=NewTopic, answer=ShownTopic, raises=(TopicLimitExceeded,)
+    "",
+    right=right_of(topics.create_topic),
+    status=201,
+    body=NewTopic,
+    response=ShownTopic,
+    raises=(TopicLimitExceeded,),
 )
 async def create_topic(runner: Runner) -> Response:
     """Create a topic. A second request with the same attributes and tags succeeds."""
@@ -46,13 +51,13 @@ async def create_topic(runner: Runner) -> Response:
     return json_response(made, 201, f"/v1/topics/{made.name}")
 
 
-@routes.get("", right=right_of(topics.list_topics), answer=TopicList)
+@routes.get("", right=right_of(topics.list_topics), response=TopicList)
 async def list_topics(runner: Runner, next: str | None = None) -> TopicList:  # noqa: A002
     """List topics by name, 100 on each page. `next` requests the following page."""
     return await runner.run(topics.list_topics(next, runner.context))
 
 
-@routes.get("/{topic}", right=right_of(topics.describe_topic), answer=DescribedTopic, raises=(NotFound,))
+@routes.get("/{topic}", right=right_of(topics.describe_topic), response=DescribedTopic, raises=(NotFound,))
 async def describe_topic(topic: str, runner: Runner) -> DescribedTopic:
     """Describe a topic with its attributes and tags."""
     return await runner.run(topics.describe_topic(topic, runner.context))
@@ -69,7 +74,7 @@ async def delete_topic(topic: str, runner: Runner) -> None:
     right=right_of(topics.publish_message),
     status=201,
     body=NewTopicMessage,
-    answer=PublishedMessage,
+    response=PublishedMessage,
     raises=(NotFound, Throttled),
 )
 async def publish_message(topic: str, runner: Runner) -> PublishedMessage:
@@ -81,7 +86,7 @@ async def publish_message(topic: str, runner: Runner) -> PublishedMessage:
 @routes.get(
     "/{topic}/subscriptions",
     right=right_of(topics.list_subscriptions),
-    answer=TopicSubscriptionList,
+    response=TopicSubscriptionList,
     raises=(NotFound,),
 )
 async def list_topic_subscriptions(
@@ -98,7 +103,7 @@ async def list_topic_subscriptions(
     right=right_of(topics.subscribe),
     status=201,
     body=NewTopicSubscription,
-    answer=MadeSubscription,
+    response=MadeSubscription,
     raises=(NotFound, FilterPolicyLimitExceeded, SubscriptionLimitExceeded),
 )
 async def subscribe_to_topic(topic: str, runner: Runner) -> MadeSubscription:

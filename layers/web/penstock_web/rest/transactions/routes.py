@@ -14,7 +14,7 @@ routes = Routes("transactions")
     "/transactions",
     right=right_of(transactions.run_transaction),
     body=Transaction,
-    answer=TransactionResult,
+    response=TransactionResult,
     raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),
 )
 async def transact(runner: Runner) -> TransactionResult:

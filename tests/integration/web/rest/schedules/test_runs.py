@@ -26,9 +26,9 @@ pytestmark = [
 def test_a_run_is_out_of_band(http: httpx.Client) -> None:
     target = {"queue": "orders", "message": {"do": "it"}, "headers": {"trace": "t", "n": 1}}
     before = create(http, target=target, status="paused")
-    answer = http.post("/v1/schedules/nightly/runs")
-    assert answer.status_code == 202
-    run = answer.json()
+    response = http.post("/v1/schedules/nightly/runs")
+    assert response.status_code == 202
+    run = response.json()
     assert MILLISECONDS(run["fired_at"])
     assert SECONDS(run["scheduled_for"])
     (message,) = receive(http, "orders")
@@ -86,9 +86,9 @@ def test_a_run_reaches_whom_a_topic_reaches(http: httpx.Client) -> None:
 
 def test_a_run_without_its_queue(http: httpx.Client) -> None:
     create(http, target={"queue": "never", "message": 1})
-    answer = http.post("/v1/schedules/nightly/runs")
-    assert refused(answer) == (409, "schedule_conflict")
-    assert "'never'" in answer.json()["error"]["message"]
+    response = http.post("/v1/schedules/nightly/runs")
+    assert refused(response) == (409, "schedule_conflict")
+    assert "'never'" in response.json()["error"]["message"]
     assert http.get("/v1/schedules/nightly/runs").json() == {"runs": []}
 
 
@@ -170,8 +170,8 @@ def test_bad_bodies(http: httpx.Client, body: Any) -> None:
 
 
 def test_a_message_may_not_be_too_long(http: httpx.Client) -> None:
-    answer = http.post("/v1/schedules", json={**NEW, "target": {"queue": "orders", "message": "x" * 1_048_577}})
-    assert refused(answer) == (413, "payload_too_large")
+    response = http.post("/v1/schedules", json={**NEW, "target": {"queue": "orders", "message": "x" * 1_048_577}})
+    assert refused(response) == (413, "payload_too_large")
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_errors_of_expressions_help(
     http: httpx.Client, given: dict[str, str], position: int | None, suggestion: str | None
 ) -> None:
     """Errors of previews and of schedules give the position, a suggestion and examples."""
-    answer = http.post("/v1/previews", json=given)
-    assert refused(answer) == (400, "schedule_invalid")
-    problem = answer.json()["error"]
+    response = http.post("/v1/previews", json=given)
+    assert refused(response) == (400, "schedule_invalid")
+    problem = response.json()["error"]
     assert problem["position"] == position
     assert suggestion is None or problem["suggestion"] == suggestion
     assert problem["examples"]
@@ -199,9 +199,9 @@ def test_errors_of_expressions_help(
 
 def test_previews(http: httpx.Client) -> None:
     """A preview has a number of times, a time zone, and a text for people (docs/reference/schedules.md)."""
-    answer = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})
-    assert answer.status_code == 200
-    found = answer.json()
+    response = http.post("/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3})
+    assert response.status_code == 200
+    found = response.json()
     assert len(moments(found.pop("next_fires"))) == 3
     assert found == {
         "cron": "0 9 * * 1-5",

@@ -19,9 +19,9 @@ pytestmark = [
 
 # --- one schedule ----------------------------------------------------------------------------------------------------
 def test_a_schedule_has_its_shape(http: httpx.Client) -> None:
-    answer = http.post("/v1/schedules", json=NEW)
-    assert (answer.status_code, answer.headers["location"]) == (201, "/v1/schedules/nightly")
-    made = answer.json()
+    response = http.post("/v1/schedules", json=NEW)
+    assert (response.status_code, response.headers["location"]) == (201, "/v1/schedules/nightly")
+    made = response.json()
     assert made == http.get("/v1/schedules/nightly").json()
     for name in ("created_at", "updated_at"):
         assert MILLISECONDS(made.pop(name))
@@ -64,7 +64,7 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """docs/reference/schedules.md defines these errors. The answer has `expression` as the client wrote it. A preview
+    """docs/reference/schedules.md defines these errors. The response has `expression` as the client wrote it. A preview
     returns the same error.
     """
     made = create(http, **{"cron": None, **expression})
@@ -251,12 +251,12 @@ def test_a_pause_in_autumn_is_said_at_once(
     """A local time that occurs twice fires once, so these schedules pause for an hour (docs/reference/schedules.md)."""
     http.post("/v1/queues", json={"name": "q"})
     given = {**expression, "timezone": zone, "target": {"queue": "q", "message": 1}}
-    answers = [
+    responses = [
         http.put("/v1/schedules/often", json=given).json(),
         http.patch("/v1/schedules/often", json={"timezone": zone}).json(),
         http.post("/v1/previews", json={**expression, "timezone": zone}).json(),
     ]
-    assert [f"clock of {zone} is put back" in answer.get("warning", "") for answer in answers] == [pauses] * 3
+    assert [f"clock of {zone} is put back" in response.get("warning", "") for response in responses] == [pauses] * 3
     synced = http.put("/v1/schedules", json=[{**given, "name": "often"}]).json()
     assert ("often: The clock" in str(synced.get("warnings"))) is pauses
 
@@ -281,9 +281,9 @@ def test_a_schedule_whose_times_have_passed_is_said_at_once(http: httpx.Client) 
 def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
     """The service creates the schedule anyway, because its queue may be created later."""
     lost = {**NEW, "target": {"queue": "lost", "message": 1}}
-    answer = http.post("/v1/schedules", json=lost)
-    warning = answer.json()["warning"]
-    assert (answer.status_code, "'lost' does not exist" in warning) == (201, True)
+    response = http.post("/v1/schedules", json=lost)
+    warning = response.json()["warning"]
+    assert (response.status_code, "'lost' does not exist" in warning) == (201, True)
     assert http.put("/v1/schedules/nightly", json=lost).json()["warning"] == warning
     patched = http.patch("/v1/schedules/nightly", json={"target": lost["target"]})
     assert patched.json()["warning"] == warning
@@ -301,13 +301,13 @@ def test_a_queue_that_is_not_there_is_said_at_once(http: httpx.Client) -> None:
 def test_a_sync_does_everything_or_nothing(http: httpx.Client, wrong: dict[str, Any], code: str) -> None:
     create(http, name="gone")
     before = http.get("/v1/schedules").json()
-    answer = http.put("/v1/schedules?prune=true", json=[{**NEW, "name": "kept"}, {**NEW, **wrong}])
-    assert refused(answer) == (400, code)
+    response = http.put("/v1/schedules?prune=true", json=[{**NEW, "name": "kept"}, {**NEW, **wrong}])
+    assert refused(response) == (400, code)
     assert http.get("/v1/schedules").json() == before
 
 
 def test_a_sync_says_which_one_is_wrong(http: httpx.Client) -> None:
-    answer = http.put("/v1/schedules", json=[NEW, {**NEW, "name": "second", "every": "7m", "cron": None}])
-    problem = answer.json()["error"]
+    response = http.put("/v1/schedules", json=[NEW, {**NEW, "name": "second", "every": "7m", "cron": None}])
+    problem = response.json()["error"]
     assert problem["message"].startswith("schedule 1 ('second'): ")
     assert {"position", "suggestion", "examples"} <= problem.keys()

@@ -1,4 +1,4 @@
-// Package lines lets a client make the calls that it reads, one JSON object a line, and prints the answers.
+// Package lines lets a client make the calls that it reads, one JSON object a line, and prints the responses.
 package lines
 
 import (

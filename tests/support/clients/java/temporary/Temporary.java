@@ -18,7 +18,7 @@ import software.amazon.awssdk.services.sqs.model.Message;
 import software.amazon.awssdk.services.sqs.model.ReceiveMessageRequest;
 import software.amazon.awssdk.services.sqs.model.SendMessageRequest;
 
-/** Requests and answers by virtual temporary queues. Arguments: the address, the URL of the queue of requests. */
+/** Requests and responses by virtual temporary queues. Arguments: the address, the URL of the queue of requests. */
 public final class Temporary {
   private static final int REQUESTS = 20;
 

@@ -1,9 +1,9 @@
--- queue.answer_bytes(message, format): returns the size of a message in a response.
+-- queue.response_bytes(message, format): returns the size of a message in a response.
 -- The size includes all attributes, even if the request does not ask for them, so it depends only on the message.
 -- p_format: as in encoded_bytes, which measures body and attributes exactly.
 -- For the text around them, the function adds the maximum: 1,500 bytes for each message and 200 for each attribute
 -- (json and xml: 1,000 for each message; json: 100 for each attribute).
-create or replace function queue.answer_bytes(p_message queue.received_row, p_format text) returns int
+create or replace function queue.response_bytes(p_message queue.received_row, p_format text) returns int
 language sql stable as $$
 select case when p_format in ('json', 'xml') then 1000 else 1500 end + queue.encoded_bytes(p_message.body, p_format)
     + coalesce((

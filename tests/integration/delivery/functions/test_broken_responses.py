@@ -1,4 +1,4 @@
-"""Tests incomplete answers. Such an answer may have named failed messages, which must not be deleted.
+"""Tests incomplete responses. Such a response may have named failed messages, which must not be deleted.
 
 Also tests messages and invocations that the service no longer tries.
 
@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.delivery.http.connection import Answer
+from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import EVERY_NETWORK, AddressGuard
 from penstock.delivery.http.sender import Sender
 from penstock.documents.endpoint import EndpointRefused, parse_endpoint
@@ -39,7 +39,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
     """Passes on the address of a server that reads a request and sends this response."""
     ended: list[asyncio.Future[None]] = []
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         ended.append(asyncio.get_running_loop().create_future())
         mine = ended[-1]
         with suppress(ConnectionError):
@@ -49,7 +49,7 @@ async def served(respond: Respond, call: Callable[[str], Awaitable[None]]) -> No
             await writer.wait_closed()
         mine.set_result(None)
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(response, "127.0.0.1", 0)
     async with server:
         await call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
         await asyncio.gather(*ended)
@@ -98,10 +98,10 @@ async def test_a_body_that_ends_with_the_connection(target: str, body: bytes) ->
 
 
 async def test_a_body_that_comes_late() -> None:
-    """The service waits for the body of an invocation's answer, because the body has the result. The service does not
-    wait for the body of a webhook's answer.
+    """The service waits for the body of an invocation's response, because the body has the result. The service does not
+    wait for the body of a webhook's response.
     """
-    answers: list[Answer] = []
+    responses: list[Response] = []
     came_late = asyncio.Event()
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -115,19 +115,19 @@ async def test_a_body_that_comes_late() -> None:
         senders = [Sender(AddressGuard(EVERY_NETWORK), kept_bytes=99, keeps_private=True, drain_seconds=seconds)
                    for seconds in (None, 0.0)]  # fmt: skip
         patient = asyncio.create_task(senders[0].post(endpoint, request, 30.0, ""))
-        answers.append(await senders[1].post(endpoint, request, 30.0, ""))
+        responses.append(await senders[1].post(endpoint, request, 30.0, ""))
         came_late.set()
-        answers.append(await patient)
+        responses.append(await patient)
         for sender in senders:
             await sender.close()
 
     await served(respond, call)
-    assert [(answer.start, answer.is_complete) for answer in answers] == [(b"", False), (BODY, True)]
+    assert [(response.start, response.is_complete) for response in responses] == [(b"", False), (BODY, True)]
 
 
 @pytest.mark.parametrize("target", ["", FUNCTION])
-async def test_an_answer_of_6_mb_does_not_break_off(target: str) -> None:
-    """Lambda's answer may have 6 MB. The service keeps the beginning of a longer answer."""
+async def test_a_response_of_6_mb_does_not_break_off(target: str) -> None:
+    """Lambda's response may have 6 MB. The service keeps the beginning of a longer response."""
     body = b"x" * (6 * 1_048_576)
 
     async def respond(writer: asyncio.StreamWriter) -> None:
@@ -163,7 +163,7 @@ async def test_a_name_within_the_network_is_not_told(monkeypatch: pytest.MonkeyP
 
 
 async def test_connections_survive_nat_while_a_function_works() -> None:
-    """Without keep-alive, the answer of a function that takes longer than 350 seconds would never arrive."""
+    """Without keep-alive, the response of a function that takes longer than 350 seconds would never arrive."""
     ended = asyncio.Event()
 
     async def read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

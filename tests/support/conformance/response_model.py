@@ -1,6 +1,6 @@
 """Checks answers against botocore's model: the model must know every member and its type, and no member may be empty.
 
-The three notations of an answer are read into the form of AWS JSON. A member that the model does not know is an
+The three notations of a response are read into the form of AWS JSON. A member that the model does not know is an
 error. XML is read by the names of the last Query model.
 """
 
@@ -21,7 +21,7 @@ QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
 
 
 def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> set[str]:
-    """Returns the members of an answer, such as `Successful[].Id`. Keys of maps are left out."""
+    """Returns the members of a response, such as `Successful[].Id`. Keys of maps are left out."""
     shape = service_model("json", service).operation_model(action).output_shape
     if shape is None:
         assert_empty(protocol, action, body, service)
@@ -51,13 +51,13 @@ def checked(shape: Any, value: Any, path: str) -> set[str]:
     """Returns the members of a value in the form of AWS JSON. Fails for members that the model does not know, and for
     empty ones.
 
-    The answer itself may be empty. The caller's table says whether the answer should be empty.
+    The response itself may be empty. The caller's table says whether the response should be empty.
     """
     assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
     if shape.type_name == "structure":
         assert isinstance(value, dict)
         assert value.keys() <= shape.members.keys(), f"{path}: {value.keys() - shape.members.keys()}"
-        # The answer leaves out an empty list.
+        # The response leaves out an empty list.
         assert value.keys() >= set(shape.required_members) - {"Successful", "Failed"}
         prefix = f"{path}." if path else ""
         found = (checked(shape.members[name], element, prefix + name) for name, element in value.items())
@@ -131,7 +131,7 @@ def _flattened(member: Any) -> bool:
 
 
 def _plain(element: ET.Element) -> str:
-    """Returns the tag without the namespace, which the whole answer shares."""
+    """Returns the tag without the namespace, which the whole response shares."""
     return element.tag.rpartition("}")[2]
 
 

@@ -1,9 +1,9 @@
-"""Tests queue.receive_answer: it leaves messages that do not fit into an answer, and skips a message that is too long
-by itself.
+"""Tests queue.receive_response: it leaves messages that do not fit into a response, and skips a message that is too
+long by itself.
 
 The expected results follow from two rules of AWS. A receive "might return fewer" messages than requested
 (ReceiveMessage, MaxNumberOfMessages). The receive count is the number of receives without a delete (Message,
-ApproximateReceiveCount), and a message that no answer carried was not received.
+ApproximateReceiveCount), and a message that no response carried was not received.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock.postgres.statements.messages import RECEIVE_ANSWER
+from penstock.postgres.statements.messages import RECEIVE_RESPONSE
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
@@ -43,7 +43,7 @@ LONG = '"' * 25_000  # Each quote takes four bytes in JSON within JSON.
 SHORT = "short"
 
 
-def answer(
+def response(
     db: Connection,
     arn: str,
     count: int = 10,
@@ -54,7 +54,7 @@ def answer(
 ) -> tuple[str | None, list[Delivery]]:
     """Returns the error of the header, and the messages."""
     share = count if arn.endswith(".fifo") else 10
-    header, *rows = call(db, RECEIVE_ANSWER, arn, count, share, visibility, None, False, attempt, limit, kind)
+    header, *rows = call(db, RECEIVE_RESPONSE, arn, count, share, visibility, None, False, attempt, limit, kind)
     return header.error, rows
 
 
@@ -76,7 +76,7 @@ def test_as_many_as_fit_and_the_others_stay(db: Connection, name: str, kind: str
     texts = [f"{number}" * 30_000 for number in range(7)]
     send_each(db, arn, *texts)
     found = []
-    while rows := answer(db, arn, limit=limit, kind=kind)[1]:
+    while rows := response(db, arn, limit=limit, kind=kind)[1]:
         assert 1 <= len(rows) <= 3
         assert {row.receive_count for row in rows} == {1}
         found += bodies(rows)
@@ -89,7 +89,7 @@ def test_short_messages_come_together(db: Connection, name: str) -> None:
     arn = create(db, name)
     send_each(db, arn, *"0123456789")
     for kind in ("json", "function-json"):
-        error, rows = answer(db, arn, kind=kind, visibility=0)
+        error, rows = response(db, arn, kind=kind, visibility=0)
         assert (error, bodies(rows)) == (None, [*"0123456789"])
 
 
@@ -101,7 +101,7 @@ def test_messages_that_did_not_fit_are_unchanged(db: Connection, name: str, kind
     body = "x" * (10_000 if kind.startswith("function") else 500_000)
     for arn in (one, other):
         send_each(db, arn, *[body] * 9)
-    _, rows = answer(db, one, limit=limit, kind=kind)
+    _, rows = response(db, one, limit=limit, kind=kind)
     assert 0 < len(rows) < 9
     assert len(receive(db, other, len(rows))) == len(rows)
     for table, column in (("lease", "ids"), ("side", "id"), ("fifo_message", "receive_count")):
@@ -121,17 +121,17 @@ def test_a_long_one_behind_short_ones_comes_alone(db: Connection, name: str) -> 
     arn = create(db, name)
     texts = [SHORT, "x" * 98_000, SHORT]
     send_each(db, arn, *texts)
-    assert [bodies(answer(db, arn)[1]) for _ in range(4)] == [*([text] for text in texts), []]
+    assert [bodies(response(db, arn)[1]) for _ in range(4)] == [*([text] for text in texts), []]
 
 
 @pytest.mark.parametrize(("length", "count"), [(350_000, 20), (450_000, 9)])
 def test_merged_requests_have_a_limit_each(db: Connection, length: int, count: int) -> None:
     """One caller of the container gets ten messages, and another gets ten others. The messages of each caller fit
-    into an answer.
+    into a response.
     """
     arn = create(db)
     send_each(db, arn, *["x" * length] * 20)
-    _, rows = answer(db, arn, 20, limit=4_200_000, kind="json")
+    _, rows = response(db, arn, 20, limit=4_200_000, kind="json")
     assert len(rows) == count
 
 
@@ -151,8 +151,8 @@ def test_just_below_the_limit_both_come_and_just_above_one(
     body = character * 30_000
     send_each(db, arn, body, body)
     both = 2 * (growth * 30_000 + (1_500 if kind.startswith("function") else 1_000))
-    assert bodies(answer(db, arn, limit=both, kind=kind, visibility=0)[1]) == [body, body]
-    assert bodies(answer(db, arn, limit=both - 1, kind=kind, visibility=0)[1]) == [body]
+    assert bodies(response(db, arn, limit=both, kind=kind, visibility=0)[1]) == [body, body]
+    assert bodies(response(db, arn, limit=both - 1, kind=kind, visibility=0)[1]) == [body]
 
 
 # --- one message -----------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_the_container_hands_out_any_single_message(db: Connection, name: str, k
     arn = create(db, name)
     send_each(db, arn, LONG, LONG)
     for _ in range(2):
-        error, rows = answer(db, arn, limit=10_000, kind=kind)
+        error, rows = response(db, arn, limit=10_000, kind=kind)
         assert (error, bodies(rows)) == (None, [LONG])
 
 
@@ -196,14 +196,14 @@ def test_a_message_that_is_too_long_is_passed_over(
     arn = create(db, name, RedrivePolicy=redrive(dead, 2))
     before = put(db, arn)
     for _ in range(4):
-        assert answer(db, arn) == ("ResponseTooLarge", [])
+        assert response(db, arn) == ("ResponseTooLarge", [])
     send(db, arn, SHORT, group="other")
-    assert bodies(answer(db, arn)[1]) == [SHORT]
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert bodies(response(db, arn)[1]) == [SHORT]
+    assert response(db, arn) == ("ResponseTooLarge", [])
     assert (counts(db, arn), counts(db, dead)) == (Counts(1, 1, 0), Counts(0, 0, 0))
-    ((row,),) = [answer(db, arn, limit=4_200_000, kind="json")[1]]
+    ((row,),) = [response(db, arn, limit=4_200_000, kind="json")[1]]
     assert (row.body, row.receive_count) == (LONG, before + 1)
-    assert answer(db, arn) == (None, [])
+    assert response(db, arn) == (None, [])
     assert delete(db, [row]) == ["deleted"]
     maintain(db, arn)
     assert history(db, arn) == {"deleted": 1}
@@ -214,9 +214,9 @@ def test_one_of_a_lease_is_passed_over(db: Connection) -> None:
     arn = create(db)
     send_each(db, arn, SHORT, LONG, SHORT)
     old = receive(db, arn, 3, visibility=0)
-    taken = [row for _ in range(3) for row in answer(db, arn)[1]]
+    taken = [row for _ in range(3) for row in response(db, arn)[1]]
     assert [(row.body, row.receive_count) for row in taken] == [(SHORT, 2)] * 2
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert response(db, arn) == ("ResponseTooLarge", [])
     assert delete(db, [old[0], taken[1]]) == ["deleted"] * 2
     assert delete(db, [old[1]]) == ["deleted"]  # Other interfaces may have received the message.
     assert counts(db, arn) == Counts(0, 0, 0)
@@ -231,8 +231,8 @@ def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
     send(db, arn, *[SHORT] * 20, group="quiet")
     assert len(receive(db, arn, 10)) == 10
     assert rows_of(db, "deferred", arn) == 1
-    assert len(answer(db, arn)[1]) == 10
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert len(response(db, arn)[1]) == 10
+    assert response(db, arn) == ("ResponseTooLarge", [])
     (row,) = receive(db, arn)
     assert (row.body, row.receive_count) == (LONG, 1)
 
@@ -243,28 +243,28 @@ def test_it_is_measured_once(db: Connection) -> None:
     """
     arn = create(db)
     send_each(db, arn, LONG)
-    answer(db, arn)
-    measured = value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn))
+    response(db, arn)
+    measured = value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn))
     assert measured == {"function-json": 4 * 25_000 + 1_500}
     # This is the size of a short message.
-    db.execute("update queue.side set answer_bytes = '{\"function-json\": 1}'")
-    assert answer(db, arn) == ("ResponseTooLarge", [])
-    assert value(db, "select answer_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
-    assert bodies(answer(db, arn, limit=110_000)[1]) == [LONG]
+    db.execute("update queue.side set response_bytes = '{\"function-json\": 1}'")
+    assert response(db, arn) == ("ResponseTooLarge", [])
+    assert value(db, "select response_bytes from queue.side where queue_id = %s", queue_id(db, arn)) == measured
+    assert bodies(response(db, arn, limit=110_000)[1]) == [LONG]
 
 
 def test_each_format_is_measured_on_its_own(db: Connection) -> None:
     """A body of angle brackets is four times as long in XML as in JSON."""
     arn = create(db)
     send_each(db, arn, "<" * 30_000)
-    assert answer(db, arn, kind="function-xml") == ("ResponseTooLarge", [])
-    assert len(answer(db, arn, kind="function-json")[1]) == 1
+    assert response(db, arn, kind="function-xml") == ("ResponseTooLarge", [])
+    assert len(response(db, arn, kind="function-json")[1]) == 1
 
 
 def test_many_are_passed_over_at_once(db: Connection) -> None:
     arn = create(db)
     send_each(db, arn, *[LONG] * 30, SHORT)
-    assert bodies(answer(db, arn)[1]) == [SHORT]
+    assert bodies(response(db, arn)[1]) == [SHORT]
     assert rows_of(db, "side", arn) == 30
     assert sorted({row.receive_count for row in [*receive(db, arn), *receive(db, arn, 20)]}) == [1]
 
@@ -275,11 +275,11 @@ def test_measuring_ends_long_before_the_calls_deadline(db: Connection, database:
     send_each(db, arn, *[LONG] * 4)
     with psycopg.connect(database.dsn, autocommit=True) as superuser:
         superuser.execute(
-            "create or replace function queue.answer_bytes(p_message queue.received_row, p_format text) returns int "
+            "create or replace function queue.response_bytes(p_message queue.received_row, p_format text) returns int "
             "language sql as 'select pg_sleep(1.05); select 200000'"
         )
-    assert answer(db, arn) == (None, [])
-    noted = value(db, "select count(*) from queue.side where answer_bytes is not null")
+    assert response(db, arn) == (None, [])
+    noted = value(db, "select count(*) from queue.side where response_bytes is not null")
     assert 1 <= noted < 4
 
 
@@ -290,10 +290,10 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
     send_each(db, arn, *[SHORT] * 120, LONG)
     assert change(db, receive(db, arn, 121), 0) == ["changed"] * 121
     db.execute(
-        "update queue.side set receive_count = 0, answer_bytes = '{\"function-json\": 1000000}' where body = %s",
+        "update queue.side set receive_count = 0, response_bytes = '{\"function-json\": 1000000}' where body = %s",
         [SHORT],
     )
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert response(db, arn) == ("ResponseTooLarge", [])
     assert (counts(db, arn), counts(db, dead)) == (Counts(120, 0, 0), Counts(1, 0, 0))
 
 
@@ -304,9 +304,9 @@ def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: st
     """
     arn = create(db, name)
     send_each(db, arn, *[LONG] * 25, SHORT)
-    assert answer(db, arn, 1) == (None, [])
-    assert bodies(answer(db, arn, 1)[1]) == [SHORT]
-    assert answer(db, arn, 1) == ("ResponseTooLarge", [])
+    assert response(db, arn, 1) == (None, [])
+    assert bodies(response(db, arn, 1)[1]) == [SHORT]
+    assert response(db, arn, 1) == ("ResponseTooLarge", [])
 
 
 # --- FIFO ------------------------------------------------------------------------------------------------------------
@@ -314,29 +314,31 @@ def test_its_group_waits_for_it(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send(db, arn, "a1", LONG, "a3", group="a")
     send(db, arn, "b1", "b2", group="b")
-    first = answer(db, arn)[1]
+    first = response(db, arn)[1]
     assert bodies(first) == ["a1"]
-    assert bodies(answer(db, arn)[1]) == ["b1", "b2"]
+    assert bodies(response(db, arn)[1]) == ["b1", "b2"]
     assert delete(db, first) == ["deleted"]
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert response(db, arn) == ("ResponseTooLarge", [])
     long = receive(db, arn, 1)
     assert bodies(long) == [LONG]
-    assert answer(db, arn) == (None, [])
+    assert response(db, arn) == (None, [])
     assert delete(db, long) == ["deleted"]
-    assert bodies(answer(db, arn)[1]) == ["a3"]
+    assert bodies(response(db, arn)[1]) == ["a3"]
 
 
 def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) -> None:
-    """The number of groups does not matter, because receives with longer answers take the messages during that time."""
+    """The number of groups does not matter, because receives with longer responses take the messages during that
+    time.
+    """
     arn = create(db, "q.fifo")
     entries = [Entry(SHORT, group=f"g{number}", deduplication=f"{number}") for number in range(1_001)]
     send_entries(db, arn, entries)
-    measured = "update queue.fifo_message set answer_bytes = '{\"function-json\": 1000000}'"
+    measured = "update queue.fifo_message set response_bytes = '{\"function-json\": 1000000}'"
     db.execute(f"{measured} where group_key < (select max(group_key) from queue.fifo_message)")
     other = connect()
     with db.transaction():
-        assert len(answer(db, arn)[1]) == 1
-        assert answer(db, arn) == ("ResponseTooLarge", [])
+        assert len(response(db, arn)[1]) == 1
+        assert response(db, arn) == ("ResponseTooLarge", [])
         free = "select count(*) from (select from queue.fifo_group for update skip locked) g"
         assert value(other, free) == 1_000
 
@@ -344,11 +346,11 @@ def test_many_groups_that_wait_are_not_locked(db: Connection, connect: Connect) 
 def test_a_repeated_receive_gets_what_the_first_one_got(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send_each(db, arn, *["x" * 40_000] * 4)
-    first = answer(db, arn, attempt="a")[1]
+    first = response(db, arn, attempt="a")[1]
     assert len(first) == 2
-    assert [row.handle for row in answer(db, arn, attempt="a")[1]] == [row.handle for row in first]
-    assert len(answer(db, arn, attempt="b")[1]) == 2
-    assert answer(db, arn, attempt="c") == (None, [])
+    assert [row.handle for row in response(db, arn, attempt="a")[1]] == [row.handle for row in first]
+    assert len(response(db, arn, attempt="b")[1]) == 2
+    assert response(db, arn, attempt="c") == (None, [])
 
 
 # --- beside others ---------------------------------------------------------------------------------------------------
@@ -360,8 +362,8 @@ def test_a_message_that_somebody_holds_is_not_waited_for(db: Connection, connect
         assert change(db, receive(db, arn, 1), 0) == ["changed"]
     with connect() as other, other.transaction():
         assert len(receive(other, arn, 1)) == 1
-        assert answer(db, arn) == (None, [])
-    assert answer(db, arn) == (None, [])
+        assert response(db, arn) == (None, [])
+    assert response(db, arn) == (None, [])
 
 
 def undone(db: Connection, arn: str) -> str:
@@ -407,7 +409,7 @@ def test_a_message_that_another_transaction_changed_is_not_passed_over(
     assert pass_over(db, arn, message) is False
     assert receive(db, arn) == []
     table = "queue.fifo_message" if name.endswith(".fifo") else "queue.side"
-    assert value(db, f"select count(*) from {table} where answer_bytes is not null") == 0
+    assert value(db, f"select count(*) from {table} where response_bytes is not null") == 0
     public_id = int(message.split(",")[-3])
     assert change_by_id(db, arn, public_id, 0)
     (row,) = receive(db, arn)
@@ -432,28 +434,28 @@ def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect:
     arn = create(db, name)
     group = "short" if name.endswith(".fifo") else None
     send_each(db, arn, LONG)
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+    assert response(db, arn) == ("ResponseTooLarge", [])
     send(db, arn, SHORT, SHORT, group=group)
     with connect() as other, other.transaction(force_rollback=True):
         if group is None:
-            assert bodies(answer(other, arn, 1)[1]) == [SHORT]
+            assert bodies(response(other, arn, 1)[1]) == [SHORT]
         else:
             send(other, arn, SHORT, group=group)
-        assert answer(db, arn) == (None, [])
-    assert bodies(answer(db, arn)[1]) == [SHORT, SHORT]
-    assert answer(db, arn) == ("ResponseTooLarge", [])
+        assert response(db, arn) == (None, [])
+    assert bodies(response(db, arn)[1]) == [SHORT, SHORT]
+    assert response(db, arn) == ("ResponseTooLarge", [])
 
 
 def test_other_errors_are_told_first(db: Connection) -> None:
     arn = create(db)
     send_each(db, arn, SHORT, LONG)
     receive(db, arn, 1)
-    header, *rows = call(db, RECEIVE_ANSWER, arn, 10, 10, None, 1, False, None, LIMIT, "function-json")
+    header, *rows = call(db, RECEIVE_RESPONSE, arn, 10, 10, None, 1, False, None, LIMIT, "function-json")
     assert (header.error, rows) == ("OverLimit", [])
-    assert answer(db, arn + "-none") == ("QueueDoesNotExist", [])
+    assert response(db, arn + "-none") == ("QueueDoesNotExist", [])
 
 
 def test_without_a_limit_everything_comes(db: Connection) -> None:
     arn = create(db)
     send_each(db, arn, LONG, LONG)
-    assert bodies(answer(db, arn, limit=None)[1]) == [LONG, LONG]
+    assert bodies(response(db, arn, limit=None)[1]) == [LONG, LONG]

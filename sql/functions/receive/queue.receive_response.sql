@@ -1,7 +1,7 @@
--- queue.receive_answer: receives messages as receive_messages does, within the size limit of a response.
--- The messages for one receiver fit together into p_answer_bytes; null: no limit. Other messages stay visible, and
+-- queue.receive_response: receives messages as receive_messages does, within the size limit of a response.
+-- The messages for one receiver fit together into p_response_bytes; null: no limit. Other messages stay visible, and
 -- their receive counts do not change.
--- p_answer_format: as in answer_bytes. With json and xml, a single message may have any length. With other formats, the
+-- p_response_format: as in response_bytes. With json and xml, a single message may have any length. With other formats, the
 -- function passes over a message that is too long (pass_over) and receives others, in a FIFO queue from other groups.
 -- error: also ResponseTooLarge, if the function passes over every receivable message (passes_over_all).
 -- Returns no row and no error if that is not certain, or if the call had to measure many messages.
@@ -13,15 +13,15 @@
 -- locks, and receives fewer.
 -- Takes the locks of receive_messages and pass_over.
 -- Raises QU004 (not under READ COMMITTED).
-create or replace function queue.receive_answer(
+create or replace function queue.receive_response(
     p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
-    p_attempt_id text, p_answer_bytes int, p_answer_format text)
+    p_attempt_id text, p_response_bytes int, p_response_format text)
 returns setof queue.received_row
 language plpgsql as $$
 declare
-    v_any boolean := p_answer_format in ('json', 'xml');
+    v_any boolean := p_response_format in ('json', 'xml');
     -- The greatest growth of a text by escapes, without control characters, which no interface accepts.
-    v_growth int := case p_answer_format when 'json' then 2 when 'xml' then 6 else 7 end;
+    v_growth int := case p_response_format when 'json' then 2 when 'xml' then 6 else 7 end;
     v_max int := p_max;
     v_rows queue.received_row[];
     v_row queue.received_row;
@@ -34,9 +34,9 @@ declare
 begin
     if p_attempt_id is not null then
         return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
-            p_attempt_id, p_answer_bytes, p_answer_format);
+            p_attempt_id, p_response_bytes, p_response_format);
         return;
-    elsif p_answer_bytes is null then
+    elsif p_response_bytes is null then
         return query select * from queue.receive_messages(
             p_queue => p_queue, p_max => p_max, p_lease_size => p_lease_size,
             p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
@@ -50,30 +50,32 @@ begin
                     p_queue => p_queue, p_max => v_max, p_lease_size => p_lease_size,
                     p_visibility_seconds => p_visibility_seconds, p_in_flight_limit => p_in_flight_limit,
                     p_async_commit => p_async_commit, p_attempt_id => null, p_refuse_over => null,
-                    p_answer_bytes => case when not v_any then p_answer_bytes end, p_answer_format => p_answer_format) r);
+                    p_response_bytes => case when not v_any then p_response_bytes end,
+                    p_response_format => p_response_format) r);
             v_count := cardinality(v_rows) - 1;
             v_fitting := v_count;
-            if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_answer_bytes from unnest(v_rows[2:]) m) then
+            if (select sum(2000 + v_growth * queue.stored_bytes(m)::bigint) > p_response_bytes
+                    from unnest(v_rows[2:]) m) then
                 v_fitting := 0;
                 v_bytes := 0;       -- The size of the last p_lease_size messages, the maximum for one receiver.
                 v_sizes := '{}';
                 foreach v_row in array v_rows[2:] loop
-                    v_sizes := v_sizes || queue.answer_bytes(v_row, p_answer_format);
+                    v_sizes := v_sizes || queue.response_bytes(v_row, p_response_format);
                     v_bytes := v_bytes + v_sizes[v_fitting + 1] - coalesce(v_sizes[v_fitting + 1 - p_lease_size], 0);
-                    exit when v_bytes > p_answer_bytes and (not v_any or v_fitting > 0);
+                    exit when v_bytes > p_response_bytes and (not v_any or v_fitting > 0);
                     v_fitting := v_fitting + 1;
                 end loop;
             end if;
             if v_fitting = v_count then
                 if not v_any and v_count = 0 and v_rows[1].error is null
-                    and queue.passes_over_all(p_queue, p_answer_bytes, p_answer_format)
+                    and queue.passes_over_all(p_queue, p_response_bytes, p_response_format)
                 then
                     v_rows[1].error := 'ResponseTooLarge';
                 end if;
                 return query select * from unnest(v_rows);
                 return;
             end if;
-            raise exception 'the messages are too long for one answer' using errcode = 'QU010';
+            raise exception 'the messages are too long for one response' using errcode = 'QU010';
         exception when sqlstate 'QU010' then null;
         end;
         if v_fitting > 0 then
@@ -83,8 +85,8 @@ begin
         v_noted := false;
         foreach v_row in array v_rows[2:] loop
             exit when v_noted and clock_timestamp() > v_until;
-            v_bytes := queue.answer_bytes(v_row, p_answer_format);
-            if v_bytes > p_answer_bytes and queue.pass_over(p_queue, v_row, p_answer_format, v_bytes::int) then
+            v_bytes := queue.response_bytes(v_row, p_response_format);
+            if v_bytes > p_response_bytes and queue.pass_over(p_queue, v_row, p_response_format, v_bytes::int) then
                 v_noted := true;
             end if;
         end loop;
@@ -110,7 +112,7 @@ $$;
 -- For a FIFO queue, the function searches only if take_groups has set queue.passed_over, because dead entries of the
 -- index make the search long.
 -- Uses the indexes side_visible_at and fifo_ready_visible_at, and those of ready_shards and group_head.
-create or replace function queue.passes_over_all(p_arn text, p_answer_bytes int, p_answer_format text) returns boolean
+create or replace function queue.passes_over_all(p_arn text, p_response_bytes int, p_response_format text) returns boolean
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -121,12 +123,12 @@ begin
     if v_queue.fifo then
         select bool_and(not h.fits) into v_all
         from queue.fifo_ready r
-        cross join lateral queue.group_head(r.group_key, r.first_id, p_answer_bytes, p_answer_format) h
+        cross join lateral queue.group_head(r.group_key, r.first_id, p_response_bytes, p_response_format) h
         where current_setting('queue.passed_over', true) = 'on'
             and queue.fifo_key(r.queue_id) = queue.fifo_key(v_queue.queue_id) and r.visible_at <= v_now
             and h.visible_at <= v_now;
     else
-        select bool_and(not queue.fits(s.answer_bytes, p_answer_bytes, p_answer_format)) into v_all
+        select bool_and(not queue.fits(s.response_bytes, p_response_bytes, p_response_format)) into v_all
         from queue.side s
         where queue.side_key(s.queue_id) = queue.side_key(v_queue.queue_id) and s.visible_at <= v_now;
         v_all := v_all and not exists (select from queue.ready_shards(v_queue.queue_id, v_queue.shards, v_now))
@@ -157,7 +159,7 @@ begin
         where g.group_key = (select m.group_key from queue.fifo_message m where m.id = p_message.id)
         for update skip locked;
         if found then
-            update queue.fifo_message m set answer_bytes = coalesce(m.answer_bytes, '{}') || v_bytes
+            update queue.fifo_message m set response_bytes = coalesce(m.response_bytes, '{}') || v_bytes
             where m.id = p_message.id and m.receive_count = v_count and m.visible_at <= clock_timestamp();
         end if;
         return found;
@@ -180,7 +182,7 @@ begin
             perform queue.notify_watchers(p_message.queue_id, p_arn);
         end if;
     end if;
-    update queue.side s set answer_bytes = coalesce(s.answer_bytes, '{}') || v_bytes
+    update queue.side s set response_bytes = coalesce(s.response_bytes, '{}') || v_bytes
     where s.ctid = (
         select m.ctid from queue.side m
         where m.queue_id = p_message.queue_id and m.shard = p_message.shard and m.id = p_message.id

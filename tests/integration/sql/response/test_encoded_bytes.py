@@ -1,4 +1,4 @@
-"""Tests that queue.encoded_bytes and queue.answer_bytes measure the output of the encoders.
+"""Tests that queue.encoded_bytes and queue.response_bytes measure the output of the encoders.
 
 The encoders define the expected number: `penstock/aws/codec` writes the body, and the Lambda runtime writes JSON
 around it.
@@ -75,8 +75,8 @@ def row(body: str, attributes: dict[str, dict[str, str]] | None, system: dict[st
     )  # fmt: skip
 
 
-def answers(received: ReceivedRow) -> dict[str, list[str]]:
-    """Maps each format to the bodies of all answers with one message."""
+def responses(received: ReceivedRow) -> dict[str, list[str]]:
+    """Maps each format to the bodies of all responses with one message."""
     queue = NamedQueue(arn_of("q.fifo"))  # These messages have the most attributes.
     message = build_message(received, queue, "h" * 88, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
     result = ReceiveMessageResult(messages=[message])
@@ -120,7 +120,7 @@ system_attributes = st.sampled_from(
     ]
 )
 DELIVERY = """
-select queue.answer_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s::jsonb::text,
+select queue.response_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s::jsonb::text,
     %s::jsonb::text, 1, 1, 1)::queue.received_row, %s)
 """
 
@@ -129,14 +129,14 @@ select queue.answer_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s:
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(body="", attributes={}, system=None)
 @given(body=texts, attributes=attributes_of_messages, system=system_attributes)
-def test_no_answer_with_the_message_is_longer_than_what_was_measured(
+def test_no_response_with_the_message_is_longer_than_what_was_measured(
     db: Connection, kind: str, body: str, attributes: dict[str, dict[str, str]], system: dict[str, str] | None
 ) -> None:
     received = row(body, attributes or None, system)
     measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
     in_result = kind.startswith("function")
-    for answer in answers(received)["json" if "json" in kind else "xml"]:
-        length = in_function(answer, ascii_only=kind.endswith("ascii")) if in_result else len(answer.encode())
+    for response in responses(received)["json" if "json" in kind else "xml"]:
+        length = in_function(response, ascii_only=kind.endswith("ascii")) if in_result else len(response.encode())
         assert length <= measured + HEAD_BYTES / 2
 
 

@@ -14,7 +14,7 @@ from penstock.aws.json_text import decode_json
 from penstock.postgres.statements.messages import ReceivedRow
 
 
-class Malformed(Exception):  # noqa: N818 - named for the answer
+class Malformed(Exception):  # noqa: N818 - named for the response
     """The response is invalid, so the whole batch has failed."""
 
 
@@ -23,14 +23,14 @@ def read_failed_ids(body: bytes, message_ids: frozenset[str]) -> frozenset[str]:
     if not body.strip():
         return frozenset()
     try:
-        answer = decode_json(body)
+        response = decode_json(body)
     except (RecursionError, ValueError):
         raise Malformed("the response is not JSON") from None
-    if answer is None or answer == {}:
+    if response is None or response == {}:
         return frozenset()
-    if not isinstance(answer, dict):
+    if not isinstance(response, dict):
         raise Malformed("the response is not an object")
-    failures = answer.get("batchItemFailures")
+    failures = response.get("batchItemFailures")
     if failures is None:
         return frozenset()
     if not isinstance(failures, list):
