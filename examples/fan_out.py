@@ -19,12 +19,12 @@ def client(service: str) -> Any:
 def subscribed_queue(sns: Any, sqs: Any, topic: str, name: str, **attributes: str) -> str:
     """Creates a queue, subscribes it to the topic, and returns its URL."""
     url: str = sqs.create_queue(QueueName=name)["QueueUrl"]
-    answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    response = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     # With raw delivery, the queue gets the message alone. Otherwise, it gets SNS's JSON envelope with the message.
     sns.subscribe(
         TopicArn=topic,
         Protocol="sqs",
-        Endpoint=answer["Attributes"]["QueueArn"],
+        Endpoint=response["Attributes"]["QueueArn"],
         Attributes={"RawMessageDelivery": "true", **attributes},
     )
     return url

@@ -16,8 +16,8 @@ ORDERS = [f"order {number}" for number in range(1, 11)]
 
 def produce(sqs: Any, url: str) -> None:
     entries = [{"Id": str(number), "MessageBody": order} for number, order in enumerate(ORDERS)]
-    answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
-    print(f"the producer sent {len(answer['Successful'])} orders")
+    response = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+    print(f"the producer sent {len(response['Successful'])} orders")
 
 
 def work(sqs: Any, url: str) -> None:
@@ -25,10 +25,10 @@ def work(sqs: Any, url: str) -> None:
     open_orders = set(ORDERS)
     while open_orders:
         # The call waits up to 20 seconds for a message, and returns as soon as one arrives.
-        answer = sqs.receive_message(
+        response = sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"]
         )
-        for message in answer.get("Messages", []):
+        for message in response.get("Messages", []):
             try:
                 handle(message)
             except ConnectionError as error:

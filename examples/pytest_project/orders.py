@@ -17,9 +17,9 @@ def always(_: int) -> bool:
 
 def ship(sqs: Any, queue_url: str, can_ship: Callable[[int], bool] = always, wait_seconds: int = 0) -> list[int]:
     """Ships the waiting orders. An order that cannot be shipped stays in the queue for another attempt."""
-    answer = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
+    response = sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds)
     shipped = []
-    for message in answer.get("Messages", []):
+    for message in response.get("Messages", []):
         order = json.loads(message["Body"])["order"]
         if can_ship(order):
             shipped.append(order)

@@ -1,8 +1,8 @@
-"""Settings of database, role and libpq's environment that change texts or times change no answer of Penstock.
+"""Settings of database, role and libpq's environment that change texts or times change no response of Penstock.
 
-Each hostile setting alone, in each place: the container and the functions give the same answers, byte for byte but for
-ids and times, SQL's functions store and return the same in a session that has the setting, and `migrate` makes the same
-schema. A database that is read-only is refused in one line. tests/integration/jobs has the metrics job.
+Each hostile setting alone, in each place: the container and the functions give the same responses, byte for byte but
+for ids and times, SQL's functions store and return the same in a session that has the setting, and `migrate` makes the
+same schema. A database that is read-only is refused in one line. tests/integration/jobs has the metrics job.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def make_hostile(database: Database, place: Place, setting: Setting) -> dict[str
         return give(administration, place, setting, database.name, ROLE)
 
 
-def normalize(answers: Any) -> str:
-    """Returns the text of answers without ids, times and receipt handles."""
-    text = json.dumps(answers, default=str, sort_keys=True, ensure_ascii=False)
+def normalize(responses: Any) -> str:
+    """Returns the text of responses without ids, times and receipt handles."""
+    text = json.dumps(responses, default=str, sort_keys=True, ensure_ascii=False)
     text = re.sub(r'"ReceiptHandle": "[^"]*"|age_sec\W+\d+', "*", text)
     return _VOLATILE.sub("*", text)
 
@@ -102,7 +102,7 @@ def ask_schedules(scheduler: Any, arn: str) -> Iterator[Any]:
 
 
 def ask(url: str) -> str:
-    """Returns the answers of the services at this address to requests about texts and times."""
+    """Returns the responses of the services at this address to requests about texts and times."""
 
     def client(service: str) -> Any:
         return boto3.client(
@@ -113,16 +113,20 @@ def ask(url: str) -> str:
     sqs = client("sqs")
     copies = sqs.create_queue(QueueName="copies")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=copies, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    answers = [*ask_queues(sqs), *ask_topics(client("sns"), sqs, copies, arn), *ask_schedules(client("scheduler"), arn)]
+    responses = [
+        *ask_queues(sqs),
+        *ask_topics(client("sns"), sqs, copies, arn),
+        *ask_schedules(client("scheduler"), arn),
+    ]
     with client_setup.Client(base_url=url) as http:
-        answers += [
+        responses += [
             http.get(path).text for path in ("/v1/schedules", "/v1/queues/q", "/v1/queues/q/messages?state=all")
         ]
-        answers.append(http.post("/v1/previews", json={"cron": "0 3 * * *", "timezone": "Asia/Tokyo"}).text)
-    for answer in answers:
-        if isinstance(answer, dict):
-            answer.pop("ResponseMetadata")
-    return normalize(answers)
+        responses.append(http.post("/v1/previews", json={"cron": "0 3 * * *", "timezone": "Asia/Tokyo"}).text)
+    for response in responses:
+        if isinstance(response, dict):
+            response.pop("ResponseMetadata")
+    return normalize(responses)
 
 
 def ask_container(database: Database, **variables: str) -> str:
@@ -148,7 +152,7 @@ DEPLOYMENTS = {"container": ask_container, **{f"functions by {driver}": ask_func
 
 @pytest.fixture(scope="module")
 def usual(postgres: TestServer) -> dict[str, str]:
-    """The answers of each deployment on a database with usual settings."""
+    """The responses of each deployment on a database with usual settings."""
     found = {}
     for name, ask_it in DEPLOYMENTS.items():
         with postgres.database() as database:
@@ -157,7 +161,7 @@ def usual(postgres: TestServer) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
-def test_the_answers_are_the_same(
+def test_the_responses_are_the_same(
     database: Database, place: Place, setting: Setting, deployment: str, usual: dict[str, str]
 ) -> None:
     variables = make_hostile(database, place, setting)
@@ -200,8 +204,8 @@ def call_sql(database: Database, hostile: dict[str, str]) -> list[Any]:
         for name, value in hostile.items():
             patch.setenv(name, value)
         with psycopg.connect(database.api_dsn, autocommit=True) as user:
-            answers: list[Any] = [user.execute(call.encode()).fetchall() for call in CALLS]
-    answers = [[tuple(_decode(each) for each in row) for row in rows] for rows in answers]
+            responses: list[Any] = [user.execute(call.encode()).fetchall() for call in CALLS]
+    responses = [[tuple(_decode(each) for each in row) for row in rows] for rows in responses]
     with connect(database.api_dsn) as ours:
         for call in (
             (
@@ -211,8 +215,8 @@ def call_sql(database: Database, hostile: dict[str, str]) -> list[Any]:
             "select message::text from queue.receive_fifo('q.fifo', 30, 1)",
             "select extract(epoch from next_fire_at)::bigint from queue.schedule order by 1",
         ):
-            answers.append(ours.execute(call.encode()).fetchall())
-    return answers
+            responses.append(ours.execute(call.encode()).fetchall())
+    return responses
 
 
 def _decode(value: Any) -> Any:

@@ -46,10 +46,10 @@ def receive_three(sqs: Any, url: str) -> tuple[list[dict[str, Any]], int, int]:
     received: list[dict[str, Any]] = []
     calls = empty = 0
     while len(received) < 3:
-        answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
-        received += answer.get("Messages", [])
+        response = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+        received += response.get("Messages", [])
         calls += 1
-        empty += "Messages" not in answer
+        empty += "Messages" not in response
     return received, calls, empty
 
 
@@ -273,8 +273,8 @@ def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
     with running("--workers", "2", "--no-migrate", DATABASE_URL=database.api_dsn) as up:
         client_setup.post(up.address + "/v1/queues", json={"name": ORDERS})
         sent(up.address, ORDERS, 40)
-        answers = [scrape(up.address) for _ in range(6)]
-        for found in answers:
+        responses = [scrape(up.address) for _ in range(6)]
+        for found in responses:
             assert found.value("penstock_queue_messages_sent_total", queue=ORDERS) == 40
             assert found.value("penstock_processes") == 2
         # One process may notice a connection's end a moment after another process has answered.
@@ -296,22 +296,22 @@ PATHS = ("/metrics", "/%6detrics", "/metrics?x=1")
 EVIL_HOST, EVIL_PAGE = {"host": "evil.example"}, {"origin": "http://evil.example"}
 
 
-def answers(http: httpx.Client, headers: dict[str, str] | dict[bytes, bytes]) -> set[int]:
+def responses(http: httpx.Client, headers: dict[str, str] | dict[bytes, bytes]) -> set[int]:
     return {http.get(path, headers=headers).status_code for path in PATHS}
 
 
 def test_open_by_default_but_not_to_pages(database: Database) -> None:
     with running_service(database.api_dsn) as service, service.http() as http:
-        assert answers(http, {}) == {200}
-        assert answers(http, EVIL_HOST) == {421}
-        assert answers(http, EVIL_PAGE) == {403}
+        assert responses(http, {}) == {200}
+        assert responses(http, EVIL_HOST) == {421}
+        assert responses(http, EVIL_PAGE) == {403}
 
 
 @pytest.mark.parametrize("access", ["off", "presence"])
 def test_a_token_closes_it(database: Database, access: str) -> None:
     with running_service(database.api_dsn, QUEUE_ACCESS=access, **TOKEN) as service, service.http() as http:
-        assert answers(http, {}) == answers(http, WRONG) == {401}
-        assert answers(http, GOOD) == answers(http, {**GOOD, b"host": b"prometheus.example"}) == {200}
+        assert responses(http, {}) == responses(http, WRONG) == {401}
+        assert responses(http, GOOD) == responses(http, {**GOOD, b"host": b"prometheus.example"}) == {200}
         assert http.get("/metrics").headers["www-authenticate"] == "Bearer"
         refused = http.get("/metrics", headers=GOOD).text
         assert 'penstock_auth_failures_total{code="InvalidClientTokenId"} 3' in refused
@@ -340,10 +340,10 @@ def test_with_signatures_it_wants_the_token_or_a_key(
     capsys.readouterr()
     root, reader, other = bearer(), bearer("--user", "reader"), bearer("--user", "sender")
     with running_service(database.api_dsn, **SIGV4, **token) as service, service.http() as http:
-        assert answers(http, {}) == answers(http, WRONG) == {401}
-        assert answers(http, GOOD) == {200 if token else 401}
-        assert answers(http, root) == answers(http, reader) == {200}
-        assert answers(http, other) == {403}
+        assert responses(http, {}) == responses(http, WRONG) == {401}
+        assert responses(http, GOOD) == {200 if token else 401}
+        assert responses(http, root) == responses(http, reader) == {200}
+        assert responses(http, other) == {403}
         assert scrape(service.url, **reader).value("penstock_processes") == 1
         tenant = bearer("--account", "111122223333")
         for key, name in ((root, "mine"), (tenant, "theirs")):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Answer, guide, report
+from tests.support.cases.case import ABSENT, OK, OURS, RECORDED, Response, guide, report
 from tests.support.cases.sns.members import ACCOUNT, ARN, ID, INVALID, NUMBER, Row, of, refused, spellings
 
 
@@ -18,8 +18,8 @@ def _subscriptions() -> Iterator[Row]:
     for protocol in ("", "SQS", "Https", "EMAIL", "ftp", "sqs ", "json-email"):
         yield "Subscribe", "Protocol", protocol or "empty", {"Protocol": protocol}, INVALID, of("Subscribe")
     matching = report("argoproj/argo-events", 414)
-    no_number = Answer("InvalidParameter", "Invalid SMS endpoint: 555-555-5555")
-    for protocol, endpoint, answer, source in (
+    no_number = Response("InvalidParameter", "Invalid SMS endpoint: 555-555-5555")
+    for protocol, endpoint, response, source in (
         ("sqs", "", INVALID, of("Subscribe")),
         ("sqs", "<queue>", refused("SQS endpoint ARN"), of("Subscribe")),
         ("sqs", "x", refused("SQS endpoint ARN"), of("Subscribe")),
@@ -43,7 +43,7 @@ def _subscriptions() -> Iterator[Row]:
         ("application", f"arn:aws:sns:us-east-1:{ACCOUNT}:endpoint/GCM/none/{ID}", INVALID, OURS),
     ):
         yield ("Subscribe", "Endpoint", f"{protocol}: {endpoint or 'empty'}",
-               {"Protocol": protocol, "Endpoint": endpoint}, answer, source)  # fmt: skip
+               {"Protocol": protocol, "Endpoint": endpoint}, response, source)  # fmt: skip
     for protocol, endpoint in (
         ("sqs", "<queue-arn>"),
         ("sqs", f"arn:aws:sqs:us-east-1:{ACCOUNT}:none"),
@@ -77,7 +77,7 @@ def _confirmations() -> Iterator[Row]:
     yield ("Subscribe", "Attributes", "of a subscription that has others",
            {"TopicArn": "<new-topic>", "Endpoint": "<queue-arn>", "Attributes": {"RawMessageDelivery": "true"}}, OK,
            of("Subscribe"))  # fmt: skip
-    malformed = Answer(INVALID.code, "Invalid token")
+    malformed = Response(INVALID.code, "Invalid token")
     yield "ConfirmSubscription", "Token", "x", {"Token": "x"}, malformed, RECORDED
     unknown = refused("Token")
     yield "ConfirmSubscription", "Token", "of no subscription", {"Token": "0a" * 150}, unknown, RECORDED
@@ -165,8 +165,8 @@ def _attribute_texts() -> Iterator[Row]:
     scopes: tuple[tuple[Any, str], ...] = (("x", "x"), (ABSENT, "null"))
     for value, shown in scopes:
         given = {"AttributeName": "FilterPolicyScope", "AttributeValue": value}
-        answer = refused(scope.format(shown))
-        yield "SetSubscriptionAttributes", "FilterPolicyScope", f"{shown}: the text", given, answer, SCOPE
+        response = refused(scope.format(shown))
+        yield "SetSubscriptionAttributes", "FilterPolicyScope", f"{shown}: the text", given, response, SCOPE
     given = {"AttributeName": "FilterPolicy", "AttributeValue": SIX_KEYS}
     many = refused("FilterPolicy: Filter policy can not have more than 5 keys")
     keys = report("ministryofjustice/cloud-platform-environments", 30296)
@@ -211,13 +211,13 @@ def _delivery_attributes() -> Iterator[Row]:
     yield ("Subscribe", "Attributes.DeliveryPolicy", "of a queue",
            {"Attributes": {"DeliveryPolicy": '{"healthyRetryPolicy":{"numRetries":3}}'}}, INVALID, OURS)  # fmt: skip
     body = {"FilterPolicyScope": "MessageBody"}
-    for case, policy, answer in (
+    for case, policy, response in (
         ("nested, of the body", '{"a":{"b":["c"]}}', OK),
         ("six keys, of the body", SIX_KEYS, INVALID),
         ("151 combinations", json.dumps({"a": list(range(151))}), INVALID),
     ):
         yield ("Subscribe", "Attributes.FilterPolicy", case,
-               {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicy": policy, **body}}, answer,
+               {"TopicArn": "<new-topic>", "Attributes": {"FilterPolicy": policy, **body}}, response,
                FILTERS)  # fmt: skip
     yield ("Subscribe", "Attributes.FilterPolicy", "nested, of the attributes",
            {"Attributes": {"FilterPolicy": '{"a":{"b":["c"]}}'}}, INVALID, FILTERS)  # fmt: skip
@@ -256,8 +256,8 @@ def _refused_filters() -> Iterator[Row]:
         text = f"FilterPolicy: {reason}{place}"
         source = OURS if policy.startswith('{"a":') else RECORDED
         within = {"Attributes": {"FilterPolicy": policy}}
-        answer = refused(f"Attributes Reason: {text}")
-        yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, answer, source
+        response = refused(f"Attributes Reason: {text}")
+        yield "Subscribe", "Attributes.FilterPolicy", f"{policy}: the text", within, response, source
         given = {"AttributeName": "FilterPolicy", "AttributeValue": policy}
         yield ("SetSubscriptionAttributes", "FilterPolicy", f"{policy}: the text", given,
                refused(text.removeprefix("FilterPolicy: ") if reason == nested else text), source)  # fmt: skip
@@ -267,14 +267,14 @@ def _values_as_sent() -> Iterator[Row]:
     """Yields values that the error's text repeats unchanged, and attributes that Penstock does not have yet."""
     for value in ("test-ValUe", ""):
         given = {"AttributeValue": value}
-        answer = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
-        yield "SetSubscriptionAttributes", "RawMessageDelivery", f"[{value}]", given, answer, RECORDED
+        response = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
+        yield "SetSubscriptionAttributes", "RawMessageDelivery", f"[{value}]", given, response, RECORDED
     value = '{"PointType":"Timestamp","StartingPoint":"2026-01-01T00:00:00.000Z"}'
     text = "ReplayPolicy: message replay is not supported yet"
     for topic in ("<topic>", "<fifo-topic>"):
         within = {"TopicArn": topic, "Attributes": {"ReplayPolicy": value}}
-        answer = refused(f"Attributes Reason: {text}")
-        yield "Subscribe", "Attributes.ReplayPolicy", f"of {topic}", within, answer, OURS
+        response = refused(f"Attributes Reason: {text}")
+        yield "Subscribe", "Attributes.ReplayPolicy", f"of {topic}", within, response, OURS
     given = {"AttributeName": "ReplayPolicy", "AttributeValue": value}
     yield "SetSubscriptionAttributes", "ReplayPolicy", "a moment", given, refused(text), OURS
 
@@ -284,20 +284,20 @@ def _dead_letters() -> Iterator[Row]:
     order.
     """
     wrong = "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
-    for endpoint, dead, answer in (
+    for endpoint, dead, response in (
         ("<fifo-queue-arn>", "<queue-arn>", refused(f"Attributes Reason: {wrong}")),
         ("<fifo-queue-arn>", "<fifo-queue-arn>", OK),
         ("<queue-arn>", "<queue-arn>", OK),
     ):
         policy = f'{{"deadLetterTargetArn":"{dead}"}}'
         new = {"TopicArn": "<new-fifo-topic>", "Endpoint": endpoint, "Attributes": {"RedrivePolicy": policy}}
-        yield "Subscribe", "Attributes.RedrivePolicy", f"{dead} of {endpoint}", new, answer, RECORDED
+        yield "Subscribe", "Attributes.RedrivePolicy", f"{dead} of {endpoint}", new, response, RECORDED
         given = {
             "SubscriptionArn": f"<subscription-of-{endpoint[1:]}",
             "AttributeName": "RedrivePolicy",
             "AttributeValue": policy,
         }
-        changed = refused(wrong) if answer.code else OK
+        changed = refused(wrong) if response.code else OK
         yield "SetSubscriptionAttributes", "RedrivePolicy", f"{dead} of {endpoint}", given, changed, RECORDED
 
 
