@@ -26,8 +26,10 @@ from penstock_web.database.calls import ExecuteStatement
 
 from .merge import Mergeable
 
-# After this time the batcher assumes that the lock was released. The next call that meets the lock waits again.
-REMEMBER_SECONDS = 10.0
+# After this time the batcher assumes that the lock was released. The next call that meets the lock waits again, and
+# effects of others wait with it. Every locked key must be tried again before this time, one second each on a quarter of
+# the connections: on two connections, 120 keys. A successful call makes the batcher forget the key.
+REMEMBER_SECONDS = 60.0
 MOST_KEYS = 10_000
 
 _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)

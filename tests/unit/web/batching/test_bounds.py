@@ -300,6 +300,25 @@ async def test_a_lock_that_lasts_is_not_met_again_by_the_calls_of_others() -> No
     assert {way for way, leases in database.calls if 3 in leases} == {"waiting"}
 
 
+async def test_many_locks_that_last_are_not_met_again_by_the_calls_of_others() -> None:
+    """Two calls at a time wait a second for a lock, so a turn of 100 locked keys lasts 50 seconds."""
+    locked = range(100)
+    database = LockingDatabase(*locked)
+    turns = asyncio.Semaphore(2)
+
+    async def wait(statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+        async with turns:
+            await asyncio.sleep(1)
+            return await database.waiting(statement, arguments)
+
+    batcher = Batcher(database.normally, 1000, contention=Contention(database.hurriedly, wait))
+    await outcomes(batcher, *locked)
+    database.calls.clear()
+    for _ in range(3):
+        assert await outcomes(batcher, 1000, *locked) == ["deleted"] + ["refused"] * len(locked)
+    assert [leases for way, leases in database.calls if way == "normally"] == [[1000]] * 3
+
+
 # --- shares ----------------------------------------------------------------------------------------------------------
 async def test_a_queue_has_only_its_share() -> None:
     shares, busy, other = QueueShares(2), NamedQueue("busy"), NamedQueue("other")
