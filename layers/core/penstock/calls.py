@@ -5,10 +5,9 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from penstock.effects import BatchCall, Call, Receive, Transact
-from penstock.limits.response_limit import MESSAGE_HEAD_BYTES
-from penstock.postgres.statement import Row, Statement
-
+from .effects import BatchCall, Call, Receive, Transact
+from .limits.response_limit import MESSAGE_HEAD_BYTES
+from .postgres.statement import Row, Statement
 from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_RESPONSE
 
 SMALLEST_LEASE = 10

@@ -9,11 +9,10 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 
-from penstock.access.users import User, build_user, build_user_arn
-from penstock.aws import queue_url
-from penstock.aws.codec.protocol import Protocol
-from penstock.aws.named_queue import NamedQueue
-
+from .access.users import User, build_user, build_user_arn
+from .aws import queue_url
+from .aws.codec.protocol import Protocol
+from .aws.named_queue import NamedQueue
 from .environment import Environment
 from .errors import QueueDoesNotExist
 from .http import HttpRequest

@@ -8,15 +8,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from penstock.calls import build_call
-from penstock.limits.message_lengths import MessageLengths
-from penstock.postgres.database import LongMessageFound
-from penstock.postgres.statement import Row, Statement
-from penstock.postgres.statements.long_polls import READY_QUEUES
-from penstock.postgres.statements.messages import ReceivedRow
-
+from .calls import build_call
 from .effects import Ask, BatchCall, Call, Compute, Effect, Operation, Pause, Receive, Transact, Wake
+from .limits.message_lengths import MessageLengths
 from .observing.reports import Report
+from .postgres.database import LongMessageFound
+from .postgres.statement import Row, Statement
+from .postgres.statements.long_polls import READY_QUEUES
+from .postgres.statements.messages import ReceivedRow
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0

@@ -14,7 +14,7 @@ from .postgres.statements.installation import SHARED_SECRET
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.access.authentication import AccessRule
+    from .access.authentication import AccessRule
 
 T = TypeVar("T")
 
@@ -69,6 +69,6 @@ def load_receipt_handles(database: StatementExecutor) -> ReceiptHandles:
 def _make_access_rule(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
-    from penstock.access.authentication import make_access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
+    from .access.authentication import make_access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
 
     return make_access_rule(settings)

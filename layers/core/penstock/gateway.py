@@ -23,18 +23,14 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-from penstock.access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
-from penstock.access.request_rate import CHUNK_BYTES, count_response
-from penstock.access.sigv4 import CredentialScope, query_pairs
-from penstock.aws.arn import is_account_id, is_region
-from penstock.aws.codec import json, limits, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
-from penstock.aws.queue_url import is_queue_path
-from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
-from penstock.sns import link_page
-from penstock.sns.errors import ValidationError
-
+from .access.public_links import PUBLIC_ACTIONS, is_followed_in_browser
+from .access.request_rate import CHUNK_BYTES, count_response
+from .access.sigv4 import CredentialScope, query_pairs
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, REST_SERVICES, SERVICES, UNDECODED, AnyAction, Service
+from .aws.arn import is_account_id, is_region
+from .aws.codec import json, limits, query, query_json, rest_json, xml
+from .aws.codec.protocol import Protocol, detect_protocol, find_rest_resource
+from .aws.queue_url import is_queue_path
 from .context import Context, find_client_address
 from .effects import Operation
 from .environment import Environment
@@ -48,7 +44,10 @@ from .errors import (
 )
 from .http import HttpRequest, HttpResponse
 from .observing.telemetry import AtMost
+from .scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from .settings import Settings
+from .sns import link_page
+from .sns.errors import ValidationError
 
 # A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
 MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144

@@ -32,10 +32,13 @@ from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, Ser
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import HttpRequest
 from penstock.settings import SettingError, Settings
-from penstock_web.http.asgi_request import serve_request
-from penstock_web.http.aws_protocols import AwsApplication, names_action
-from penstock_web.http.health import health_router
-from penstock_web.http.request_memory import (
+
+from .access_log.exchange import LoggedExchange
+from .http import welcome
+from .http.asgi_request import serve_request
+from .http.aws_protocols import AwsApplication, names_action
+from .http.health import health_router
+from .http.request_memory import (
     PROCESSING_BYTES,
     READING_BYTES,
     READING_SHARE,
@@ -43,18 +46,15 @@ from penstock_web.http.request_memory import (
     MemoryBudget,
     bytes_to_reserve,
 )
-from penstock_web.metrics.page import metrics_router
-from penstock_web.metrics.scraping import admit_scraper
-from penstock_web.rest.api import bearer_key
-from penstock_web.rest.application import RestApplication
-from penstock_web.rest.errors import error_response
-from penstock_web.routing.openapi import EVERY_ROUTE, error_responses
-from penstock_web.routing.request_id import name_request
-from penstock_web.routing.routes import run_route
-
-from .access_log.exchange import LoggedExchange
-from .http import welcome
+from .metrics.page import metrics_router
+from .metrics.scraping import admit_scraper
+from .rest.api import bearer_key
+from .rest.application import RestApplication
+from .rest.errors import error_response
 from .rest.transactions import routes as transactions
+from .routing.openapi import EVERY_ROUTE, error_responses
+from .routing.request_id import name_request
+from .routing.routes import run_route
 from .runtime.deadlines import AsgiTask, Deadlines, EndReason
 from .runtime.driver import Resources, run_operation
 

@@ -31,30 +31,30 @@ from penstock.postgres.server_check import find_division, find_server_problem
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import SettingError, Settings
-from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.contention import Contention
-from penstock_web.batching.direct_handoff import DirectHandoff
-from penstock_web.batching.write_backpressure import WriteBackpressure
-from penstock_web.database.listener import listen
-from penstock_web.database.pool import Pool
-from penstock_web.http.http_server import HttpServer
-from penstock_web.local_error import LocalError
-from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.metrics.meter import Meter
-from penstock_web.metrics.page import maintain_metrics
-from penstock_web.workers.polling import polling
 
 from .access_log.writer import open_access_log
 from .application import Application
+from .batching.batcher import Batcher
+from .batching.contention import Contention
+from .batching.direct_handoff import DirectHandoff
+from .batching.write_backpressure import WriteBackpressure
 from .database.activity import Activity
+from .database.listener import listen
+from .database.pool import Pool
+from .http.http_server import HttpServer
+from .local_error import LocalError
+from .long_poll.dispatcher import LongPollDispatcher
+from .metrics.meter import Meter
+from .metrics.page import maintain_metrics
 from .metrics.receivers import Receivers
 from .runtime.driver import Resources
 from .runtime.service_records import stopping_on
 from .workers.background import check_webhook_settings, workers
+from .workers.polling import polling
 from .workers.worker import Worker
 
 if TYPE_CHECKING:
-    from penstock_web.tracing.tracing import Tracing
+    from .tracing.tracing import Tracing
 
 # Requests make no reference cycles, so a collection after every 700 allocations finds nothing. Thousands of clients
 # that connect create many objects that stay. The collection of a generation stops every request for 1 ms for each 1,000
@@ -202,7 +202,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         yield None
         return
     try:
-        from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
+        from .tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(
             f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}. In a checkout of Penstock, "
@@ -223,7 +223,7 @@ def add_tracing(application: Application, tracing: "Tracing | None") -> Any:
     """
     if tracing is None:
         return application
-    from penstock_web.tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
+    from .tracing.requests import OpenTelemetryTracer, TracedApplication  # noqa: PLC0415
 
     tracer = application.aws_application.tracer = OpenTelemetryTracer(tracing)
     return TracedApplication(application, tracer)
@@ -341,6 +341,6 @@ def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]],
     """Returns the function that records operations, if traces are written."""
     if tracing is None:
         return None
-    from penstock_web.tracing.operations import OperationRecorder  # noqa: PLC0415
+    from .tracing.operations import OperationRecorder  # noqa: PLC0415
 
     return OperationRecorder(tracing)

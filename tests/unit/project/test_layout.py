@@ -76,6 +76,32 @@ def test_no_package_imports_one_that_imports_it(folder: str) -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
+@pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web", "jobs/penstock_metrics"])
+def test_imports_from_the_own_package_are_relative(folder: str) -> None:
+    """Ruff refuses relative imports from the packages above (`..`)."""
+    root = ROOT / folder
+    found = [
+        f"{path.relative_to(ROOT)}: {node.module}"
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and f"{node.module}.".startswith(".".join(path.parent.relative_to(root.parent).parts) + ".")
+    ]
+    assert found == []
+
+
+def test_core_starts_the_container_only_in_the_fixtures_of_pytest() -> None:
+    """A started module is an import that the other tests of imports do not see."""
+    root = ROOT / "layers/core/penstock"
+    started = {
+        (path.parent.name, node.value)
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and re.fullmatch(r"penstock_web(\.\w+)*", str(node.value))
+    }
+    assert started == {("testing", "penstock_web.testing"), ("testing", "penstock_web.testing.clock_server")}
+
+
 def test_the_interface_of_delivery_imports_no_carrier() -> None:
     """A new carrier is a folder beside the others. Only `workers/deliver.py` names it."""
     folder = ROOT / "layers/core/penstock/delivery"

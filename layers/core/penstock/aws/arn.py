@@ -8,8 +8,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from penstock.aws.fifo_name import is_fifo_name
-from penstock.aws.named_queue import NamedQueue
+from .fifo_name import is_fifo_name
+from .named_queue import NamedQueue
 
 LONGEST_NAME = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch

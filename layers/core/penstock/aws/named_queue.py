@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from penstock.aws.fifo_name import is_fifo_name
+from .fifo_name import is_fifo_name
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ caller's account and region.
 import re
 from functools import lru_cache
 
-from penstock.aws.named_queue import NamedQueue
-
 from .arn import is_account_id, resolve_queue
+from .named_queue import NamedQueue
 
 LONGEST_URL = 2_048
 """The most characters of a QueueUrl. A name has at most 80 of them. The limit is our choice; it keeps caches small.

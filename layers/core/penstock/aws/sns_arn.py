@@ -8,7 +8,7 @@ arn:aws:sns:us-east-1:123456789012:endpoint/GCM/name/12345678-abcd-9012-efgh-345
 import re
 from typing import NamedTuple
 
-from penstock.aws.fifo_name import is_fifo_name
+from .fifo_name import is_fifo_name
 
 PLATFORMS = (
     "ADM", "APNS", "APNS_SANDBOX", "APNS_VOIP", "APNS_VOIP_SANDBOX", "BAIDU", "GCM", "MACOS", "MACOS_SANDBOX", "MPNS",

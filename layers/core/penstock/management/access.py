@@ -16,7 +16,6 @@ from penstock.access.keys import is_user_name, make_key
 from penstock.access.users import build_owner_arn, build_user_arn
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs
 from penstock.postgres.statements.access import (
     CREATE_KEY,
     END_USER,
@@ -31,6 +30,7 @@ from penstock.postgres.statements.access import (
 
 from .errors import AccessIsOff, KeyNotFound, UserNotFound
 from .policies import find_policy_problem
+from .rights import needs
 
 USER_NAME: Final = "[A-Za-z0-9_+=,.@-]{1,64}"
 

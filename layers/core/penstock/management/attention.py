@@ -14,12 +14,12 @@ from msgspec import Struct
 from penstock.context import Context
 from penstock.delivery.warnings import hide_secrets
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs
 from penstock.postgres.statements.deliveries import LIST_FAILED_ENDPOINTS, FailedEndpointRow
 from penstock.postgres.statements.queues import READ_OVERVIEW
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind, Verdict
 
 from .metrics.views import to_utc
+from .rights import needs
 from .verdicts import rank_badness, read_verdicts
 
 Level = Literal["bad", "warn", "info"]

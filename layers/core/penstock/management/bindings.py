@@ -14,13 +14,13 @@ from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.routing_keys import is_pattern
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs, show
 from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, UNBIND, BindingRow, BoundRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sqs import handles
 
 from .errors import SubscriptionNotFound
 from .events import check_routing_key
+from .rights import needs, show
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True):

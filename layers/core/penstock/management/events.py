@@ -12,7 +12,6 @@ from penstock.context import Context
 from penstock.documents.decoding import check_length_of_one, decode_body, one_counter
 from penstock.documents.routing_keys import is_routing_key
 from penstock.effects import Call, Operation, Wake, compute
-from penstock.management.rights import needs
 from penstock.observing.reports import EventPublished, Sent
 from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
 from penstock.postgres.statements.messages import TransactedRow
@@ -22,6 +21,7 @@ from penstock.sqs import validation
 
 from .messages.conversion import count_bytes, format_body, to_attribute
 from .messages.types import Headers
+from .rights import needs
 
 
 class NewEvent(msgspec.Struct, forbid_unknown_fields=True):

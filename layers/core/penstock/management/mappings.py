@@ -15,7 +15,8 @@ from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
 from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
-from penstock.management.rights import needs, show
+
+from .rights import needs, show
 
 Filter = dict[str, msgspec.Raw]
 Queue = Annotated[str, Meta(min_length=1, max_length=2_048)]

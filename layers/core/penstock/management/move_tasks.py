@@ -19,7 +19,6 @@ from penstock.documents.decoding import decode_document
 from penstock.documents.queue_names import authorize_queues, build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs, show
 from penstock.postgres.statements.move_tasks import (
     CANCEL_MOVE_TASK,
     CONTINUE_MOVE_TASK,
@@ -30,6 +29,8 @@ from penstock.postgres.statements.move_tasks import (
 from penstock.search.filters import MessageFilter
 from penstock.sqs import handles
 from penstock.sqs.sql_errors import make_sql_error
+
+from .rights import needs, show
 
 MOST_IDS = 10_000
 MOST_PER_SECOND = 500  # as in StartMessageMoveTask

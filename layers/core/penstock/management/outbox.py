@@ -10,9 +10,10 @@ from penstock.access.quotas import check_quota
 from penstock.context import Context
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation
-from penstock.management.rights import needs
 from penstock.postgres.statements.sns.outgoing import LIST_OUTGOING, OutgoingRow
 from penstock.postgres.statements.sns.phone_numbers import OPT_OUT
+
+from .rights import needs
 
 
 class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=True):

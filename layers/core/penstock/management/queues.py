@@ -16,10 +16,11 @@ from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, Woken
-from penstock.management.rights import needs, show
 from penstock.postgres.statements.queues import LIST_QUEUES, LIST_RECEIVERS
 from penstock.sqs import attributes, handles, queues, validation
 from penstock.sqs.types import DeleteQueueRequest
+
+from .rights import needs, show
 
 # Every attribute is a text, as on AWS. A client can also send numbers, booleans and policies as JSON values.
 Attributes = Annotated[

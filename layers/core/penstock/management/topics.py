@@ -12,7 +12,6 @@ from penstock.aws.fifo_name import is_fifo_name
 from penstock.context import Context
 from penstock.documents.queue_names import build_queue_arn as queue_arn_of
 from penstock.effects import Operation
-from penstock.management.rights import build_topic_arn, needs
 from penstock.sns import subscriptions as subscribing
 from penstock.sns import topics
 from penstock.sns import types as sns
@@ -20,6 +19,7 @@ from penstock.sns.publishing import publish as publishing
 from penstock.sqs import validation
 
 from .messages.conversion import format_compact, to_attribute
+from .rights import build_topic_arn, needs
 
 Raw = msgspec.Raw
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]

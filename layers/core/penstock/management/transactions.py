@@ -16,7 +16,6 @@ from penstock.context import Context
 from penstock.documents.decoding import MAX_MESSAGES, decode_body, transaction_counter
 from penstock.documents.queue_names import authorize_queues, build_queue_arn, find_queue
 from penstock.effects import Call, Operation, Transact, compute
-from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, Transacted
 from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock.sns.filter_policy.unjudged import report_unjudged
@@ -36,6 +35,7 @@ from .events import (
 )
 from .messages.conversion import count_bytes, is_for_later, to_send_request
 from .messages.types import NewMessage
+from .rights import needs
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):

@@ -23,12 +23,12 @@ from time import time
 from typing import Protocol, TypeVar, cast
 
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.postgres.statement import Row, Statement
 from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS, IDLE_SECONDS, PING_SECONDS
 from .session_settings import CHECK_SECONDS, SessionState, describe_wrong_settings
 from .sqlstates import LONG_MESSAGE, find_meaning
+from .statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 

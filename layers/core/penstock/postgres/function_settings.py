@@ -11,10 +11,9 @@ from typing import Final
 
 import psycopg
 
-from penstock.postgres.statement import Row, Statement
-
 from . import statements
 from .session_settings import PLANNER_SETTINGS
+from .statement import Row, Statement
 
 _FIND: Final = """
 select p.oid::regprocedure::text from pg_proc p join pg_language l on l.oid = p.prolang

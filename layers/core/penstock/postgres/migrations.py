@@ -35,12 +35,12 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock import __version__
-from penstock.postgres.statement import Row
 
 from . import function_settings, roles
 from .iam_token import add_token
 from .server_check import find_server_problem
 from .session_settings import FIND_WRONG_SETTINGS, PINNED_SETTINGS, POOLED_SETTINGS, SESSION_SETTINGS
+from .statement import Row
 
 Connection = psycopg.Connection[Row]
 

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 from pg8000.core import CoreConnection
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.postgres.statement import Row, Statement
-
 from . import text_array
 from .address import list_hosts, parse_address
 from .database import DriverError
@@ -29,6 +27,7 @@ from .network import (
     is_readable,
 )
 from .session_settings import PINNED_SETTINGS, SessionState, apply_settings_query, pin_settings_query
+from .statement import Row, Statement
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
 _TCP_LIMITS = {

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from penstock.postgres.statement import Row, Statement
-
 from . import binary_array
 from .call_deadline import build_connection_parameters, limit_call
 from .database import DriverError
@@ -18,6 +16,7 @@ from .iam_token import TokenError, add_token
 from .network import CALL_SECONDS, is_readable
 from .session_settings import CHECK_SECONDS, SessionState, apply_settings_query, pin_settings_query
 from .sqlstates import INTERNAL_ERROR
+from .statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 
-from penstock.postgres.statement import Row
+from .statement import Row
 
 Connection = psycopg.Connection[Row]
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import psycopg
 
-from penstock.postgres.statement import Row
-
 from .psycopg_connection import connect
+from .statement import Row
 
 _HEAD: Final = """\
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading."""

@@ -8,9 +8,8 @@ from typing import Final
 
 import psycopg
 
-from penstock.postgres.statement import Row
-
 from .psycopg_connection import connect
+from .statement import Row
 
 OLDEST_MAJOR: Final = 15
 READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"

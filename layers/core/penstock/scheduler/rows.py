@@ -13,7 +13,8 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statement import JsonObject
 from penstock.postgres.statements.schedules import READ_SCHEDULE
-from penstock.scheduler.expressions.expression import Expression, read_stored
+
+from .expressions.expression import Expression, read_stored
 
 _JUST_BEFORE = timedelta(microseconds=1)
 

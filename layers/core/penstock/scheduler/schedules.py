@@ -15,13 +15,13 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.errors import KMS_KEYS_REFUSED
 from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
-from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
-from penstock.scheduler.expressions.zones import find_zone
 
 from . import paging, targets
 from . import rows as schedule_rows
 from . import types as scheduler
 from .errors import ConflictException, ResourceNotFoundException, ServiceQuotaExceededException, ValidationException
+from .expressions.expression import Expression, ScheduleInvalid, parse_aws
+from .expressions.zones import find_zone
 from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 

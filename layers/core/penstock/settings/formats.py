@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from penstock.aws.arn import is_region
-from penstock.settings.mail_address import parse_sender, parse_server
+
+from .mail_address import parse_sender, parse_server
 
 # delivery.http.endpoint accepts only these URLs. Every message to another URL would fail permanently.
 _GATEWAY: Final = (

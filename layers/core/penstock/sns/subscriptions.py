@@ -30,13 +30,13 @@ from penstock.postgres.statements.sns.subscriptions import (
     SubscriptionRow,
 )
 from penstock.settings.mail_address import is_email_address
-from penstock.sns.filter_policy.compile import NESTED, compile_topic_policy
 from penstock.sqs.validation import encode_text
 
 from . import attributes as topic_attributes
 from . import envelopes, errors, paging
 from . import types as sns
 from .delivery_policy import compute_effective_policy, show_policy
+from .filter_policy.compile import NESTED, compile_topic_policy
 from .mobile.platform_endpoints import check_platform_endpoint
 from .publishing.targets import read_topic_arn
 from .sms.phone_numbers import is_phone_number

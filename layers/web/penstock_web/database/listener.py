@@ -13,10 +13,10 @@ import psycopg
 from penstock import __version__
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.statements.installation import DUE_WORK
-from penstock_web.database.activity import Activity
-from penstock_web.database.outage import Outage
 
+from .activity import Activity
 from .connect import LimitedAsyncConnection, connect
+from .outage import Outage
 from .pool import Pool
 
 CHANNEL = "penstock"

@@ -21,9 +21,10 @@ from penstock.environment import Environment
 from penstock.errors import AwsError, ResponseTooLarge
 from penstock.lambda_runtime import events
 from penstock.lambda_runtime.environment import ExecutionEnvironment
-from penstock_web.rest.application import RestApplication
-from penstock_web.rest.errors import error_response
 from penstock_web.routing.runner import HOST_CHECKED_KEY, RESPONSE_LIMIT_KEY, RunOperation
+
+from .application import RestApplication
+from .errors import error_response
 
 T = TypeVar("T")
 

@@ -11,7 +11,6 @@ from penstock.documents.queue_names import build_queue_arn, find_queue
 from penstock.documents.times import format_timestamp
 from penstock.effects import Call, Operation, Wake, compute
 from penstock.management.errors import MessageNotFound
-from penstock.management.messages.conversion import fit_page, limit_page_bytes
 from penstock.management.rights import needs
 from penstock.observing.reports import Deleted, ReceivedBy, VisibilityChanged
 from penstock.postgres.statements.stored_messages import (
@@ -26,7 +25,16 @@ from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 from penstock.sqs.types import SendMessageRequest
 
-from .conversion import convert_to_json, count_bytes, count_earlier_receives, read_group, to_headers, to_send_request
+from .conversion import (
+    convert_to_json,
+    count_bytes,
+    count_earlier_receives,
+    fit_page,
+    limit_page_bytes,
+    read_group,
+    to_headers,
+    to_send_request,
+)
 from .types import Hidden, NewMessage, StoredMessage
 
 

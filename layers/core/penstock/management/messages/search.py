@@ -10,14 +10,13 @@ from penstock.documents import queue_names
 from penstock.documents.decoding import decode_document
 from penstock.documents.times import format_timestamp
 from penstock.effects import Operation
-from penstock.management.messages.conversion import fit_page, limit_page_bytes
 from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
 from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter
 from penstock.search.messages import MOST_SCANNED, SCANNED, Search, search_messages
 
-from .conversion import convert_to_json, encode_string, to_headers
+from .conversion import convert_to_json, encode_string, fit_page, limit_page_bytes, to_headers
 from .types import FoundMessage
 
 PLACE = r"^-?\d{1,2}:\d{1,18}:[!-~]{0,128}$"
