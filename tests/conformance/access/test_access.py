@@ -93,7 +93,7 @@ def test_a_presigned_address(owner: Sqs) -> None:
 
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
-    """The response tells a caller without credentials nothing about other errors in the request."""
+    """A caller without credentials sees only the error about the credentials."""
     deployment = raw._replace(sqs=raw.sqs.with_settings(settings))
     missing = refused("MissingAuthenticationToken", 403)
     assert error(deployment.json("ListQueues", {})) == missing

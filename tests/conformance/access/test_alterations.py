@@ -89,7 +89,7 @@ FORMS: dict[str, Callable[[Signer], Request]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_unaltered_it_is_accepted(deployment: Deployment, form: str) -> None:
-    """The service accepts the unaltered form. Without this test, the refusals below would prove nothing."""
+    """The service accepts the unaltered form, so the alteration causes each refusal below."""
     assert deployment.send(FORMS[form](deployment.signer)) == (200, "")
     assert deployment.owner.counts(deployment.url) == (1, 0, 0)
 

@@ -3,8 +3,7 @@
 The status 421 is defined in RFC 9110, 15.5.20. QUEUE_REGIONS limits an installation to some regions. An endpoint of
 AWS answers a request that was signed for another region with SignatureDoesNotMatch ("Troubleshoot Signature Version 4
 signing for AWS API requests", IAM User Guide, "Credential scope"). The service refuses the target of a schedule when
-a client sets it, which is Penstock's choice. Guide, "Credential scope"); that a schedule's target is refused when it
-is set is our choice.
+a client sets the target, which is Penstock's choice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests what one account may do with another account's queues and topics."""
+"""Tests access of one account to another account's queues and topics."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def count_webhooks(clock: Clock) -> Iterator[Count]:
 
 
 def test_webhooks_of_a_topic(sqs: Sqs, count_webhooks: Count) -> None:
-    """The service stores nothing of a refused publish. Topics without URLs and other accounts still work."""
+    """The service stores no part of a refused publish. Topics without URLs and other accounts still work."""
     caller = sqs.caller(account=str(next(_accounts)))
     sns, database = Sns(caller), caller.clock.connection
     topic, quiet = sns.create(), sns.create()

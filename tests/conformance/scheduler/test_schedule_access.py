@@ -60,7 +60,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
 @pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
 @pytest.mark.parametrize(("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")])
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
-    """The response tells a caller without credentials nothing about other errors in the request."""
+    """A caller without credentials sees only the error about the credentials."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
     response = client_setup.request(method, url + path, content=b"not json")
     assert response.status_code == 403

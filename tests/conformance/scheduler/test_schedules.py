@@ -50,7 +50,7 @@ def everything(scheduler: Scheduler) -> dict[str, Any]:
 
 # --- one schedule ----------------------------------------------------------------------------------------------------
 def test_a_schedule_reads_back_with_its_defaults(scheduler: Scheduler) -> None:
-    """AWS answers these defaults for a schedule that sets nothing else ("Getting started", User Guide)."""
+    """AWS answers these defaults for a schedule without other members ("Getting started", User Guide)."""
     given = scheduler.given()
     arn = scheduler.client.create_schedule(**given)["ScheduleArn"]
     found = scheduler.get(given["Name"])
@@ -326,7 +326,7 @@ LIMITS: list[tuple[dict[str, Any], str, str, str]] = [
 
 @pytest.mark.parametrize(("members", "shown", "path", "reason"), LIMITS)
 def test_limits_of_the_model(scheduler: Scheduler, members: dict[str, Any], shown: str, path: str, reason: str) -> None:
-    """The texts are those of AWS's services. The error cuts a quoted value after 512 characters."""
+    """AWS's services use these texts. The error cuts a quoted value after 512 characters."""
     refusal = scheduler.refusal("create_schedule", **scheduler.given(**members))
     assert (refusal.code, refusal.status) == INVALID
     constraint = f"failed to satisfy constraint: Member must {reason}"

@@ -151,7 +151,7 @@ def test_sdks_raise_typed_exceptions(sns: Sns, row: Row) -> None:
 
 
 def test_a_missing_member(sns: Sns) -> None:
-    """The code is ValidationError ("Common Errors"). The text is that of other services of AWS."""
+    """The code is ValidationError ("Common Errors"). The text comes from other AWS services."""
     response = client_setup.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
     assert response.status_code == 400
     told = read_refusal("query", response.status_code, response.headers, response.content)

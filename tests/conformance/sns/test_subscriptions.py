@@ -283,7 +283,7 @@ def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
 
 
 def test_lists_have_pages(sns: Sns) -> None:
-    """A page has 100 subscriptions, in the list of the account and in that of a topic."""
+    """A page has 100 subscriptions, in the account's list and in a topic's list."""
     mine = Sns(sns.sqs.caller("321321321321"))
     topic = mine.create()
     arns = {mine.subscribe(topic, f"arn:aws:sqs:us-east-1:321321321321:q{number}") for number in range(101)}

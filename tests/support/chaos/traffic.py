@@ -132,7 +132,7 @@ class Endpoint:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Says nothing."""
+                """Writes no log."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True

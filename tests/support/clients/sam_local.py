@@ -74,7 +74,7 @@ def running_sam(dsn: str) -> Iterator[str]:
             [
                 SAM, "local", "start-api", "--port", str(port), "--warm-containers", "LAZY", "--skip-pull-image",
                 "--env-vars", variables, "--parameter-overrides",
-                # These values replace those of samconfig.toml.
+                # These values replace the values in samconfig.toml.
                 f"Access=off Runtime={runtime} Architecture=x86_64",
             ],
             cwd=ROOT,

@@ -82,7 +82,7 @@ def make_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(written)
 
         def log_message(self, *_: object) -> None:
-            """Says nothing."""
+            """Writes no log."""
 
     return Handler
 

@@ -252,7 +252,7 @@ class Stack:
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """Returns the stack in a folder of `sam build`. Each function gets `variables` besides those of the template.
+    """Returns the stack in a folder of `sam build`. Each function gets `variables` besides the template's variables.
 
     Raises TemplateError.
     """

@@ -152,7 +152,7 @@ def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True  # The caller was killed.
 
         def log_message(self, *_: object) -> None:
-            """Writes nothing."""
+            """Writes no log."""
 
     return Handler
 

@@ -34,7 +34,7 @@ _list_item = re.compile(r"(?:[-*]|\d+\.) ")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. `kind` and `value` are those of its mark: ("not run", "needs a Docker engine")."""
+    """A fenced block. The block's mark has `kind` and `value`: ("not run", "needs a Docker engine")."""
 
     page: str
     line: int

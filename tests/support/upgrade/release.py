@@ -93,7 +93,7 @@ def version_of(folder: Path) -> str:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Returns an environment in which Python finds the code of an unpacked release before that of this one."""
+    """Returns an environment in which Python finds an unpacked release's code before this release's code."""
     layers = folder / "layers"
     return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
 

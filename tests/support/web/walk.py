@@ -1,4 +1,4 @@
-"""Records the functions that a request passes through in a running service, from its bytes to those of the response."""
+"""Records the functions that a request passes through in a running service, up to the response's bytes."""
 
 import asyncio
 import sys

@@ -105,7 +105,7 @@ def run_java(folder: Path, endpoint: str) -> str:
 
 
 def run_rust(folder: Path, endpoint: str) -> str:
-    """The lock file is that of the client's program, without the crates that the example lacks."""
+    """The lock file comes from the client's program, without the crates that the example lacks."""
     shutil.copy(RUST / "Cargo.lock", folder)
     command: list[str | Path] = ["cargo", "run", "--quiet", "--offline", "--jobs", "1"]
     return run(command, folder, CARGO_TARGET_DIR=str(RUST / "target"), AWS_ENDPOINT_URL=endpoint)

@@ -116,7 +116,7 @@ def wait_for_end(pid: int) -> None:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Iterator[Path]:
-    """Makes a volume as an engine does: its owner is that of the image's folder."""
+    """Makes a volume like an engine: the owner of the image's folder owns the volume."""
     path = tmp_path / "volume"
     path.mkdir()
     os.chown(path, USER, USER)

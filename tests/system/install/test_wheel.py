@@ -196,7 +196,7 @@ ONE_CORE = ["metrics", "run", "--master", "local[1]", "--nice", "0"]
 
 @pytest.fixture(scope="module")
 def penstock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the command that the wheel installs. The versions are those of the lock."""
+    """Returns the command that the wheel installs. The lock has the versions."""
     folder = tmp_path_factory.mktemp("installed")
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])
     python = folder / "environment/bin/python"

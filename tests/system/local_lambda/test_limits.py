@@ -206,7 +206,7 @@ def exists(path: str) -> bool:
 
 
 class Clock:
-    """Implements a clock that stands still until the test changes it."""
+    """Implements a clock that only the test advances."""
 
     now = 0.0
 

@@ -127,7 +127,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_changing_after_deletion(sqs: Sqs) -> None:
-    """The response is that of standard queues (recorded: mapbox/ecs-watchbot, issue 135)."""
+    """Standard queues give the same response (recorded: mapbox/ecs-watchbot, issue 135)."""
     url = queue(sqs, "a")
     message = sqs.receive_one(url)
     sqs.delete(url, message)

@@ -173,7 +173,7 @@ def test_the_error_has_the_exact_size(sqs: Sqs, first: dict[str, Any], second: d
 
 
 def test_an_entry_that_is_longer_than_the_queue_allows(sqs: Sqs) -> None:
-    """The entry fails alone. The error's text is not that of SendMessage (both recorded at AWS)."""
+    """The entry fails alone. The error's text differs from SendMessage's text (both recorded at AWS)."""
     url = sqs.create(MaximumMessageSize="1024")
     text = "One or more parameters {}. Reason: Message must be shorter than 1024 bytes."
     entries = [{"Id": "long", "MessageBody": "x" * 1_025}, {"Id": "short", "MessageBody": "x" * 1_024}]

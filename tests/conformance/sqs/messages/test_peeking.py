@@ -103,7 +103,7 @@ def test_invisible_and_delayed_messages(peek: Raw) -> None:
 
 
 def test_a_fifo_queue(peek: Raw) -> None:
-    """The sequence number is that of the send. The endpoint also shows a message of a blocked group."""
+    """The send returned the same sequence number. The endpoint also shows a message of a blocked group."""
     url = peek.sqs.create_fifo()
     sent = [peek.sqs.send(url, body, MessageGroupId="g", MessageDeduplicationId=body) for body in "ab"]
     peek.sqs.receive_one(url)

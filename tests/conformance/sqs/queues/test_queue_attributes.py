@@ -235,7 +235,7 @@ def test_timestamps(sqs: Sqs) -> None:
 
 
 def test_counts(sqs: Sqs) -> None:
-    """The counts are those of available, in-flight (received, not deleted) and delayed messages."""
+    """The queue counts available, in-flight (received, not deleted) and delayed messages."""
     url = sqs.create()
     sqs.send_all(url, "a", "b", "c")
     sqs.send(url, "later", DelaySeconds=900)

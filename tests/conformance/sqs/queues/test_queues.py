@@ -244,7 +244,7 @@ def tags(sqs: Sqs, url: str) -> dict[str, str]:
 
 
 def test_tags_are_added_replaced_and_removed(sqs: Sqs) -> None:
-    """A new tag with a key identical to that of an existing tag overwrites the existing tag."""
+    """A new tag with the key of an existing tag overwrites the existing tag."""
     url = sqs.create()
     assert tags(sqs, url) == {}
     sqs.client.tag_queue(QueueUrl=url, Tags={"team": "blue", "stage": "test", "empty": ""})
