@@ -1,4 +1,4 @@
-"""Serves every action, for requests that name the action only in the body or the query string (Query protocol, SNS)."""
+"""Serves all actions for requests with the action only in the body or the query string (Query protocol, SNS)."""
 
 from penstock.lambda_runtime.handler import make_gateway_handler
 

@@ -1,4 +1,4 @@
-"""Serves the REST API, below /v1, and the console."""
+"""Serves the console, and the REST API below /v1."""
 
 from penstock_web.rest.lambda_function import rest_handler
 

@@ -1,4 +1,4 @@
-"""EventBridge Scheduler CreateScheduleGroup."""
+"""Handles CreateScheduleGroup of EventBridge Scheduler."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""EventBridge Scheduler DeleteSchedule."""
+"""Handles DeleteSchedule of EventBridge Scheduler."""
 
 from penstock.lambda_runtime.handler import make_handler
 

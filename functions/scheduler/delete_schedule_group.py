@@ -1,4 +1,4 @@
-"""EventBridge Scheduler DeleteScheduleGroup."""
+"""Handles DeleteScheduleGroup of EventBridge Scheduler."""
 
 from penstock.lambda_runtime.handler import make_handler
 

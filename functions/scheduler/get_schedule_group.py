@@ -1,4 +1,4 @@
-"""EventBridge Scheduler GetScheduleGroup."""
+"""Handles GetScheduleGroup of EventBridge Scheduler."""
 
 from penstock.lambda_runtime.handler import make_handler
 

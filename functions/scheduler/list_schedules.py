@@ -1,4 +1,4 @@
-"""EventBridge Scheduler ListSchedules."""
+"""Handles ListSchedules of EventBridge Scheduler."""
 
 from penstock.lambda_runtime.handler import make_handler
 

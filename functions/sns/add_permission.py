@@ -1,4 +1,4 @@
-"""SNS AddPermission."""
+"""Handles AddPermission of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS CheckIfPhoneNumberIsOptedOut."""
+"""Handles CheckIfPhoneNumberIsOptedOut of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS ConfirmSubscription."""
+"""Handles ConfirmSubscription of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

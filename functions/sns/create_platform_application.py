@@ -1,4 +1,4 @@
-"""SNS CreatePlatformApplication."""
+"""Handles CreatePlatformApplication of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

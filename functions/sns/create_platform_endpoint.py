@@ -1,4 +1,4 @@
-"""SNS CreatePlatformEndpoint."""
+"""Handles CreatePlatformEndpoint of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS CreateSMSSandboxPhoneNumber."""
+"""Handles CreateSMSSandboxPhoneNumber of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS CreateTopic."""
+"""Handles CreateTopic of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS DeleteEndpoint."""
+"""Handles DeleteEndpoint of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

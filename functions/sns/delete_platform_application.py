@@ -1,4 +1,4 @@
-"""SNS DeletePlatformApplication."""
+"""Handles DeletePlatformApplication of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

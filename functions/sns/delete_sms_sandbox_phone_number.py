@@ -1,4 +1,4 @@
-"""SNS DeleteSMSSandboxPhoneNumber."""
+"""Handles DeleteSMSSandboxPhoneNumber of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

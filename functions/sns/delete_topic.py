@@ -1,4 +1,4 @@
-"""SNS DeleteTopic."""
+"""Handles DeleteTopic of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

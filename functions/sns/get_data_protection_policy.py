@@ -1,4 +1,4 @@
-"""SNS GetDataProtectionPolicy."""
+"""Handles GetDataProtectionPolicy of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS GetEndpointAttributes."""
+"""Handles GetEndpointAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

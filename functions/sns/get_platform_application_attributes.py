@@ -1,4 +1,4 @@
-"""SNS GetPlatformApplicationAttributes."""
+"""Handles GetPlatformApplicationAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS GetSMSAttributes."""
+"""Handles GetSMSAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

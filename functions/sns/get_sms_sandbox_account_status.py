@@ -1,4 +1,4 @@
-"""SNS GetSMSSandboxAccountStatus."""
+"""Handles GetSMSSandboxAccountStatus of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS GetSubscriptionAttributes."""
+"""Handles GetSubscriptionAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

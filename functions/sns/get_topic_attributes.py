@@ -1,4 +1,4 @@
-"""SNS GetTopicAttributes."""
+"""Handles GetTopicAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

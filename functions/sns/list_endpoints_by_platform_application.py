@@ -1,4 +1,4 @@
-"""SNS ListEndpointsByPlatformApplication."""
+"""Handles ListEndpointsByPlatformApplication of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

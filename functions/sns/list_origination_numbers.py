@@ -1,4 +1,4 @@
-"""SNS ListOriginationNumbers."""
+"""Handles ListOriginationNumbers of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

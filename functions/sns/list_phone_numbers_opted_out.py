@@ -1,4 +1,4 @@
-"""SNS ListPhoneNumbersOptedOut."""
+"""Handles ListPhoneNumbersOptedOut of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS ListPlatformApplications."""
+"""Handles ListPlatformApplications of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

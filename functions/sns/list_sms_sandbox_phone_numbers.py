@@ -1,4 +1,4 @@
-"""SNS ListSMSSandboxPhoneNumbers."""
+"""Handles ListSMSSandboxPhoneNumbers of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS ListSubscriptions."""
+"""Handles ListSubscriptions of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

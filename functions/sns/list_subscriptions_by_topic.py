@@ -1,4 +1,4 @@
-"""SNS ListSubscriptionsByTopic."""
+"""Handles ListSubscriptionsByTopic of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

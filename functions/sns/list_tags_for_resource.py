@@ -1,4 +1,4 @@
-"""SNS ListTagsForResource."""
+"""Handles ListTagsForResource of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS ListTopics."""
+"""Handles ListTopics of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

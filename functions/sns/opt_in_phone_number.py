@@ -1,4 +1,4 @@
-"""SNS OptInPhoneNumber."""
+"""Handles OptInPhoneNumber of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS Publish."""
+"""Handles Publish of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS PublishBatch."""
+"""Handles PublishBatch of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

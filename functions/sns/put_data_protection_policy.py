@@ -1,4 +1,4 @@
-"""SNS PutDataProtectionPolicy."""
+"""Handles PutDataProtectionPolicy of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

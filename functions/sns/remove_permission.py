@@ -1,4 +1,4 @@
-"""SNS RemovePermission."""
+"""Handles RemovePermission of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

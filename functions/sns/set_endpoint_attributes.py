@@ -1,4 +1,4 @@
-"""SNS SetEndpointAttributes."""
+"""Handles SetEndpointAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS SetPlatformApplicationAttributes."""
+"""Handles SetPlatformApplicationAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

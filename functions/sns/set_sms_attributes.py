@@ -1,4 +1,4 @@
-"""SNS SetSMSAttributes."""
+"""Handles SetSMSAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS SetSubscriptionAttributes."""
+"""Handles SetSubscriptionAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS SetTopicAttributes."""
+"""Handles SetTopicAttributes of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS Subscribe."""
+"""Handles Subscribe of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS TagResource."""
+"""Handles TagResource of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS Unsubscribe."""
+"""Handles Unsubscribe of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SNS UntagResource."""
+"""Handles UntagResource of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

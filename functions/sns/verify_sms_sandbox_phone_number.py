@@ -1,4 +1,4 @@
-"""SNS VerifySMSSandboxPhoneNumber."""
+"""Handles VerifySMSSandboxPhoneNumber of SNS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

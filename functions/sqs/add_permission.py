@@ -1,4 +1,4 @@
-"""SQS AddPermission."""
+"""Handles AddPermission of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

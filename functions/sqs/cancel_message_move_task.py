@@ -1,4 +1,4 @@
-"""SQS CancelMessageMoveTask."""
+"""Handles CancelMessageMoveTask of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS ChangeMessageVisibility."""
+"""Handles ChangeMessageVisibility of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS ChangeMessageVisibilityBatch."""
+"""Handles ChangeMessageVisibilityBatch of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS CreateQueue."""
+"""Handles CreateQueue of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

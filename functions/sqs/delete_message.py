@@ -1,4 +1,4 @@
-"""SQS DeleteMessage."""
+"""Handles DeleteMessage of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

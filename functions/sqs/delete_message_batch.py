@@ -1,4 +1,4 @@
-"""SQS DeleteMessageBatch."""
+"""Handles DeleteMessageBatch of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS DeleteQueue."""
+"""Handles DeleteQueue of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS GetQueueAttributes."""
+"""Handles GetQueueAttributes of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

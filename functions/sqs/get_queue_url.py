@@ -1,4 +1,4 @@
-"""SQS GetQueueUrl."""
+"""Handles GetQueueUrl of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

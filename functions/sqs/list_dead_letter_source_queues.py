@@ -1,4 +1,4 @@
-"""SQS ListDeadLetterSourceQueues."""
+"""Handles ListDeadLetterSourceQueues of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

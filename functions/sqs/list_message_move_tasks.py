@@ -1,4 +1,4 @@
-"""SQS ListMessageMoveTasks."""
+"""Handles ListMessageMoveTasks of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

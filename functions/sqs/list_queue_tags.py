@@ -1,4 +1,4 @@
-"""SQS ListQueueTags."""
+"""Handles ListQueueTags of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS ListQueues."""
+"""Handles ListQueues of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

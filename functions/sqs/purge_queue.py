@@ -1,4 +1,4 @@
-"""SQS PurgeQueue."""
+"""Handles PurgeQueue of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

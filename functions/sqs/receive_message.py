@@ -1,4 +1,4 @@
-"""SQS ReceiveMessage."""
+"""Handles ReceiveMessage of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

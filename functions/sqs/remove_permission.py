@@ -1,4 +1,4 @@
-"""SQS RemovePermission."""
+"""Handles RemovePermission of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS SendMessage."""
+"""Handles SendMessage of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

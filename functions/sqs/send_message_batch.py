@@ -1,4 +1,4 @@
-"""SQS SendMessageBatch."""
+"""Handles SendMessageBatch of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS SetQueueAttributes."""
+"""Handles SetQueueAttributes of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS StartMessageMoveTask."""
+"""Handles StartMessageMoveTask of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -1,4 +1,4 @@
-"""SQS TagQueue."""
+"""Handles TagQueue of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

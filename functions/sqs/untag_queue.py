@@ -1,4 +1,4 @@
-"""SQS UntagQueue."""
+"""Handles UntagQueue of SQS."""
 
 from penstock.lambda_runtime.handler import make_handler
 

@@ -10,7 +10,7 @@ _BEGINNING = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # The 
 
 TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
 
-TEXT = '''"""{title} {action}."""
+TEXT = '''"""Handles {action} of {title}."""
 
 from penstock.lambda_runtime.handler import make_handler
 
