@@ -26,6 +26,10 @@ PROJECT_PAGES: Final = {
     "benchmarks/README.md": "project/benchmarks.md",
 }
 """Maps pages outside docs/ to their paths in the site."""
+EXAMPLES: Final = PROJECT_PAGES["examples/README.md"]
+# Of examples/, only programs and the files of their packages are shown.
+_SHOWN: Final = (".py", ".txt", ".yaml", ".mjs", ".json", ".go", ".mod", ".java", ".xml", ".rs", ".toml", ".php")
+_INSTALLED: Final = {"node_modules", "target", "vendor"}
 _LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?://|mailto:|#)([^)\s#]+)(#[^)\s]*)?\)")
 # The search omits these pages, which would give results without answers.
 _UNSEARCHED: Final = ("performance/", "decisions/", "reference/cases", "project/")
@@ -66,6 +70,8 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
     for source, place in PROJECT_PAGES.items():
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text((root / source).read_text())
+    with (pages / EXAMPLES).open("a") as page:
+        page.writelines(render_examples(root / "examples"))
     generated = render_reference(root)
     for place, text in generated.items():
         (pages / place).write_text(text)
@@ -97,11 +103,31 @@ def rewrite_links(text: str, place: str, source: str) -> str:
             target = target.removeprefix("docs/")
         elif target in PROJECT_PAGES:
             target = PROJECT_PAGES[target]
+        elif target.startswith("examples/"):
+            target, anchor = EXAMPLES, f"#{name_example(PurePosixPath(target))}"
         else:
             return label if label.startswith("`") else f"`{label}`"
         return f"[{label}]({os.path.relpath(target, PurePosixPath(place).parent)}{anchor})"
 
     return _LINK.sub(rewrite, text)
+
+
+def name_example(path: PurePosixPath) -> str:
+    """Returns the anchor of the example that has a file: its program or folder below examples/."""
+    return path.parts[1].partition(".")[0]
+
+
+def render_examples(folder: Path) -> Iterator[str]:
+    """Yields a section for each example, with all of its files: a reader of the package has no checkout."""
+    previous = ""
+    for file in sorted(folder.rglob("*")):
+        if file.suffix not in _SHOWN or file.name == "package-lock.json" or _INSTALLED.intersection(file.parts):
+            continue
+        path = PurePosixPath(file.relative_to(folder.parent))
+        if (name := name_example(path)) != previous:
+            previous = name
+            yield f"\n## {path.parts[1]} {{ #{name} }}\n"
+        yield f"\n`{path}`:\n\n````{file.suffix.removeprefix('.')}\n{file.read_text()}````\n"
 
 
 def list_pages(navigation: list[Any]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from infra.site.archive import find_style, render_policy
-from infra.site.build import SiteError, find_missing_addresses, list_pages, render_llms, rewrite_links
+from infra.site.build import SiteError, find_missing_addresses, list_pages, render_examples, render_llms, rewrite_links
 from infra.site.names import link_names, read_names
 from infra.site.recording import LARGEST_BYTES, PICTURE, draw
 from infra.site.screen import COLUMNS, ROWS, Film, Screen, Shown
@@ -26,6 +26,8 @@ NAVIGATION = [{"Start": [{"Home": "index.md"}, {"Install": "start/install.md"}]}
         ("![chart](../performance/chart.svg)", "![chart](../performance/chart.svg)"),
         ("[`code.py`](../../layers/code.py)", "`code.py`"),
         ("[the code](../../layers/code.py)", "`the code`"),
+        ("[a worker](../../examples/go/worker.go)", "[a worker](../start/examples.md#go)"),
+        ("[orders](../../examples/fifo.py)", "[orders](../start/examples.md#fifo)"),
     ],
 )
 def test_links_lead_to_the_place_in_the_site(link: str, expected: str) -> None:
@@ -35,6 +37,38 @@ def test_links_lead_to_the_place_in_the_site(link: str, expected: str) -> None:
 def test_a_page_from_another_folder_keeps_its_links() -> None:
     text = rewrite_links("[Topics](docs/reference/topics.md)", "project/changelog.md", "CHANGELOG.md")
     assert text == "[Topics](../reference/topics.md)"
+
+
+def test_the_site_has_every_example_whole(tmp_path: Path) -> None:
+    for name, text in (("fifo.py", "print(1)\n"), ("go/worker.go", "package main\n"), ("go/go.mod", "go 1.24\n")):
+        (tmp_path / "examples" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "examples" / name).write_text(text)
+    assert (
+        "".join(render_examples(tmp_path / "examples"))
+        == """
+## fifo.py { #fifo }
+
+`examples/fifo.py`:
+
+````py
+print(1)
+````
+
+## go { #go }
+
+`examples/go/go.mod`:
+
+````mod
+go 1.24
+````
+
+`examples/go/worker.go`:
+
+````go
+package main
+````
+"""
+    )
 
 
 def test_each_page_has_a_line_in_llms_txt(tmp_path: Path) -> None:
