@@ -1,12 +1,13 @@
 """Collects the pages, runs zensical and packs the result."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -56,9 +57,11 @@ def build_site(root: Path) -> Path:
     with TemporaryDirectory(prefix="site-", dir=root / "build") as name:
         folder = Path(name)
         settings = (root / "zensical.toml").read_text()
-        collect_pages(root, folder / "pages", tomllib.loads(settings)["project"]["nav"])
+        parsed = tomllib.loads(settings)
+        collect_pages(root, folder / "pages", parsed["project"]["nav"])
         (folder / "zensical.toml").write_text(settings.replace(VERSION_MARK, f"{describe_version(root)}."))
         _run_zensical(folder)
+        add_words(folder / "html/search.json", parsed["words"])
         if missing := list(find_missing_addresses(root, folder / "html")):
             raise SiteError(f"the site does not have {', '.join(missing)}")
         return pack(folder / "html", folder / "site.zip").replace(root / "build/site.zip")
@@ -126,7 +129,7 @@ def render_examples(folder: Path) -> Iterator[str]:
         path = PurePosixPath(file.relative_to(folder.parent))
         if (name := name_example(path)) != previous:
             previous = name
-            yield f"\n## {path.parts[1]} {{ #{name} }}\n"
+            yield f"\n## Files of the example {path.parts[1]} {{ #{name} }}\n"
         yield f"\n`{path}`:\n\n````{file.suffix.removeprefix('.')}\n{file.read_text()}````\n"
 
 
@@ -160,6 +163,20 @@ def render_llms(pages: Path, navigation: list[Any]) -> str:
         address = page.removesuffix(".md").removesuffix("index")
         lines.append(f"- [{title}](/docs/{address}): {read_task((pages / page).read_text())}")
     return "\n".join(lines) + "\n"
+
+
+def add_words(index: Path, words: Mapping[str, str]) -> None:
+    """Adds words to the titles of pages in the index of the search. Raises SiteError if the index lacks a page.
+
+    The search finds texts that have all words of a query. Texts with the words in their title come first.
+    """
+    content = json.loads(index.read_text())
+    pages = {item["location"].rstrip("/"): item for item in content["items"]}
+    for page, added in words.items():
+        if page not in pages:
+            raise SiteError(f"the search has no page {page}, which zensical.toml gives words")
+        pages[page]["title"] += f" ({added})"
+    index.write_text(json.dumps(content))
 
 
 def find_missing_addresses(root: Path, site: Path) -> Iterator[str]:

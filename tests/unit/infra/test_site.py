@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from infra.site.archive import find_style, render_policy
-from infra.site.build import SiteError, find_missing_addresses, list_pages, render_examples, render_llms, rewrite_links
+from infra.site.build import (
+    SiteError,
+    add_words,
+    find_missing_addresses,
+    list_pages,
+    render_examples,
+    render_llms,
+    rewrite_links,
+)
 from infra.site.names import link_names, read_names
 from infra.site.recording import LARGEST_BYTES, PICTURE, draw
 from infra.site.screen import COLUMNS, ROWS, Film, Screen, Shown
@@ -46,7 +55,7 @@ def test_the_site_has_every_example_whole(tmp_path: Path) -> None:
     assert (
         "".join(render_examples(tmp_path / "examples"))
         == """
-## fifo.py { #fifo }
+## Files of the example fifo.py { #fifo }
 
 `examples/fifo.py`:
 
@@ -54,7 +63,7 @@ def test_the_site_has_every_example_whole(tmp_path: Path) -> None:
 print(1)
 ````
 
-## go { #go }
+## Files of the example go { #go }
 
 `examples/go/go.mod`:
 
@@ -91,6 +100,16 @@ def test_an_address_that_the_program_shows_has_its_page_and_section(tmp_path: Pa
     (tmp_path / "site/a").mkdir(parents=True)
     (tmp_path / "site/a/index.html").write_text('<h2 id="there">There</h2>')
     assert list(find_missing_addresses(tmp_path, tmp_path / "site")) == ["/docs/a/#gone", "/docs/b/"]
+
+
+def test_the_search_finds_other_words_for_a_page(tmp_path: Path) -> None:
+    (index := tmp_path / "search.json").write_text(
+        '{"items": [{"location": "a/", "title": "A"}, {"location": "a/#b"}]}'
+    )
+    add_words(index, {"a": "one, two"})
+    assert json.loads(index.read_text())["items"] == [{"location": "a/", "title": "A (one, two)"}, {"location": "a/#b"}]
+    with pytest.raises(SiteError, match="no page gone"):
+        add_words(index, {"gone": "three"})
 
 
 GENERATED = {
