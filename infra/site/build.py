@@ -73,8 +73,8 @@ def collect_pages(root: Path, pages: Path, navigation: list[Any]) -> None:
     for source, place in PROJECT_PAGES.items():
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text((root / source).read_text())
-    with (pages / EXAMPLES).open("a") as page:
-        page.writelines(render_examples(root / "examples"))
+    with (pages / EXAMPLES).open("a") as examples:
+        examples.writelines(render_examples(root / "examples"))
     generated = render_reference(root)
     for place, text in generated.items():
         (pages / place).write_text(text)
