@@ -11,7 +11,7 @@
 --
 --   queue.reads            'on': the transaction has locked the reader of a shard, so it waits for no other reader
 --   queue.passed_over      'on': take_groups passed over a message that is too long for the response (receive_response)
---   queue.longest_message  the bytes of the longest message that delivery_row returned (queue.longest_message())
+--   queue.longest_message  the bytes of the longest message that build_received_row returned (queue.longest_message())
 --   queue.guarded          'on': this transaction has a row in queue.prepare_guard
 --   queue.watcher          the id of the process on this connection, which notify_watchers does not notify. The container
 --                          sets this value for the session. publish_messages and transact clear the value, so

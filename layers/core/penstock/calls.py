@@ -11,7 +11,7 @@ from .postgres.statement import Row, Statement
 from .postgres.statements.messages import HANDLE_TYPES, MESSAGE_TYPES, RECEIVE_RESPONSE
 
 SMALLEST_LEASE = 10
-SHORTEST_NOTED_BYTES = 12_000  # queue.delivery_row, for a message that a receive can refuse
+SHORTEST_NOTED_BYTES = 12_000  # queue.build_received_row, for a message that a receive can refuse
 
 RowT = TypeVar("RowT", bound=Row)
 _texts = msgspec.json.Decoder(dict[str, str])

@@ -125,7 +125,7 @@ begin
             redelivered_at = case when m.receive_count > 0 then queue.add_redelivery(m.redelivered_at, v_now) end
         where m.ctid = any (v_ctids) and m.sent_at >= p_before
         returning m.*)
-    select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
+    select d.* from taken t cross join lateral queue.build_received_row(p_fifo => t::queue.fifo_message) d
     order by array_position(v_ids, t.id);
     get diagnostics v_rows = row_count;
     with replaced as (

@@ -21,7 +21,7 @@ begin
     select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,
         array_agg(d order by g.visible_at, g.id) as messages
-    into v_taken from gone g cross join lateral queue.delivery_row(p_side => g::queue.side) d;
+    into v_taken from gone g cross join lateral queue.build_received_row(p_side => g::queue.side) d;
     if v_taken.moved > 0 then
         perform queue.send_moved(v_taken.targets, v_taken.messages);
     end if;

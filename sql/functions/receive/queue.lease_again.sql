@@ -51,7 +51,7 @@ begin
     return query
     select d.* from unnest(v_ids) with ordinality u(id, n)
     join queue.log l on l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = u.id
-    cross join lateral queue.delivery_row(l,
+    cross join lateral queue.build_received_row(l,
         case when u.n <= v_split then v_ids[least(((u.n - 1) / p_lease_size + 1) * p_lease_size, v_split)]
             else p_lease.pos end,
         p_lease.receive_count + 1, v_first_received_at, p_now + p_visibility, v_nonce) d

@@ -93,7 +93,7 @@ begin
     return query
     with again as (
         update queue.fifo_message m set visible_at = v_now + p_visibility where m.ctid = any (v_rows) returning m.*)
-    select d.* from again a cross join lateral queue.delivery_row(p_fifo => a::queue.fifo_message) d
+    select d.* from again a cross join lateral queue.build_received_row(p_fifo => a::queue.fifo_message) d
     order by array_position(v_attempt.ids, a.id);
     for v_group in
         select distinct (

@@ -311,5 +311,5 @@ begin
     counted as (
         insert into queue.activity (queue_id, redelivered)
         select p_queue_id, count(*) from taken t where t.receive_count > 1 having count(*) > 0)
-    select d.* from taken t cross join lateral queue.delivery_row(p_side => t::queue.side) d;
+    select d.* from taken t cross join lateral queue.build_received_row(p_side => t::queue.side) d;
 end $$;

@@ -120,7 +120,7 @@ begin
                 select t.ids[s.n : s.n + t.size - 1] as ids, t.has_tenants
                 from taken t cross join lateral generate_series(1, cardinality(t.ids), t.size) s(n)) p)
         select d.* from taken t cross join fresh f
-        cross join lateral queue.delivery_row(f::queue.log,
+        cross join lateral queue.build_received_row(f::queue.log,
             t.ids[least((width_bucket(f.id, t.ids) + t.size - 1) / t.size * t.size, cardinality(t.ids))], 1, v_now,
             v_now + p_visibility, v_nonce) d;
     end if;
@@ -347,7 +347,7 @@ begin
             select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
         select d.* from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
         join queue.log l on l.queue_id = p_queue_id and l.shard = p_shard and l.id = c.id
-        cross join lateral queue.delivery_row(l, c.pos, 1, p_now, p_now + p_visibility, v_nonce) d
+        cross join lateral queue.build_received_row(l, c.pos, 1, p_now, p_now + p_visibility, v_nonce) d
         order by c.id;
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;

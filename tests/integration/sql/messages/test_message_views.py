@@ -348,9 +348,9 @@ def test_the_archive_keeps_it(extended_db: Connection, suffix: str, state: str) 
 @pytest.mark.parametrize(
     "constructed",
     [
-        "queue.log l cross join lateral queue.delivery_row(l, l.id, 1, now(), now(), 7)",
-        "queue.side s cross join lateral queue.delivery_row(p_side => s)",
-        "queue.fifo_message f cross join lateral queue.delivery_row(p_fifo => f)",
+        "queue.log l cross join lateral queue.build_received_row(l, l.id, 1, now(), now(), 7)",
+        "queue.side s cross join lateral queue.build_received_row(p_side => s)",
+        "queue.fifo_message f cross join lateral queue.build_received_row(p_fifo => f)",
     ],
 )
 def test_the_planner_inlines_the_row_of_a_delivery(extended_db: Connection, constructed: str) -> None:

@@ -119,7 +119,7 @@ system_attributes = st.sampled_from(
         {**GROUP, "AWSTraceHeader": "Root=1-5759e988-bd862e3fe1be46a994272793", "DeadLetterQueueSourceArn": "a" * 130},
     ]
 )
-DELIVERY = """
+MESSAGE_BYTES = """
 select queue.response_bytes(row(null, null, 1, 1::int2, 1, 1, 1, '', 1, 1, %s, %s::jsonb::text,
     %s::jsonb::text, 1, 1, 1)::queue.received_row, %s)
 """
@@ -133,7 +133,7 @@ def test_no_response_with_the_message_is_longer_than_what_was_measured(
     db: Connection, kind: str, body: str, attributes: dict[str, dict[str, str]], system: dict[str, str] | None
 ) -> None:
     received = row(body, attributes or None, system)
-    measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
+    measured = value(db, MESSAGE_BYTES, body, received.attributes, received.system, kind)
     in_result = kind.startswith("function")
     for response in responses(received)["json" if "json" in kind else "xml"]:
         length = in_function(response, ascii_only=kind.endswith("ascii")) if in_result else len(response.encode())
@@ -163,7 +163,7 @@ def test_no_accepted_message_grows_more_than_is_assumed_before_it_is_measured(
 ) -> None:
     """SQS and the other interfaces accept only these three characters below a space (SendMessage, API reference)."""
     received = row(body, accepted(attributes) or None, system)
-    measured = value(db, DELIVERY, body, received.attributes, received.system, kind)
+    measured = value(db, MESSAGE_BYTES, body, received.attributes, received.system, kind)
     stored = value(db, STORED, body, received.attributes, received.system)
     assert measured <= 2000 + GROWTH.get(kind, 7) * stored
 

@@ -1,11 +1,11 @@
--- queue.delivery_row: returns a message in the format of a receive.
+-- queue.build_received_row: returns a message in the format of a receive.
 -- A new column belongs in the type queue.received_row in the baseline, and in the row here. send_moved reads columns of
 -- the type.
 -- The caller passes the message as the row of its table. For a message of the log it also passes facts of the lease:
 -- position, receive count, first receive, end and nonce.
 -- The function records messages of more than 12,000 bytes for receive_response (note_long_message).
 -- PostgreSQL inlines the function at no cost if its arguments are neither volatile nor subqueries.
-create or replace function queue.delivery_row(
+create or replace function queue.build_received_row(
     p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
     p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,
     p_side queue.side default null, p_fifo queue.fifo_message default null)
@@ -39,8 +39,8 @@ $$;
 
 -- queue.note_long_message(body, bytes): returns the body, and records its length for this transaction
 -- (longest_message).
--- The function is STABLE although it sets a value, because PostgreSQL would not inline delivery_row with a volatile
--- function.
+-- The function is STABLE although it sets a value, because PostgreSQL would not inline build_received_row with a
+-- volatile function.
 create or replace function queue.note_long_message(p_body text, p_bytes int) returns text
 language plpgsql stable as $$
 begin
