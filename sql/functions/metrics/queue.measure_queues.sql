@@ -9,7 +9,7 @@ returns table (account_id text, region text, name text, visible bigint, in_fligh
 language sql as $$
 select q.account_id, q.region, q.name, c.visible, c.in_flight, c.delayed,
     coalesce(greatest(0, date_part('epoch', clock_timestamp() - c.oldest)), 0)::bigint
-from queue.next_queues('collect', p_limit) n
+from queue.next_queues('measure_function', p_limit) n
 join queue.queues q on q.queue_id = n.queue_id
 cross join lateral queue.count_messages(q.queue_id, q.fifo, q.shards) c
 $$;

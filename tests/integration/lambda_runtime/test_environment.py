@@ -446,7 +446,7 @@ def test_the_gateway_has_every_operation(modules: dict[str, set[str]]) -> None:
 
 
 @pytest.mark.xdist_group("imports")
-@pytest.mark.parametrize("name", ["collect", "maintain", "sqs.send_message", "sns.publish", "gateway"])
+@pytest.mark.parametrize("name", ["measure", "maintain", "sqs.send_message", "sns.publish", "gateway"])
 def test_a_function_with_pg8000_has_no_psycopg(name: str) -> None:
     top = {module.partition(".")[0] for module in imported(name, "pg8000")}
     assert "pg8000" in top

@@ -10,7 +10,7 @@ import pytest
 from penstock.lambda_runtime.metrics import Metrics, QueueUsage, Value
 from penstock.postgres.statements.installation import QueueCountsRow
 from penstock.settings import Settings
-from penstock.workers import collect
+from penstock.workers import measure
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
 from tests.support.functions.server import Functions
 
@@ -38,7 +38,7 @@ def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
 def collected(functions: Functions, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
     """Returns gauges by queue."""
     capsys.readouterr()
-    functions.invoke("collect", {})
+    functions.invoke("measure", {})
     found = [measured(line) for line in lines(capsys)]
     return {dimensions["QueueName"]: values for dimensions, values in found if "QueueName" in dimensions}
 
@@ -90,11 +90,11 @@ def test_a_run_that_is_cut_short_goes_on(functions: Functions, database: Any, mo
 
     for number in range(5):
         call(functions, "CreateQueue", QueueName=f"q{number}")
-    clock = iter(range(0, 10_000, 6))
-    monkeypatch.setattr(collect, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(collect, "QUEUES_PER_PAGE", 2)
+    clock = iter(range(0, 10_000, 3))
+    monkeypatch.setattr(measure, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(measure, "QUEUES_PER_PAGE", 2)
     kept, seen, settings = Database(database.api_dsn), [], Settings.read({})
-    runs = [collect.run_once(settings, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]
+    runs = [measure.report_once(settings, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]
     kept.close()
     assert seen == [f"q{number}" for number in range(5)]
     assert runs == [{"queues": 2}, {"queues": 2}, {"queues": 1}]

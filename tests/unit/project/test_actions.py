@@ -29,7 +29,7 @@ from tests.support.local_lambda.template import CloudFormationLoader, Values, ex
 # ACTIONS, functions/, the templates and the documentation must agree. Functions contain no logic.
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-SCHEDULED = {"maintain", "collect", "move", "deliver", "fire_schedules", "poll_mappings"}
+SCHEDULED = {"maintain", "measure", "move", "deliver", "fire_schedules", "poll_mappings"}
 OTHERS = {"gateway", "rest", *SCHEDULED}
 # Functions that need more rights than the others.
 ROLES = {"Gateway": "MappingRole", "Rest": "MappingRole", "Deliver": "InvokingRole", "PollMappings": "InvokingRole"}

@@ -2,7 +2,7 @@
 
 handler = make_polling_handler(deliver)                # functions/deliver.py
 handler = make_statement_handler(maintain)             # functions/maintain.py
-handler = make_reporting_handler(collect)              # functions/collect.py
+handler = make_reporting_handler(measure)              # functions/measure.py
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ class ReportingWorker(Protocol):
 
     LONGEST_RUN_SECONDS: float
 
-    def run_once(
+    def report_once(
         self, settings: Settings, connection: "StatementExecutor", report: "Callable[[QueueCountsRow], None]"
     ) -> Counts: ...
 
@@ -137,7 +137,7 @@ def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """Returns the handler of a worker module whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
-        return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
+        return worker.report_once(environment.settings, environment.database, environment.metrics.put_depth)
 
     return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start())
 

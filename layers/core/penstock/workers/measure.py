@@ -1,14 +1,20 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
 All processes share one round through the queues. Each process takes the next page, and no two take the same page. The
-next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same
-gauges for CloudWatch, in a separate round.
+next round begins QUEUE_METRICS_INTERVAL_MS after the end of the last one. In a Lambda function, the worker reports the
+gauges that Amazon SQS reports to CloudWatch each minute, in a separate round.
 """
 
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from penstock.postgres.statements.installation import STORE_MEASUREMENTS, STORE_MINUTES
+from penstock.postgres.statements.installation import (
+    MEASURE_QUEUES,
+    STORE_MEASUREMENTS,
+    STORE_MINUTES,
+    QueueCountsRow,
+)
 from penstock.settings import Settings
 from penstock.sns.filter_policy.unjudged import log_unjudged
 
@@ -44,6 +50,20 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
         queues += sum(row.queues for row in page)
         pages += 1
     return {"queues": queues, "pages": pages, "rounds": rounds, **stored}
+
+
+def report_once(
+    settings: Settings, connection: "StatementExecutor", report: Callable[[QueueCountsRow], None]
+) -> Counts:
+    """Does one bounded run and calls `report` with each queue's gauges. Raises the errors of calls."""
+    deadline = monotonic() + LONGEST_RUN_SECONDS
+    queues = 0
+    store_minutes(settings, connection)
+    while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):
+        for row in page:
+            report(row)
+        queues += len(page)
+    return {"queues": queues}
 
 
 def store_minutes(settings: Settings, connection: "StatementExecutor") -> Counts:

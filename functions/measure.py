@@ -1,6 +1,6 @@
 """Reports the number of messages in the queues as metrics. A schedule invokes it every minute."""
 
 from penstock.lambda_runtime.scheduled import make_reporting_handler
-from penstock.workers import collect
+from penstock.workers import measure
 
-handler = make_reporting_handler(collect)
+handler = make_reporting_handler(measure)
