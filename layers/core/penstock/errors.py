@@ -1,4 +1,4 @@
-"""Every error that the service can return, as data: class, JSON type, Query code, HTTP status, fault.
+"""The errors of SQS and of all services, as data: class, JSON type, Query code, HTTP status, fault.
 
     AwsError
     ├── sender's fault, 400

@@ -140,8 +140,8 @@ def test_health_and_the_description_are_open(service: Service) -> None:
 
 
 def test_presence_wants_any_header(database: Database) -> None:
-    """The specification demands a 403 for a request without the header. A challenge (401) would ask for a key that
-    does not exist.
+    """The service refuses a request without the header with 403 (docs/operate/access.md). A challenge (401) would ask
+    for a key that does not exist.
     """
     with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
         assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)

@@ -105,7 +105,7 @@ def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "")
     return BatchCall(ECHO_WITH_OPTION if options else ECHO, echoed, options, merge_key)
 
 
-def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
+def make_receive(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
     return Receive(RECEIVE_MESSAGES, NamedQueue(arn), count, visibility_seconds)
 
 
@@ -152,4 +152,4 @@ def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
 
 async def empty(batcher: Batcher, arn: str) -> None:
     """Makes a receive that finds nothing, so the queue is known."""
-    assert len(await batcher.submit(take(1, arn))) == 1
+    assert len(await batcher.submit(make_receive(1, arn))) == 1

@@ -67,11 +67,12 @@ def test_no_message_sends_to_a_page_of_the_checkout() -> None:
 
 
 # --- docs/reference/prometheus.md -------------------------------------------------------------------------------------
-# The page describes /metrics as the code implements it, and the code has every metric of the specification.
+# The page describes /metrics as the code implements it, and the code has every metric of the table.
 PROMETHEUS_PAGE = (DOCS / "reference" / "prometheus.md").read_text()
 
-# The specification's table has the name, type and labels, and for a histogram the smallest and the largest bucket.
-SPECIFIED = [
+# Dashboards and alerts rely on these metrics. The table has the name, type and labels, and for a histogram the smallest
+# and the largest bucket.
+PROMISED = [
     ("penstock_http_requests_total", "counter", ("method", "path", "status"), ()),
     ("penstock_http_request_duration_seconds", "histogram", ("method", "path"), (0.005, 2.5)),
     ("penstock_http_requests_active", "gauge", (), ()),
@@ -101,7 +102,7 @@ def test_the_page_has_the_table_of_the_code() -> None:
     assert rows == table()
 
 
-@pytest.mark.parametrize(("name", "kind", "labels", "ends"), SPECIFIED)
+@pytest.mark.parametrize(("name", "kind", "labels", "ends"), PROMISED)
 def test_a_specified_metric(name: str, kind: str, labels: tuple[str, ...], ends: tuple[float, ...]) -> None:
     ((family, own),) = [(family, own) for family, own in families() if family.name == name]
     assert (family.kind, own) == (kind, labels)

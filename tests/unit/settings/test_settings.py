@@ -15,8 +15,8 @@ from penstock.settings.unknown import describe_unknown_variables
 PAGE = Path(__file__).parents[3] / "docs/reference/settings.md"
 
 KEY = b64encode(bytes(range(32))).decode()
-# Names and defaults of the settings in use, from the specification's table.
-SPECIFIED = {
+# The settings whose names and defaults must not change, because installations rely on them.
+PROMISED = {
     "QUEUE_ADDRESS": "0.0.0.0:9324",
     "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": 30,
     "QUEUE_MAX_CONNECTIONS": 10,
@@ -39,7 +39,7 @@ def test_every_setting_is_documented(setting: Setting[Value]) -> None:
     assert setting.help.endswith(".")
 
 
-@pytest.mark.parametrize(("name", "default"), SPECIFIED.items())
+@pytest.mark.parametrize(("name", "default"), PROMISED.items())
 def test_specified_defaults(name: str, default: object) -> None:
     assert getattr(Settings.read({}), name.lower()) == default
 

@@ -1,9 +1,9 @@
-"""Declares the permissions that an operation, a page or a tool requires of the caller's policies.
+"""Declares the rights that an operation, a page or a tool requires of the caller's policies.
 
     @needs("queue", "sqs:PurgeQueue")
     def purge_queue(name: str, context: Context) -> Operation[int]: ...
 
-An operation checks its own permission, so every interface checks it. `right_of` returns the permission for routes,
+An operation checks its own right, so every interface checks it. `right_of` returns the right for routes,
 screens and tools. Each check uses the same ARN as the AWS API, so a policy has the same effect at every interface.
 """
 
@@ -33,8 +33,8 @@ RIGHT: Final = "penstock_right"
 
 
 class Right(NamedTuple):
-    """A permission. The caller's policies must allow all `actions`. A permission without actions is granted to every
-    key and session.
+    """What a caller needs for an operation, a page or a tool: all `actions` in the policies. A right without actions is
+    granted to every key and session.
 
     `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic counts,
     too. With `operation`, only the operation can find the resource. `is_public` means that the request needs no key.
@@ -52,12 +52,12 @@ SIGNED_IN: Final = Right()
 
 
 def require(*actions: str) -> Right:
-    """Returns the permission for these actions in the account. Raises ValueError for an unknown action."""
+    """Returns the right for these actions in the account. Raises ValueError for an unknown action."""
     return require_on("account", *actions)
 
 
 def require_on(scope: Scope, *actions: str) -> Right:
-    """Returns the permission for these actions on the resource of a scope. Raises ValueError for an unknown action."""
+    """Returns the right for these actions on the resource of a scope. Raises ValueError for an unknown action."""
     unknown = [action for action in actions if action not in KNOWN_ACTIONS]
     if unknown or not actions:
         raise ValueError(f"unknown policy actions: {unknown}")
@@ -65,7 +65,7 @@ def require_on(scope: Scope, *actions: str) -> Right:
 
 
 def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation that checks a permission first. The operation's first arguments name the resource.
+    """Decorates an operation that checks a right first. The operation's first arguments name the resource.
 
     With the scope `operation`, the operation checks after it has found the resource. Raises ValueError for an unknown
     action.
@@ -87,19 +87,19 @@ def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], 
 
 
 def right_of(operation: Callable[..., object], *further: Callable[..., object]) -> Right:
-    """Returns the permission that an operation checks, with the actions of further operations on the same resource.
+    """Returns the right that an operation checks, with the actions of further operations on the same resource.
 
     Raises TypeError for an operation without one.
     """
     right: Right | None = getattr(operation, RIGHT, None)
     if right is None:
-        raise TypeError(f"{operation.__qualname__} checks no permission: declare one with @needs")
+        raise TypeError(f"{operation.__qualname__} checks no right: declare one with @needs")
     actions = (action for other in further for action in right_of(other).actions)
     return right._replace(actions=tuple(dict.fromkeys((*right.actions, *actions))))
 
 
 def show(reading: Operation[T]) -> Operation[T | None]:
-    """Returns the result of an operation that reads, or None for a caller without its permission.
+    """Returns the result of an operation that reads, or None for a caller without its right.
 
     An operation that changes a resource shows the resource only to callers who can read it.
     """
@@ -110,11 +110,11 @@ def show(reading: Operation[T]) -> Operation[T | None]:
 
 
 def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller has the permission. `names` are the parameters in the request's path.
+    """Raises AccessDenied unless the caller has the right. `names` are the parameters in the request's path.
 
-    If the operation checks a permission on a resource, this function refuses only callers whose policies do not allow
+    If the operation checks a right on a resource, this function refuses only callers whose policies do not allow
     the action on any resource. Such callers learn nothing about the request. Policies of queues and topics can allow
-    an action, too, so only the operation checks permissions on queues and topics.
+    an action, too, so only the operation checks rights on queues and topics.
     """
     if not right.is_of_operation or right.scope == "account":
         yield from authorize(right, names, context)
@@ -125,9 +125,9 @@ def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> O
 
 
 def authorize(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
-    """Raises AccessDenied unless the caller has the permission on the resource at the start of `names`.
+    """Raises AccessDenied unless the caller has the right on the resource at the start of `names`.
 
-    Without QUEUE_ACCESS=sigv4 every caller has every permission.
+    Without QUEUE_ACCESS=sigv4 every caller has every right.
     """
     if context.user is None:
         return

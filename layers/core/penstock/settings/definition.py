@@ -1,8 +1,7 @@
 """Declares every setting of Penstock: its name, default (and so its type), bounds, unit, text, and secrecy.
 
 From these declarations `make generate` writes docs/reference/settings.md, the Helm chart's schema, Terraform's
-`settings` and the variables of compose.yaml. The specification determines names and defaults. A name contains the
-setting's unit, unless the specification's name has none.
+`settings` and the variables of compose.yaml. A name ends with the setting's unit, as in `_SECONDS`, `_MS` and `_BYTES`.
 """
 
 from __future__ import annotations

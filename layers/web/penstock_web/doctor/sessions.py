@@ -27,7 +27,7 @@ where a.datname = current_database() and a.pid <> pg_backend_pid()
 order by a.xact_start limit 20
 """
 _OLD_PREPARED: Final = """
-select 'the prepared transaction ' || p.gid || ' of ' || p.owner || ' waits for its end since '
+select 'the prepared transaction ' || p.gid || ' of ' || p.owner || ' has been open since '
     || date_trunc('second', p.prepared), format('rollback prepared %%L', p.gid)
 from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(prepared_seconds)s * interval '1 second'

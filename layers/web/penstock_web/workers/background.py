@@ -161,8 +161,9 @@ class MoveTaskWorker(Worker):
 
 
 class MaintenanceWorker(Worker):
-    """Removes old rows. After a round without old rows, the worker sleeps until the next change. After each new LISTEN
-    connection, the worker checks whether the database is on another server.
+    """Removes old rows. After a round without old rows, the worker sleeps until the next change.
+
+    After each new LISTEN connection, the worker checks whether the database is on another server.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter) -> None:

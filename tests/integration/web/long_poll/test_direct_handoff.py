@@ -28,7 +28,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service, until_row
-from tests.support.web.fakes import HEADER, ORDERS, RowT, message, take
+from tests.support.web.fakes import HEADER, ORDERS, RowT, make_receive, message
 from tests.support.web.http_connection import SlowClient
 from tests.support.web.virtual_clock import settle
 
@@ -124,7 +124,7 @@ ALONE = [SEND_MESSAGES.name]
 async def test_a_waiting_receiver_gets_a_message_in_the_call_that_sends_it() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
     assert await waiters.send(1) == [[(1, 1, None, None, None, None)]]
     assert pool.calls == [TOGETHER]
     assert first.result() == [HEADER, message(1)]
@@ -142,7 +142,7 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
     """The next receive then waits at once, because this process gets a notification of every new message."""
     waiters = Waiters(Pool(found=found))
     waiters.long_polls.receives_notifications = registered
-    waiters.wait(take(10))
+    waiters.wait(make_receive(10))
     await waiters.send(sent)
     assert waiters.long_polls.can_skip_receive(NamedQueue(ORDERS)) is known
     waiters.long_polls.wake(ORDERS, 1)
@@ -153,7 +153,7 @@ async def test_the_queue_is_empty_again_when_all_that_was_sent_was_handed_out(
 async def test_the_queue_is_not_known_to_be_empty_when_an_older_message_was_handed_out() -> None:
     waiters = Waiters(Pool(found=1))
     waiters.long_polls.receives_notifications = True
-    waiters.wait(take(1))
+    waiters.wait(make_receive(1))
     await waiters.send(1, first_id=2)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
@@ -165,7 +165,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_what_was_handed_out_is_st
     pool.visibility_ms = 0
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    waiters.wait(take(1, visibility_seconds=0))
+    waiters.wait(make_receive(1, visibility_seconds=0))
     await waiters.send(1)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
 
@@ -175,7 +175,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_another_send_came_meanwhi
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    waiters.wait(take(10))
+    waiters.wait(make_receive(10))
     pool.during = lambda: waiters.long_polls.wake(ORDERS, 1)
     await waiters.send(1)
     assert not waiters.long_polls.can_skip_receive(NamedQueue(ORDERS))
@@ -186,7 +186,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
     pool = Pool(found=1)
     waiters = Waiters(pool)
     waiters.long_polls.receives_notifications = True
-    gone = waiters.wait(take(10))
+    gone = waiters.wait(make_receive(10))
     pool.during = gone.cancel
     await waiters.send(1)
     assert waiters.given_back == [(ORDERS, 1)]
@@ -197,7 +197,7 @@ async def test_the_queue_is_not_known_to_be_empty_when_a_message_was_returned() 
 async def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    waiters.wait(take(1, visibility_seconds=7))
+    waiters.wait(make_receive(1, visibility_seconds=7))
     await waiters.send(1)
     (arguments,) = pool.asked
     assert arguments == [ORDERS, 1, 10, 7, None, False, None, None]
@@ -211,7 +211,7 @@ async def test_as_many_are_served_as_messages_are_enough_for(
     asked: list[int], messages: int, got: list[int | None]
 ) -> None:
     waiters = Waiters(Pool(found=messages))
-    responses = [waiters.wait(take(count)) for count in asked]
+    responses = [waiters.wait(make_receive(count)) for count in asked]
     await waiters.send(*[1] * messages)
     assert [messages_of(response) if response.done() else None for response in responses] == got
 
@@ -221,7 +221,7 @@ async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
     pool = Pool(found=LARGEST_RECEIVE + 20)
     waiters = Waiters(pool)
-    responses = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
+    responses = [waiters.wait(make_receive(1)) for _ in range(LARGEST_RECEIVE + 20)]
     await waiters.send(LARGEST_RECEIVE + 10)
     (arguments,) = pool.asked
     assert arguments[1] == LARGEST_RECEIVE
@@ -234,7 +234,7 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
     """The search for long messages waits for this lock."""
     waiters = Waiters(Pool(found=1))
     waiters.write_backpressure.add(SlowClient(20_000_000))
-    response = waiters.wait(take(1))
+    response = waiters.wait(make_receive(1))
     await waiters.send(1)
     assert response.result() == Woken.FOR_ONE
 
@@ -243,7 +243,7 @@ async def test_while_much_is_unread_they_look_by_themselves() -> None:
 async def test_without_a_pipeline_connection_they_receive_by_themselves() -> None:
     pool = Pool(found=1, pipelines=False)
     waiters = Waiters(pool)
-    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
     await waiters.send(1)
     assert pool.calls == [ALONE]
     assert first.result() == Woken.FOR_ONE
@@ -254,7 +254,7 @@ async def test_without_a_pipeline_connection_they_receive_by_themselves() -> Non
 async def test_a_receiver_that_gets_no_message_polls_by_itself() -> None:
     """Another receiver took the message, or it is delayed."""
     waiters = Waiters(Pool(found=0))
-    first, second = waiters.wait(take(1)), waiters.wait(take(1))
+    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1))
     await waiters.send(1)
     assert first.result() == Woken.FOR_ONE
     assert not second.done()
@@ -265,7 +265,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
     pool = Pool()
     pool.error = ServiceUnavailable()
     waiters = Waiters(pool)
-    waiting = waiters.wait(take(1))
+    waiting = waiters.wait(make_receive(1))
     with pytest.raises(ServiceUnavailable):
         await waiters.send(1)
     assert waiting.result() == Woken.FOR_ONE
@@ -275,7 +275,7 @@ async def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
 async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
     pool = Pool(found=3)
     waiters = Waiters(pool)
-    leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))
+    leaves, stays = waiters.wait(make_receive(1)), waiters.wait(make_receive(2))
     pool.during = leaves.cancel
     await waiters.send(3)
     assert messages_of(stays) == 2
@@ -283,7 +283,7 @@ async def test_messages_for_a_receiver_that_left_go_to_others_or_back() -> None:
 
 
 @pytest.mark.virtual_time
-@pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
+@pytest.mark.parametrize("receive", [None, make_receive(1, f"{ORDERS}.fifo")])
 async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
     """A FIFO queue delivers a group's messages one after the other, and it stores a receive with an attempt id."""
     pool = Pool(found=1)
@@ -297,7 +297,7 @@ async def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[Receiv
 @pytest.mark.virtual_time
 async def test_another_visibility_timeout_is_another_look() -> None:
     waiters = Waiters(Pool(found=1))
-    first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
+    first, second = waiters.wait(make_receive(1)), waiters.wait(make_receive(1, visibility_seconds=7))
     await waiters.send(2)
     assert messages_of(first) == 1
     assert second.result() == Woken.FOR_ONE
@@ -308,7 +308,7 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     pool = Pool(found=10)
     waiters = Waiters(pool)
     arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
-    responses = [waiters.wait(take(1, arn)) for arn in arns]
+    responses = [waiters.wait(make_receive(1, arn)) for arn in arns]
     await waiters.send_effects([sent(arn, 1) for arn in arns])
     assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
     assert [messages_of(response) for response in responses[:-1]] == [1] * MAX_WAITER_GROUPS
@@ -319,7 +319,7 @@ async def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
 async def test_the_time_of_who_is_being_served_does_not_end() -> None:
     pool = Pool(found=1)
     waiters = Waiters(pool)
-    waiting = waiters.wait(take(1))
+    waiting = waiters.wait(make_receive(1))
     claimed = waiters.long_polls.claim(ORDERS, 1)
     await asyncio.sleep(60)
     await settle()
@@ -376,7 +376,7 @@ async def send_while_somebody_waits(dsn: str) -> Woken | list[Any]:
     pipeline = await open_pipeline_connection(dsn, 8)
     long_polls = LongPollDispatcher(execute)
     handoff = DirectHandoff(LossyPool(pipeline), long_polls, WriteBackpressure())
-    waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=take(1))
+    waiting = long_polls.wait(NamedQueue(ORDERS), 20, long_polls.next_ticket(), receive=make_receive(1))
     entry = SendEntry(ORDERS, uuid4().bytes, b"new", 3, None, None, None, None, None)
     effect = BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
     with pytest.raises(OutcomeUnknown):

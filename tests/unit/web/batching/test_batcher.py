@@ -37,9 +37,9 @@ from tests.support.web.fakes import (
     echo,
     empty,
     entries,
+    make_receive,
     message,
     stored,
-    take,
 )
 from tests.support.web.virtual_clock import settle
 
@@ -74,7 +74,7 @@ async def test_calls_that_gather_share_one_and_each_caller_gets_its_rows() -> No
     assert database.values == [[1], [2, 3, 4, 5, 6]]
 
 
-async def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_other() -> None:
+async def test_calls_of_other_options_or_merge_keys_neither_merge_nor_wait_for_each_other() -> None:
     database = FakeDatabase()
     database.hold()
     batcher = Batcher(database.call, limit=10)
@@ -95,9 +95,9 @@ async def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> Non
     database = FakeDatabase(queue)
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    first = batcher.submit(take(1))
+    first = batcher.submit(make_receive(1))
     await settle()
-    rest = [batcher.submit(take(2)), batcher.submit(take(20)), batcher.submit(take(1))]
+    rest = [batcher.submit(make_receive(2)), batcher.submit(make_receive(20)), batcher.submit(make_receive(1))]
     database.release()
     assert bodies(await first) == ["body 1"]
     responses = await asyncio.gather(*rest)
@@ -116,7 +116,7 @@ async def test_the_last_ones_get_only_the_header_when_messages_run_out() -> None
     database = FakeDatabase(FakeQueue(stored=2))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    responses = [batcher.submit(take(2)) for _ in range(3)]
+    responses = [batcher.submit(make_receive(2)) for _ in range(3)]
     database.release()
     assert [bodies(rows) for rows in await asyncio.gather(*responses)] == [["body 1", "body 2"], [], []]
 
@@ -125,7 +125,7 @@ async def test_takes_with_another_visibility_do_not_merge() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     database.hold()
     batcher = Batcher(database.call, limit=10)
-    responses = [batcher.submit(take(1)), batcher.submit(take(1, visibility_seconds=5))]
+    responses = [batcher.submit(make_receive(1)), batcher.submit(make_receive(1, visibility_seconds=5))]
     await settle()
     assert [arguments[3] for _, arguments in database.calls] == [None, 5]
     database.release()
@@ -139,7 +139,7 @@ async def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None
     await empty(batcher, ORDERS + ".fifo")
     database.hold()
     counts = (10, 1, 10, 10, 1)
-    responses = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
+    responses = [batcher.submit(make_receive(count, ORDERS + ".fifo")) for count in counts]
     await settle()
     database.release()
     await asyncio.gather(*responses)
@@ -212,9 +212,9 @@ async def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_bac
     queue = FakeQueue(stored=100)
     database = FakeDatabase(queue)
     batcher = Batcher(database.call, limit=10)
-    await batcher.submit(take(1))
+    await batcher.submit(make_receive(1))
     database.hold()
-    gone, stays = batcher.submit(take(3)), batcher.submit(take(2))
+    gone, stays = batcher.submit(make_receive(3)), batcher.submit(make_receive(2))
     await settle()
     gone.cancel()
     database.release()
@@ -281,7 +281,7 @@ def delete() -> Batch:
     ("effect", "error", "calls"),
     [
         (send(), OutcomeUnknown, 1),  # it may be stored, so it is not repeated
-        (take(1), OutcomeUnknown, 1),
+        (make_receive(1), OutcomeUnknown, 1),
         (delete(), OutcomeUnknown, 2),
         (send(), RolledBack, 2),  # it was rolled back, so it is certainly not stored
         (send(), ServiceUnavailable, 1),
@@ -342,9 +342,9 @@ async def test_too_many_waiting_entries_are_refused() -> None:
     assert await batcher.submit(entries(4)) == [(1, 4)]
 
 
-async def test_lanes_are_gone_when_idle() -> None:
+async def test_an_idle_batcher_keeps_no_pending_batch() -> None:
     batcher = Batcher(FakeDatabase(FakeQueue(stored=0)).call, limit=10_000)
-    await asyncio.gather(*(batcher.submit(take(1, f"{ORDERS}-{n}")) for n in range(500)))
+    await asyncio.gather(*(batcher.submit(make_receive(1, f"{ORDERS}-{n}")) for n in range(500)))
     await batcher.drain()
     assert batcher._batches == {}
 
@@ -360,7 +360,7 @@ async def test_linger_adds_a_timer_to_sends_alone() -> None:
     assert loop.time() == pytest.approx(0.005)
     assert len(database.calls) == 1
     database.reply = FakeQueue(stored=0)
-    await batcher.submit(take(1))
+    await batcher.submit(make_receive(1))
     assert loop.time() == pytest.approx(0.005)
 
 

@@ -31,7 +31,7 @@ from penstock_web.batching.merge import Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from penstock_web.database.pool import Locked
-from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, empty, entries, stored, take
+from tests.support.web.fakes import ORDERS, FakeDatabase, FakeQueue, RowT, bodies, empty, entries, make_receive, stored
 from tests.support.web.http_connection import SlowClient
 
 pytestmark = pytest.mark.virtual_time
@@ -64,7 +64,7 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
     database = FakeDatabase(FakeQueue(stored=0))
     batcher = Batcher(database.call, limit=10_000)
     await empty(batcher, ORDERS)
-    await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
+    await asyncio.gather(*(batcher.submit(make_receive(10)) for _ in range(30)))
     assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_RECEIVE, 300 - LARGEST_RECEIVE]
 
 
@@ -74,7 +74,7 @@ async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
     """
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * 262_144))
     batcher = Batcher(database.call, limit=10_000)
-    await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
+    await asyncio.gather(*(batcher.submit(make_receive(2)) for _ in range(30)))
     taken = [arguments[1] for _, arguments in database.calls]
     assert (taken[0], max(taken[1:]), sum(taken)) == (4, 4, 60)
 
@@ -88,7 +88,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 
     database = FakeDatabase(FakeQueue(stored=1000, body="x" * length))
     batcher = Batcher(database.call, limit=10_000)
-    responses = [await batcher.submit(take(10, arn)) for _ in range(3)]
+    responses = [await batcher.submit(make_receive(10, arn)) for _ in range(3)]
     assert [len(bodies(rows)) for rows in responses] == [10, messages, messages]
 
 
@@ -96,7 +96,7 @@ async def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, 
 async def test_a_receive_of_many_gets_them_from_an_unknown_queue(length: int, then: int) -> None:
     """Consumers of the REST API ask for many. The queue's messages may then turn out to be long."""
     batcher = Batcher(FakeDatabase(FakeQueue(stored=1000, body="x" * length)).call, limit=10_000)
-    assert [len(bodies(await batcher.submit(take(100)))) for _ in range(2)] == [100, then]
+    assert [len(bodies(await batcher.submit(make_receive(100)))) for _ in range(2)] == [100, then]
 
 
 async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
@@ -109,11 +109,11 @@ async def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)
     times = []
     for arn in (SHORT, SHORT, ORDERS, ORDERS):
-        await batcher.submit(take(1, arn))
+        await batcher.submit(make_receive(1, arn))
         times.append(loop.time() / MAX_WAIT_SECONDS)
     assert times == [0, 0, 0, 1]
     write_backpressure.remove(client)
-    await batcher.submit(take(1))
+    await batcher.submit(make_receive(1))
     assert loop.time() == MAX_WAIT_SECONDS
 
 
@@ -134,7 +134,7 @@ async def test_sent_messages_update_the_estimate_of_lengths() -> None:
     await empty(batcher, ORDERS)
     await batcher.submit(message_of(1_048_576))
     queue.stored = 1000
-    await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
+    await asyncio.gather(*(batcher.submit(make_receive(3)) for _ in range(20)))
     assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
 
 

@@ -55,7 +55,7 @@ UNDONE: Final = ("replaced", "dropped", "found", "revoked", "known", "removed", 
 
 
 class Act(msgspec.Struct, frozen=True):
-    """A user action. `name` is the action's name in policies; `target` is an ARN or another name.
+    """A user action. `action` is its name in policies; `target` is an ARN or another name.
 
     `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` names the column
     of the first row that contains the number of affected items. An empty `counted` means one item; `*` counts the
