@@ -52,7 +52,7 @@ PLAIN_TESTS = {
 }
 # At most three files may break a rule, each with one phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {"nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")}
-FIRST_CHECKED_COMMIT = "4b26ff885059309f0af784fae38d2030c38b2232"
+FIRST_CHECKED_COMMIT = "0a78748568aee7093e24daa571caacd74490b3e0"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
