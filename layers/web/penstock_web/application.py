@@ -48,10 +48,10 @@ from .http.request_memory import (
 )
 from .metrics.page import metrics_router
 from .metrics.scraping import admit_scraper
+from .rest import transactions
 from .rest.api import bearer_key
 from .rest.application import RestApplication
 from .rest.errors import error_response
-from .rest.transactions import routes as transactions
 from .routing.openapi import EVERY_ROUTE, error_responses
 from .routing.request_id import name_request
 from .routing.routes import run_route

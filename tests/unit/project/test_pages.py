@@ -20,7 +20,7 @@ from penstock.scheduler import errors as errors_scheduler
 from penstock.scheduler.errors import COMMON, SchedulerError
 from penstock.settings import SETTINGS
 from penstock.sns import errors as errors_sns
-from penstock_web.rest.schedules.routes import routes
+from penstock_web.rest.schedules import routes
 from tests.support.hostile.counts import counts
 from tests.support.metrics_page import families, table
 

@@ -128,7 +128,7 @@ def event(length: int) -> str:
 @pytest.mark.parametrize(
     ("method", "path", "reader", "body"),
     [
-        ("POST", "/v1/queues/orders/messages", "penstock_web.rest.messages.routes.read_messages", "[{}]".center),
+        ("POST", "/v1/queues/orders/messages", "penstock_web.rest.messages.read_messages", "[{}]".center),
         ("POST", "/v1/events/a.b", "penstock.management.events.read_event", "{}".center),
         ("POST", "/v1/events/a.b", "penstock.management.events.check_event", lambda n: f'{{"message":"{"x" * n}"}}'),
         ("POST", "/v1/transactions", "penstock.management.transactions.read_transaction", "{}".center),
@@ -138,11 +138,11 @@ def event(length: int) -> str:
             "penstock.management.transactions.check_parts",
             lambda n: f'{{"publish":[{event(n)}]}}',
         ),
-        ("POST", "/v1/schedules", "penstock_web.rest.schedules.routes.read_schedule", "{}".center),
-        ("PUT", "/v1/schedules", "penstock_web.rest.schedules.routes.read_schedules", "[]".center),
-        ("PUT", "/v1/schedules/x", "penstock_web.rest.schedules.routes.read_schedule", "{}".center),
-        ("PATCH", "/v1/schedules/x", "penstock_web.rest.schedules.routes.read_patch", "{}".center),
-        ("POST", "/v1/previews", "penstock_web.rest.schedules.routes.read_preview", "{}".center),
+        ("POST", "/v1/schedules", "penstock_web.rest.schedules.read_schedule", "{}".center),
+        ("PUT", "/v1/schedules", "penstock_web.rest.schedules.read_schedules", "[]".center),
+        ("PUT", "/v1/schedules/x", "penstock_web.rest.schedules.read_schedule", "{}".center),
+        ("PATCH", "/v1/schedules/x", "penstock_web.rest.schedules.read_patch", "{}".center),
+        ("POST", "/v1/previews", "penstock_web.rest.schedules.read_preview", "{}".center),
     ],
 )
 async def test_long_bodies_are_read_in_a_thread(

@@ -17,20 +17,22 @@ from penstock.environment import Environment
 from penstock_web.routing.routes import Routes
 from penstock_web.routing.runner import Api, RunOperation
 
-from .access import routes as access
-from .deliveries import routes as deliveries
+from . import (
+    access,
+    deliveries,
+    events,
+    mappings,
+    message_search,
+    messages,
+    metrics,
+    moves,
+    outbox,
+    queues,
+    schedules,
+    topics,
+    transactions,
+)
 from .errors import add_error_handlers
-from .events import routes as events
-from .mappings import routes as mappings
-from .messages import routes as messages
-from .messages import search_routes as search
-from .metrics import routes as metrics
-from .moves import routes as moves
-from .outbox import routes as outbox
-from .queues import routes as queues
-from .schedules import routes as schedules
-from .topics import routes as topics
-from .transactions import routes as transactions
 
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
@@ -38,7 +40,7 @@ BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys creat
 ROUTES: Final[tuple[Routes, ...]] = (
     queues.routes,
     messages.routes,
-    search.routes,
+    message_search.routes,
     moves.routes,
     events.routes,
     topics.routes,

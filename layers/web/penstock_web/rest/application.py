@@ -14,7 +14,7 @@ from penstock_web.routing.request_id import KEY, name_request
 from penstock_web.routing.runner import RunOperation
 
 from .api import add_rest_api
-from .certificates.routes import certificates_router
+from .certificates import certificates_router
 
 
 async def entrance() -> dict[str, str]:

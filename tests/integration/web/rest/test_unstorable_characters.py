@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from penstock_web.rest.api import ROUTES
-from penstock_web.rest.outbox.routes import routes as outbox
+from penstock_web.rest.outbox import routes as outbox
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
 

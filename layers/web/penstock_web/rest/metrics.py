@@ -15,7 +15,7 @@ from penstock.management.rights import right_of
 from penstock.verdicts import TARGET_LAG_SECONDS
 from penstock_web.routing.routes import Routes, Runner, json_response
 
-from .csv import as_csv
+from .metrics_csv import as_csv
 
 routes = Routes("metrics")
 

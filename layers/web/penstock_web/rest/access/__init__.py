@@ -1,1 +1,0 @@
-"""Provides users and keys in the REST API."""

@@ -1,1 +1,0 @@
-"""Provides certificates of SNS messages in the REST API."""

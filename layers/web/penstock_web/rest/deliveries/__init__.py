@@ -1,1 +1,0 @@
-"""Provides deliveries, their attempts and their endpoints in the REST API."""

@@ -1,1 +1,0 @@
-"""Provides routed events in the REST API."""

@@ -1,1 +1,0 @@
-"""Provides event source mappings in the REST API."""

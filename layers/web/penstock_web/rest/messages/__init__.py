@@ -1,1 +1,0 @@
-"""Provides messages, searches, and groups of failures in the REST API."""

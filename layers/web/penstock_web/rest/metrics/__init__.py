@@ -1,1 +1,0 @@
-"""Provides metrics in the REST API."""

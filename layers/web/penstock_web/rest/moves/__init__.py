@@ -1,1 +1,0 @@
-"""Provides moves of messages in the REST API."""

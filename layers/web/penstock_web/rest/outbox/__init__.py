@@ -1,1 +1,0 @@
-"""Provides outgoing messages in the REST API."""

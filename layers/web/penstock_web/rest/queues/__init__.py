@@ -1,1 +1,0 @@
-"""Provides queues in the REST API."""

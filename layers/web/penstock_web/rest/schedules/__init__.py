@@ -1,1 +1,0 @@
-"""Provides schedules in the REST API."""

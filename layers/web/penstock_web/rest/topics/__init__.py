@@ -1,1 +1,0 @@
-"""Provides topics and their subscriptions in the REST API."""

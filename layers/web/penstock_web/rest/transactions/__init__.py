@@ -1,1 +1,0 @@
-"""Provides transactions in the REST API."""
