@@ -221,7 +221,7 @@ def test_the_page_has_what_each_route_asks_for() -> None:
         for shown in list_screens()
         if shown.right not in (PUBLIC, SIGNED_IN)
     ]
-    table = PAGE.read_text().partition("| route | asks for |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    table = PAGE.read_text().partition("| route | required actions |\n| --- | --- |\n")[2].partition("\n\n")[0]
     assert table.splitlines() == sorted(rows, key=lambda row: row.split()[2])
 
 
