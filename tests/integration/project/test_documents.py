@@ -308,6 +308,16 @@ def test_bash_parses_the_commands() -> None:
     assert done.stderr == ""
 
 
+def test_names_in_programs_are_defined(tmp_path: Path) -> None:
+    """Excerpts of programs, which other tests run or nothing runs, may use names of their surroundings."""
+    for block in BLOCKS:
+        if block.language == "python" and block.kind in ("", "file"):
+            (tmp_path / f"{block.page.replace('/', '-')}-{block.line}.py").write_text(block.text)
+    command = ["ruff", "check", "--isolated", "--no-cache", "--select", "F821", "--output-format", "concise", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
 # --- docs/guides/recipes.md -------------------------------------------------------------------------------------------
 # Each line of settings in a section of docs/guides/recipes.md is in the program that `make clients` runs.
 RECIPES = "docs/guides/recipes.md"
