@@ -4,6 +4,7 @@ import configparser
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -313,7 +314,7 @@ def test_names_in_programs_are_defined(tmp_path: Path) -> None:
     for block in BLOCKS:
         if block.language == "python" and block.kind in ("", "file"):
             (tmp_path / f"{block.page.replace('/', '-')}-{block.line}.py").write_text(block.text)
-    command = ["ruff", "check", "--isolated", "--no-cache", "--select", "F821", "--output-format", "concise", tmp_path]
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
