@@ -1,4 +1,4 @@
-# Needs only make and Python >= 3.11 with pip, preferably built with profiles. No Docker, Java or root.
+# Needs only make and Python >= 3.11 with pip, or uv. No Docker, Java or root.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash

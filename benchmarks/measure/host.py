@@ -2,13 +2,13 @@
 
 import os
 import platform
+import shlex
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from infra.local.interpreter import is_optimised
 
 from .cpu import host_times
 
@@ -51,6 +51,17 @@ def machine() -> dict[str, object]:
         "python_implementation": platform.python_implementation(),
         "python_optimised": is_optimised(),
     }
+
+
+def is_optimised() -> bool:
+    """Returns whether the interpreter was built with profile-guided optimisation.
+
+    The option is `--enable-optimizations` (https://docs.python.org/3/using/configure.html). Debian and Ubuntu run
+    `make profile-opt` without the option (Debian's changelog, python3.8 3.8.0~b2-4). Their patch adds the installation
+    scheme `deb_system`, which identifies their interpreters.
+    """
+    options = shlex.split(sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return "--enable-optimizations" in options or "deb_system" in sysconfig.get_scheme_names()
 
 
 def interpreter_text(machine: Mapping[str, object]) -> str:

@@ -1,26 +1,18 @@
 #!/usr/bin/env bash
-# Prints the interpreter for the virtual environments: the first suitable one with profile-guided optimisation, or else
-# the first suitable one, in the order of the names below and of PATH. A suitable interpreter is Python 3.11 or newer
-# with pip, which installs uv, outside virtual environments. Without a suitable interpreter, the script prints an error.
-examine=${0%/*}/interpreter.py
-plain=
-for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
-  while IFS= read -r path; do
-    found=$("$path" "$examine" 2>/dev/null </dev/null) || continue
-    # A call of pip takes longest, so the script calls only the best candidate's pip.
-    if [[ $found == plain* && -n $plain ]]; then continue; fi
-    "$path" -m pip --version >/dev/null 2>&1 </dev/null || continue
-    if [[ $found == optimised* ]]; then
-      echo "${found#* }"
-      exit 0
+# Prints the interpreter for the virtual environments: python3, or else the newest python3.N on PATH, or else the one that
+# uv finds. It is Python 3.11 or newer, and has pip unless uv is on PATH, because pip installs uv.
+module=pip
+if command -v uv >/dev/null; then module=sys; fi
+for name in python3 python3.{30..11}; do
+  while IFS= read -r python; do # a virtual environment without pip may come before the interpreter of the system
+    found=$("$python" -c "import sys, $module; print(sys.executable if sys.version_info >= (3, 11) else '')" \
+      2>/dev/null </dev/null) || continue
+    if [[ -n $found ]]; then
+      echo "$found"
+      exit
     fi
-    plain=${found#* }
   done < <(type -aP "$name")
 done
-if [[ -n $plain ]]; then
-  echo "$plain"
-  exit 0
-fi
-echo "Penstock needs Python 3.11 or newer with pip, outside a virtual environment. PATH has no such interpreter." \
-  "Set PYTHON=/path/to/python3." >&2
+if uv python find '>=3.11' 2>/dev/null; then exit; fi
+echo "Penstock needs Python 3.11 or newer with pip, and PATH has none. PYTHON=/path/to/python3 names one." >&2
 exit 1

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -14,53 +13,20 @@ from hatchling.builders.wheel import WheelBuilder
 ROOT = Path(__file__).parents[3]
 
 # --- interpreter -----------------------------------------------------------------------------------------------------
-# infra/local/find_python.sh chooses the interpreter on PATH that creates the virtual environments.
-#
-# The interpreters are small scripts that run the real interpreter with another version, build or location.
+# infra/local/find_python.sh chooses the interpreter for the virtual environments. The interpreters here are scripts.
 FIND = ROOT / "infra" / "local" / "find_python.sh"
-WITH_PROFILES = "'--prefix=/usr/local' '--enable-optimizations' '--with-lto'"
-WITHOUT = "'--prefix=/usr/local' '--enable-shared'"
-
 SCRIPT = """#!/bin/sh
-if [ "$1 $2" = "-m pip" ]; then exit {pip_exit}; fi
-exec "{real}" "{facts}" "$@"
-"""
-FACTS = """
-import runpy, sys, sysconfig
-sys.version_info, sys.executable = {version!r}, {path!r}
-sys.base_prefix, sys.prefix = "/usr", {prefix!r}
-sysconfig.get_config_vars()["CONFIG_ARGS"] = {arguments!r}
-sysconfig.get_scheme_names = lambda: {schemes!r}
-runpy.run_path(sys.argv[1], run_name="__main__")
+case "$2" in *"import sys, pip;"*) [ {has_pip} = True ] || exit 1;; esac
+exec "{real}" -c "import sys; sys.version_info, sys.executable = {version}, '$0'; ${{2#*;}}"
 """
 
 
-@dataclass(frozen=True)
-class Interpreter:
-    """The facts of one interpreter. The defaults describe a suitable interpreter."""
-
-    arguments: str = WITHOUT
-    version: tuple[int, int, int] = (3, 11, 2)
-    has_pip: bool = True
-    in_environment: bool = False
-    schemes: tuple[str, ...] = ("posix_prefix", "venv")
-
-    def install(self, path: Path) -> str:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        facts = path.with_name(f"{path.name}-facts.py")
-        prefix = str(path.parents[1]) if self.in_environment else "/usr"
-        facts.write_text(
-            FACTS.format(
-                version=self.version, path=str(path), prefix=prefix, arguments=self.arguments, schemes=self.schemes
-            )
-        )
-        path.write_text(SCRIPT.format(pip_exit=0 if self.has_pip else 1, real=sys.executable, facts=facts))
-        path.chmod(0o755)
-        return str(path)
-
-
-PLAIN = Interpreter()
-OPTIMISED = Interpreter(WITH_PROFILES)
+def install(path: Path, version: tuple[int, int] = (3, 11), has_pip: bool = True) -> str:
+    """Writes an interpreter of this version, and returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(SCRIPT.format(real=sys.executable, version=version, has_pip=has_pip))
+    path.chmod(0o755)
+    return str(path)
 
 
 def find(*folders: Path) -> subprocess.CompletedProcess[str]:
@@ -73,62 +39,47 @@ def find(*folders: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_optimised_one_is_preferred_to_one_that_is_earlier_in_path(tmp_path: Path) -> None:
-    PLAIN.install(tmp_path / "first" / "python3")
-    chosen = OPTIMISED.install(tmp_path / "second" / "python3")
+def test_python3_is_preferred_to_newer_ones(tmp_path: Path) -> None:
+    install(tmp_path / "first" / "python3.14", (3, 14))
+    chosen = install(tmp_path / "second" / "python3")
     assert find(tmp_path / "first", tmp_path / "second").stdout == f"{chosen}\n"
 
 
-def test_an_optimised_one_is_preferred_to_a_newer_one(tmp_path: Path) -> None:
-    Interpreter(version=(3, 14, 0)).install(tmp_path / "python3")
-    Interpreter(version=(3, 14, 0)).install(tmp_path / "python3.14")
-    chosen = OPTIMISED.install(tmp_path / "python3.11")
-    assert find(tmp_path).stdout == f"{chosen}\n"
-
-
-@pytest.mark.parametrize("kind", [PLAIN, OPTIMISED])
-def test_among_equals_the_first_name_and_then_the_first_folder_decides(tmp_path: Path, kind: Interpreter) -> None:
-    kind.install(tmp_path / "first" / "python3.12")
-    chosen = kind.install(tmp_path / "second" / "python3")
-    kind.install(tmp_path / "third" / "python3")
-    assert find(tmp_path / "first", tmp_path / "second", tmp_path / "third").stdout == f"{chosen}\n"
-
-
-def test_debians_is_optimised_although_its_options_do_not_say_so(tmp_path: Path) -> None:
-    PLAIN.install(tmp_path / "first" / "python3")
-    debian = Interpreter(schemes=("deb_system", "posix_local", "posix_prefix"))
-    chosen = debian.install(tmp_path / "second" / "python3")
-    assert find(tmp_path / "first", tmp_path / "second").stdout == f"{chosen}\n"
-
-
-@pytest.mark.parametrize(
-    "unsuitable",
-    [
-        Interpreter(WITH_PROFILES, version=(3, 10, 13)),
-        Interpreter(WITH_PROFILES, has_pip=False),
-        Interpreter(WITH_PROFILES, in_environment=True),
-    ],
-    ids=["too old", "no pip", "virtual environment"],
-)
-def test_an_unsuitable_one_is_refused(tmp_path: Path, unsuitable: Interpreter) -> None:
-    unsuitable.install(tmp_path / "first" / "bin" / "python3")
-    chosen = PLAIN.install(tmp_path / "a second" / "python3")
-    assert find(tmp_path / "first" / "bin", tmp_path / "a second").stdout == f"{chosen}\n"
-    alone = find(tmp_path / "first" / "bin")
+@pytest.mark.parametrize(("version", "has_pip"), [((3, 10), True), ((3, 12), False)], ids=["too old", "no pip"])
+def test_an_unsuitable_python3_is_passed_over_for_the_newest_other(
+    tmp_path: Path, version: tuple[int, int], has_pip: bool
+) -> None:
+    install(tmp_path / "first" / "python3", version, has_pip)
+    alone = find(tmp_path / "first")
     assert (alone.returncode, alone.stdout) == (1, "")
+    install(tmp_path / "a second" / "python3.11")
+    chosen = install(tmp_path / "a second" / "python3.13", (3, 13))
+    assert find(tmp_path / "first", tmp_path / "a second").stdout == f"{chosen}\n"
+    chosen = install(tmp_path / "a second" / "python3")
+    assert find(tmp_path / "first", tmp_path / "a second").stdout == f"{chosen}\n"
 
 
-def test_one_that_only_fails_is_refused(tmp_path: Path) -> None:
+def test_an_interpreter_that_only_fails_is_passed_over(tmp_path: Path) -> None:
     """pyenv's shim fails this way for a version that is not selected."""
     broken = tmp_path / "first" / "python3"
     broken.parent.mkdir()
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
-    chosen = PLAIN.install(tmp_path / "second" / "python3")
+    chosen = install(tmp_path / "second" / "python3")
     assert find(tmp_path / "first", tmp_path / "second").stdout == f"{chosen}\n"
 
 
-def test_with_none_the_error_says_what_is_missing(tmp_path: Path) -> None:
+def test_uv_on_path_replaces_pip_and_the_interpreter(tmp_path: Path) -> None:
+    uv = tmp_path / "uv" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\necho /managed/python\n")
+    uv.chmod(0o755)
+    assert find(tmp_path / "uv").stdout == "/managed/python\n"
+    chosen = install(tmp_path / "without pip" / "python3", has_pip=False)
+    assert find(tmp_path / "without pip", tmp_path / "uv").stdout == f"{chosen}\n"
+
+
+def test_the_error_names_what_is_missing(tmp_path: Path) -> None:
     found = find(tmp_path)
     assert (found.returncode, found.stdout) == (1, "")
     assert "Python 3.11 or newer with pip" in found.stderr
@@ -153,13 +104,13 @@ def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_make_takes_the_one_that_is_found_and_a_named_one_before_it(tmp_path: Path) -> None:
-    chosen = OPTIMISED.install(tmp_path / "bin" / "python3")
+def test_make_takes_the_interpreter_of_the_script_unless_python_names_one(tmp_path: Path) -> None:
+    chosen = install(tmp_path / "bin" / "python3")
     assert make(tmp_path).stdout == f"chosen: {chosen}\n"
     assert make(tmp_path, "PYTHON=/somewhere/python3").stdout == "chosen: /somewhere/python3\n"
 
 
-def test_make_ends_where_none_is_found(tmp_path: Path) -> None:
+def test_make_fails_without_an_interpreter(tmp_path: Path) -> None:
     done = make(tmp_path)
     assert done.returncode != 0
     assert "Python 3.11 or newer with pip" in done.stderr

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from benchmarks import pgbench, run
-from benchmarks.measure.host import HostLoad, machine
+from benchmarks.measure.host import HostLoad, is_optimised, machine
 from benchmarks.options import GROUPS, STUDIES, arguments, select_studies
 from benchmarks.peers.makers import PEERS
 from benchmarks.penstock import Penstock
@@ -26,7 +26,6 @@ from benchmarks.report.rows import compared, line_of, markdown, with_multiples
 from benchmarks.studies import million, study
 from benchmarks.studies.study import Bench, Document, Findings, Study
 from benchmarks.system import UnavailableError
-from infra.local.interpreter import is_optimised
 from penstock_web.report.svg import Scale, round_ticks
 
 README = Path(__file__).parents[3] / "benchmarks" / "README.md"

@@ -122,9 +122,8 @@ def test_compose_confines_the_service_and_its_workers() -> None:
 
 
 # --- images ----------------------------------------------------------------------------------------------------------
-# The service's interpreter was built with profiles, and every base image of the images can be named by digest.
+# Every base image of the images can be named by digest.
 DOCKERFILE = (ROOT / "infra" / "container" / "Dockerfile").read_text()
-CHECK = "RUN python3 infra/local/interpreter.py | grep '^optimised '"
 
 
 def bases(text: str) -> set[str]:
@@ -133,19 +132,10 @@ def bases(text: str) -> set[str]:
     return {words[1] for words in lines} - {words[3] for words in lines if words[2:3] == ["AS"]}
 
 
-def test_every_stage_has_the_base_that_is_looked_at() -> None:
+def test_every_stage_has_the_base_of_the_argument() -> None:
     """Official images of Python are built with --enable-optimizations, and so are their variants."""
     assert re.findall(r"^ARG BASE=(\S+)", DOCKERFILE, re.MULTILINE) == ["python:3.12-slim-bookworm"]
     assert bases(DOCKERFILE) == {"${BASE}"}
-
-
-def test_the_build_looks_at_the_interpreter_before_anything_is_installed() -> None:
-    copied, looked, installed = (
-        DOCKERFILE.index(text)
-        for text in ("COPY infra/local/interpreter.py infra/local/", CHECK, "RUN python3 -m venv")
-    )
-    assert copied < looked < installed
-    assert "!infra/local/interpreter.py" in (ROOT / ".dockerignore").read_text().splitlines()
 
 
 def test_the_page_names_the_image_that_is_used() -> None:
