@@ -2,8 +2,8 @@
 -- see it.
 --   migrations         the numbers of the applied migrations
 --   sees_sessions      whether the role sees the state of other roles' sessions (pg_read_all_stats, of pg_monitor)
---   snapshot_seconds   the age of the oldest visible transaction with a snapshot in this database; 0: there is no such
---     one
+--   snapshot_seconds   the age of the oldest visible transaction in this database with a snapshot or a transaction id;
+--     0: there is no such one
 --   connections        the number of clients of any database
 --   wal_bytes          the size of the write-ahead log on disk, for roles that may list it (pg_monitor)
 --   slots, kept_bytes  the number of replication slots, and the size of the log that the slowest one retains
@@ -18,7 +18,8 @@ begin
     sees_sessions := pg_has_role(current_user, 'pg_read_all_stats', 'usage');
     select coalesce(extract(epoch from clock_timestamp() - min(a.xact_start)), 0) into snapshot_seconds
     from pg_stat_activity a
-    where a.datname = current_database() and a.pid <> pg_backend_pid() and a.backend_xmin is not null;
+    where a.datname = current_database() and a.pid <> pg_backend_pid()
+        and coalesce(a.backend_xid, a.backend_xmin) is not null;
     select count(*) into connections from pg_stat_activity a where a.datid is not null and a.usesysid is not null;
     most_connections := current_setting('max_connections')::int;
     if has_function_privilege('pg_ls_waldir()', 'execute') then

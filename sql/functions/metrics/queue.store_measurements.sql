@@ -58,7 +58,8 @@ begin
     held as (
         -- Snapshots of other databases do not hold back vacuum here. Snapshots of a standby (hot_standby_feedback)
         -- belong to no database and do hold back vacuum here.
-        select age(a.backend_xmin) as transactions from pg_stat_activity a
+        -- A transaction that has written and runs no statement has a transaction id and no snapshot.
+        select greatest(age(a.backend_xid), age(a.backend_xmin)) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s
         union all select age(p.transaction) from pg_prepared_xacts p where p.database = current_database()),

@@ -194,12 +194,20 @@ def test_there_are_queries() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_runs(database: Database, query: str) -> None:
-    """The query runs as the owner, as the pages say, and in a read-only transaction."""
+    """The query runs in a read-only transaction, as both roles that the pages name: the owner, and a member of
+    penstock_reader and pg_monitor.
+    """
     with psycopg.connect(database.api_dsn) as connection:
         connection.execute("select queue.create('a'), queue.create_fifo('b.fifo'), queue.send('a', '1')")
         connection.commit()
         connection.read_only = True
         assert connection.execute(query.encode()).description
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute("create role dashboards in role penstock_reader, pg_monitor")
+        connection.execute("set role dashboards")
+        connection.execute("set transaction read only")
+        assert connection.execute(query.encode()).description
+        connection.rollback()
 
 
 def test_a_poison_message_is_found(database: Database) -> None:
@@ -223,17 +231,20 @@ def test_a_listener_is_found(database: Database) -> None:
 
 def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
     """The snapshot belongs to this database, because vacuum does not wait for snapshots of other databases."""
-    query = next(q for q in QUERIES if "backend_xmin is not null" in q)
+    query = next(q for q in QUERIES if "backend_xmin" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
         psycopg.connect(database.dsn) as application,
+        psycopg.connect(database.dsn) as sender,
         psycopg.connect(empty_database.dsn) as stranger,
     ):
         for holder in (stranger, application):
             holder.execute("set transaction isolation level repeatable read")
             holder.execute("select 1")
+        # This transaction has a transaction id, and no snapshot between its statements.
+        sender.execute("select queue.create('a'), queue.send('a', '1')")
         found = [row[0] for row in connection.execute(query.encode())]
-        assert application.info.backend_pid in found
+        assert {application.info.backend_pid, sender.info.backend_pid} <= set(found)
         assert stranger.info.backend_pid not in found
 
 

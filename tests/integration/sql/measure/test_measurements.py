@@ -255,9 +255,14 @@ def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connec
         stranger.execute("select 1")
         # An autovacuum in this database may hold a snapshot too.
         wait_until(lambda: held_for() < 2000)
-        holder.execute("begin isolation level repeatable read")
-        holder.execute("select 1")
-        assert held_for() >= 2000
+        for begin, statement in (
+            ("begin isolation level repeatable read", "select 1"),
+            ("begin", "select pg_current_xact_id()"),  # a transaction id, and no snapshot between statements
+        ):
+            holder.execute(begin)
+            holder.execute(statement)
+            assert held_for() >= 2000
+            holder.execute("rollback")
 
 
 def test_an_overdue_schedule_is_seen(db: Connection) -> None:

@@ -294,6 +294,10 @@ def test_an_old_snapshot_is_shown(system: System) -> None:
     # A worker may hold a connection for a moment.
     wait_until(lambda: none in system.section("database"))
     with closing(psycopg.connect(system.database.api_dsn)) as connection:
+        connection.execute("select pg_current_xact_id()")  # a transaction id, and no snapshot between statements
+        wait_until(lambda: none not in system.section("database"))
+        connection.rollback()
+        wait_until(lambda: none in system.section("database"))
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("select count(*) from queue.queues")
         wait_until(lambda: none not in system.section("database"))

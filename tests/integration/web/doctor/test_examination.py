@@ -325,11 +325,12 @@ def test_a_database_that_cannot_be_reached(address: str, problem: str, capsys: p
     }
 
 
-def test_transactions_that_hold_back_vacuum(database: Database) -> None:
+@pytest.mark.parametrize("statement", ["select 1", "select queue.create('a'), queue.send('a', '1')"])
+def test_transactions_that_hold_back_vacuum(database: Database, statement: str) -> None:
     with examined(database) as examination, psycopg.connect(database.dsn) as other:
         assert list(find_old_snapshots(examination, 3600, 300)) == []
         examination.direct().rollback()  # A transaction sees the same statistics until its end.
-        other.execute("select 1")
+        other.execute(statement.encode())
         pid = other.info.backend_pid
         (found,) = (
             finding for finding in find_old_snapshots(examination, 0, 300) if f"session {pid} of" in finding.problem
