@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 from unittest.mock import AsyncMock, Mock
 
@@ -318,7 +319,7 @@ def failing(rest: Rest, error: Exception, runs: int) -> DeliveryWorker:
 @pytest.mark.virtual_time
 async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
-    lost = failing(rest, psycopg.OperationalError("no\nroute"), 3000)
+    lost = failing(rest, psycopg.OperationalError("no\nroute"), 700)
     rest.meter.outage.fails("listen", OSError("closed"))
     caplog.set_level("WARNING")
     await rest.times(lost, HOUR, (10.0, lambda: rest.meter.outage.works("listen")))
@@ -327,7 +328,7 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog:
         "database unavailable: trying again until it is back", "ERROR",
     )  # fmt: skip
     assert vars(began)["cause"] == "closed"
-    assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 3001)
+    assert (ended.getMessage(), vars(ended)["failed_attempts"]) == ("database available again", 701)
 
 
 @pytest.mark.virtual_time
@@ -340,16 +341,51 @@ async def test_an_outage_is_a_record_when_it_begins_and_one_when_it_ends(caplog:
         ),
         (psycopg.OperationalError("FATAL:  sorry, too many clients already"), "database has too few connections"),
         (psycopg.OperationalError('FATAL:  too many connections for role "api"'), "database has too few connections"),
+        (psycopg.OperationalError("query_wait_timeout"), "database has too few connections"),
     ],
     ids=repr,
 )
 async def test_an_outage_names_its_cause(caplog: pytest.LogCaptureFixture, error: Exception, said: str) -> None:
     rest = Rest()
     caplog.set_level("WARNING")
-    await rest.times(failing(rest, error, 3000), HOUR)
+    await rest.times(failing(rest, error, 700), HOUR)
     (began, _) = caplog.records
     assert began.getMessage().startswith(f"{said}: trying again until ")
     assert began.exc_info is None
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("cause", "records"),
+    [
+        ("connection failed: Connection refused", ["database unavailable", "database available again"]),
+        ("the connection is lost", ["database unavailable", "database available again"]),
+        ("FATAL:  sorry, too many clients already", []),
+    ],
+)
+async def test_an_outage_while_workers_take_turns_is_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, cause: str, records: list[str]
+) -> None:
+    """The pool has logged the shortage itself. During an outage, a worker logs in once in five seconds."""
+    rest = Rest()
+    taking = failing(rest, psycopg.OperationalError(), 0)
+    taking.pool = Mock(is_short=True, is_divided=False, turn=asyncio.Lock(), give_up_connection=AsyncMock())
+    logins: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    def log_in(*_: object) -> Mock:
+        logins.append(loop.time())
+        if len(logins) <= 10:
+            raise psycopg.OperationalError(cause)
+        return Mock(closed=True)
+
+    monkeypatch.setattr(worker, "connect", log_in)
+    caplog.set_level("WARNING")
+    await rest.times(taking, 60)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == records
+    assert taking.pool.give_up_connection.await_count == (0 if records else 10)
+    assert logins[:6] == pytest.approx([0, 0.1, 1.1, 3.1, 8.1, 13.1])
+    assert min(later - former for former, later in pairwise(logins[10:])) == 3
 
 
 @pytest.mark.virtual_time

@@ -1,6 +1,7 @@
 """Opens connections of the container to the database, and checks whether an idle connection still works."""
 
 import asyncio
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Self
 
@@ -59,6 +60,21 @@ class LimitedAsyncConnection(psycopg.AsyncConnection[Row]):
     def needs_check(self, now: float) -> bool:
         """Returns whether the session is behind a pooler and the last check is old."""
         return now - self.checked_at > CHECK_SECONDS and not self.session.is_direct
+
+
+def make_reporting_class(on_failure: Callable[[BaseException], None]) -> type[LimitedAsyncConnection]:
+    """Returns a class of connections that reports failed attempts to connect, because psycopg_pool only logs them."""
+
+    class ReportingConnection(LimitedAsyncConnection):
+        @classmethod
+        async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+            try:
+                return await super().connect(conninfo, **options)
+            except psycopg.Error as error:
+                on_failure(error)
+                raise
+
+    return ReportingConnection
 
 
 async def connect(url: str, call_seconds: float, name: str = "") -> LimitedAsyncConnection:

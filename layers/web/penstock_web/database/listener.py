@@ -16,7 +16,7 @@ from penstock.postgres.statements.installation import DUE_WORK
 
 from .activity import Activity
 from .connect import LimitedAsyncConnection, connect
-from .outage import Outage
+from .outage import Outage, is_shortage
 from .pool import Pool
 
 CHANNEL = "penstock"
@@ -88,7 +88,7 @@ async def _listen_once(
     try:
         connection = await connect(url, call_seconds, APPLICATION_NAME)
     except psycopg.OperationalError as error:
-        if pool is not None:
+        if pool is not None and is_shortage(error):
             await pool.give_up_connection(NAME, error)
         raise
     # psycopg passes on the notifications that arrive together with a query's result.

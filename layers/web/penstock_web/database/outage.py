@@ -9,7 +9,18 @@ import psycopg
 _log = logging.getLogger(__name__)
 
 # Error texts of PostgreSQL and PgBouncer. psycopg gives no SQLSTATE for a refused connection.
-_TOO_MANY: Final = ("too many clients", "too many connections", "remaining connection slots", "no more connections")
+_TOO_MANY: Final = (
+    "too many clients",
+    "too many connections",
+    "remaining connection slots",
+    "no more connections",
+    "query_wait_timeout",
+)
+
+
+def is_shortage(cause: BaseException) -> bool:
+    """Returns whether the server or the pooler works and has no free connection."""
+    return any(text in str(cause) for text in _TOO_MANY)
 
 
 def log_begin(who: str, cause: BaseException) -> None:
@@ -17,7 +28,7 @@ def log_begin(who: str, cause: BaseException) -> None:
     line = " ".join(str(cause).split())
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction):
         _log.error("database read-only: trying again until it takes changes", extra={"worker": who, "cause": line})
-    elif any(text in str(cause) for text in _TOO_MANY):
+    elif is_shortage(cause):
         _log.error(
             "database has too few connections: trying again until one is free", extra={"worker": who, "cause": line}
         )

@@ -37,8 +37,9 @@ from penstock.postgres.sqlstates import Meaning, find_meaning
 from penstock.postgres.statement import Row, Statement
 
 from .calls import RowT
-from .connect import LimitedAsyncConnection, connect, connection_options, is_stale
+from .connect import LimitedAsyncConnection, connect, connection_options, is_stale, make_reporting_class
 from .one_database import OneDatabase
+from .outage import is_shortage
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
@@ -148,6 +149,7 @@ class Pool:
         self._calls: dict[LimitedAsyncConnection, float] = {}
         self._renewed_at = 0.0  # The pool closes older connections.
         self._wrong_settings = ""  # of the last checked session
+        self._last_failure: BaseException | None = None  # of the last attempt to connect to DATABASE_URL
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
@@ -156,7 +158,7 @@ class Pool:
 
     def _make_pool(self) -> AsyncConnectionPool[LimitedAsyncConnection]:
         return AsyncConnectionPool(
-            connection_class=LimitedAsyncConnection,
+            connection_class=make_reporting_class(self._note_failure),
             kwargs=connection_options(self._url),
             configure=self._configure,
             min_size=min(MIN_CONNECTIONS, self._max_pooled),
@@ -172,7 +174,15 @@ class Pool:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
         self._opened.add(connection)
-        await self._check(connection.apply_settings)
+        try:
+            await self._check(connection.apply_settings)
+        except psycopg.Error as error:
+            self._note_failure(error)
+            raise
+        self._last_failure = None
+
+    def _note_failure(self, error: BaseException) -> None:
+        self._last_failure = error
 
     async def _check(self, apply: Callable[[], Awaitable[None]]) -> None:
         """Gives a connection its settings. If the settings are wrong, the pool no longer uses the other connections."""
@@ -255,9 +265,13 @@ class Pool:
         asyncio.get_running_loop().call_later(SHORTAGE_SECONDS, self._take_back)
 
     def _ask_for_connections(self, _pool: object) -> None:
-        """Makes the workers take turns if workers have connections and requests get none."""
-        if sum(close() for close in self.on_shortage):
-            self._note_shortage("requests", "requests got no connection")
+        """Makes the workers take turns if workers have connections and requests get none.
+
+        PgBouncer keeps the workers' connections while PostgreSQL is down, so only the error shows a shortage.
+        """
+        cause = self._last_failure
+        if cause is not None and is_shortage(cause) and sum(close() for close in self.on_shortage):
+            self._note_shortage("requests", cause)
             self._very_short_until = self._short_until
 
     def _note_shortage(self, name: str, cause: object) -> None:

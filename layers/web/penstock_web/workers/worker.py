@@ -15,15 +15,18 @@ from penstock.settings import Settings
 from penstock.workers import Counts
 from penstock_web.database.connect import is_stale
 from penstock_web.database.one_database import DividedError
+from penstock_web.database.outage import is_shortage
 from penstock_web.database.pool import Pool
 from penstock_web.metrics.meter import Meter
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
-FAILURE_PAUSE_SECONDS = 1.0
-# The pause after the first failure. Usually a new connection works.
-FIRST_FAILURE_PAUSE_SECONDS = 0.1
+# The pauses after failures in a row. After the first failure, the connection was usually lost, and a new one works. The
+# later pauses follow only outages, and the LISTEN connection's return ends them.
+FAILURE_PAUSES_SECONDS = (0.1, 1.0, 2.0, 5.0)
+# Workers that take turns log in for each run. They pause at least this time.
+SHORTEST_TURN_PAUSE_SECONDS = 3.0
 
 _log = logging.getLogger(__name__)
 
@@ -54,25 +57,25 @@ class Worker:
 
     async def run(self) -> None:
         """Returns soon after `stop`."""
-        failed = False
+        failures = 0
         while not self._stopping.is_set():
-            pause_seconds = FAILURE_PAUSE_SECONDS if failed else FIRST_FAILURE_PAUSE_SECONDS
+            pause_seconds = FAILURE_PAUSES_SECONDS[min(failures, 1)]
             started = perf_counter()
-            failed = True
+            failures += 1
             try:
                 await self._take_turn()
-                pause_seconds = self._next_pause()
-                failed = False
+                pause_seconds = max(self._next_pause(), SHORTEST_TURN_PAUSE_SECONDS if self.takes_turns else 0)
+                failures = self._failures = 0
                 self._meter.outage.works(self._name)
-                self._failures = 0
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set() and is_outage(error):
                     await self._note_outage(error)
+                    pause_seconds = FAILURE_PAUSES_SECONDS[min(failures, len(FAILURE_PAUSES_SECONDS)) - 1]
                 elif not self._stopping.is_set():
                     self._log_failure(error)
             if not self._stopping.is_set():
-                self._meter.count_run(self._name, failed, perf_counter() - started)
-            self._resting = not failed
+                self._meter.count_run(self._name, bool(failures), perf_counter() - started)
+            self._resting = not failures
             await self._pause(pause_seconds)
             self._resting = False
         if self._connection is not None:
@@ -86,9 +89,10 @@ class Worker:
             await asyncio.to_thread(self._run)
 
     async def _note_outage(self, error: Exception) -> None:
-        if self._is_connecting and self.pool is not None:
+        is_short = self._is_connecting and is_shortage(error)
+        if is_short and self.pool is not None:
             await self.pool.give_up_connection(self._name, error)
-        if self.takes_turns:
+        if is_short and self.takes_turns:
             self._meter.outage.works(self._name)
         else:
             self._meter.outage.fails(self._name, error)

@@ -19,10 +19,12 @@ from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
+from penstock_web.database import listener
 from penstock_web.database.activity import Activity
 from penstock_web.database.connect import connect
 from penstock_web.database.listener import listen
 from penstock_web.database.one_database import DividedError
+from penstock_web.database.outage import Outage
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, Pool, RolledBack, classify_error
@@ -341,6 +343,59 @@ class Number(NamedTuple):
 )
 def test_an_error_says_whether_the_call_took_effect(error: psycopg.Error, meaning: type[Exception]) -> None:
     assert type(classify_error(error, broken=False)) is meaning
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_short"),
+    [
+        ("connection to server at 127.0.0.1, port 5432 failed: Connection refused", False),
+        ("FATAL:  the database system is starting up", False),
+        ("FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute", True),
+        ("FATAL:  no more connections allowed (max_client_conn)", True),
+    ],
+)
+async def test_the_listener_returns_after_an_outage_and_leaves_connections_only_in_a_shortage(
+    database: Database, monkeypatch: pytest.MonkeyPatch, cause: str, is_short: bool
+) -> None:
+    """The server is back when the pool looks. A pool with one connection stops the listener during a shortage."""
+    monkeypatch.setattr("penstock_web.database.listener.RECONNECT_PAUSE_SECONDS", 0)
+    pool = Pool(database.api_dsn, 1, 5)
+    await pool.open()
+    second = await connect(database.api_dsn, 8)
+    answers = AsyncMock(side_effect=[psycopg.OperationalError(cause), second])
+    monkeypatch.setattr(listener, "connect", answers)
+    ear, outage = Ear(), Outage()
+    listening = asyncio.create_task(listen(database.api_dsn, ear, Activity(), outage=outage, pool=pool))
+    while not (pool.is_very_short or ear.renewed.is_set()):  # noqa: ASYNC110 - no event tells
+        await asyncio.sleep(0)
+    assert (pool.is_short, ear.renewed.is_set()) == (is_short, not is_short)
+    listening.cancel()
+    await asyncio.wait([listening])
+    await second.close()
+    await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_short"),
+    [(None, False), ("FATAL:  pgbouncer cannot connect to server", False), ("FATAL:  query_wait_timeout", True)],
+)
+async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | None, is_short: bool) -> None:
+    """The workers' connections to PgBouncer stay open while PostgreSQL is down."""
+    pool = Pool("postgresql://127.0.0.1:1/none", 1, 1)
+    pool.on_shortage.append(lambda: True)
+    if cause is not None:
+        pool._note_failure(psycopg.OperationalError(cause))
+    pool._ask_for_connections(pool)
+    assert pool.is_short is is_short
+
+
+async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> None:
+    pool = Pool(f"postgresql://x@127.0.0.1:{unused_tcp_port}/x", 1, 0.05)
+    await pool.open()
+    while pool._last_failure is None:  # noqa: ASYNC110 - no event tells
+        await asyncio.sleep(0)
+    assert "onnection refused" in str(pool._last_failure)
+    await pool.close()
 
 
 def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:
