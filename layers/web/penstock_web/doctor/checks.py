@@ -11,6 +11,7 @@ import psycopg
 from penstock.errors import AwsError
 from penstock.postgres.database import Database
 from penstock.settings import SettingError
+from penstock_web.database.outage import is_shortage
 from penstock_web.local_error import LocalError
 
 from . import database, own_settings, pooler, roles, server_settings, service, sessions, stored_rows, versions
@@ -83,6 +84,12 @@ CHECKS: Final = (
         sessions.SUBJECT,
         "/docs/explain/postgres/#a-long-transaction-stops-everything",
         sessions.check_old_snapshots,
+        database.DATABASE,
+    ),
+    Check(
+        sessions.LISTENING,
+        "/docs/operate/unavailable/#notifications-are-lost",
+        sessions.check_listeners,
         database.DATABASE,
     ),
     Check(database.CLOCK, "/docs/operate/clocks/", database.check_clock, database.DATABASE),
@@ -169,13 +176,22 @@ def _run(outcome: CheckOutcome, check: Check, examined: Examination) -> None:
         outcome.checked.append(check.name)
     except (psycopg.Error, AwsError, SettingError) as error:
         cause = error.__cause__ if isinstance(error, AwsError) else None
-        found.append(_failure(check.name, " ".join(str(cause or error).split())))
-    outcome.findings.extend(finding._replace(page=check.page) for finding in found)
+        found.append(_failure(check.name, cause or error))
+    outcome.findings.extend(finding._replace(page=finding.page or check.page) for finding in found)
     if found and check.name in REASONS:
         outcome.reasons[check.name] = REASONS[check.name]
 
 
-def _failure(name: str, reason: str) -> Finding:
+def _failure(name: str, error: BaseException) -> Finding:
+    reason = " ".join(str(error).split())
+    if name == database.DATABASE and is_shortage(error):
+        return Finding(
+            name,
+            f"no connection to the database is free: {reason}",
+            "the service answers 503 without it",
+            "end sessions that are not needed, or raise `max_connections` of PostgreSQL or the pool of PgBouncer",
+            page="/docs/operate/unavailable/#all-connections-are-busy",
+        )
     if name == database.DATABASE:
         return Finding(
             name,

@@ -7,6 +7,7 @@ PgBouncer's console shows the sizes, and only to `stats_users`.
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
@@ -16,8 +17,11 @@ from psycopg import generators
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import ExecStatus
 
+from penstock.postgres.call_deadline import CallOverdue
+from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
 from penstock.postgres.server_check import DIVIDED, lead_to_one_database
+from penstock_web.database.outage import is_shortage
 
 from .examination import CALL_SECONDS, Examination, Finding
 
@@ -26,6 +30,12 @@ _ATTEMPTS: Final = 20
 
 
 CONNECTION: Final = "DATABASE_URL"
+_PAGE_OF_FULL_POOL: Final = "/docs/operate/unavailable/#all-connections-are-busy"
+_REMEDY_OF_FULL_POOL: Final = (
+    "end transactions that applications forgot: `pg_stat_activity` shows them as `idle in transaction`; without any, "
+    "raise `default_pool_size` (or `max_client_conn`, if the error names it) in pgbouncer.ini"
+)
+_SERVER_FAILURES: Final = ("server login has been failing", "server login failed", "cannot connect to server")
 
 
 def check_connection(examined: Examination) -> Iterator[Finding]:
@@ -38,13 +48,58 @@ def check_connection(examined: Examination) -> Iterator[Finding]:
         examined.pooler_answers = False
         parts = conninfo_to_dict(examined.pooled_address)
         place = f"{parts.get('host') or 'localhost'}:{parts.get('port') or 5432}"
+        accepts = _accepts_connections(str(parts.get("host") or "localhost"), str(parts.get("port") or 5432))
+        problem, remedy, page = judge_failure(error, accepts=accepts)
+        cause = " ".join(str(error).split())
         yield Finding(
             CONNECTION,
-            f"PgBouncer at {place} (DATABASE_URL) does not answer, PostgreSQL (DATABASE_DIRECT_URL) does: "
-            f"{' '.join(str(error).split())}",
+            f"PgBouncer at {place} (DATABASE_URL) {problem}, PostgreSQL (DATABASE_DIRECT_URL) answers: {cause}",
             "the service answers 503 without it",
-            "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL",
+            remedy,
+            page=page,
         )
+
+
+def judge_failure(error: Exception, *, accepts: bool) -> tuple[str, str, str]:
+    """Returns the problem of a failed login to the pooler, the remedy, and the page if it is not the check's page.
+
+    `accepts` says whether the pooler accepts network connections.
+    """
+    if not accepts:
+        return (
+            "does not answer",
+            "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL",
+            "",
+        )
+    if is_shortage(error) or isinstance(error, CallOverdue):
+        return "runs, and all its connections are busy", _REMEDY_OF_FULL_POOL, _PAGE_OF_FULL_POOL
+    if any(text in str(error) for text in _SERVER_FAILURES):
+        return (
+            "runs, and cannot log in to PostgreSQL",
+            "correct the database's line in PgBouncer's configuration, or the password; PgBouncer's log says which",
+            "",
+        )
+    return (
+        "runs, and refuses the login",
+        "correct DATABASE_URL, or the line of the database and `auth_file` in PgBouncer's configuration",
+        "",
+    )
+
+
+def _accepts_connections(hosts: str, ports: str) -> bool:
+    """Returns whether one of these hosts, separated by commas, accepts a network connection or has a socket file."""
+    names, numbers = hosts.split(","), ports.split(",")
+    for index, host in enumerate(names):
+        port = numbers[index] if len(numbers) == len(names) else numbers[0]
+        with suppress(OSError):
+            if host.startswith(("/", "@")):
+                with socket.socket(socket.AF_UNIX) as client:
+                    client.settimeout(CONNECT_SECONDS)
+                    client.connect(f"{host}/.s.PGSQL.{port}")
+            else:
+                socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            return True
+    return False
 
 
 def check_pooler(examined: Examination) -> Iterator[Finding]:

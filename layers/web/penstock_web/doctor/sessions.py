@@ -1,4 +1,6 @@
-"""Finds transactions, prepared transactions and replication slots that hold back vacuum."""
+"""Finds transactions, prepared transactions and replication slots that hold back vacuum, and a service that does not
+listen.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Final
 from .examination import Examination, Finding
 
 SUBJECT = "old snapshots"
+LISTENING = "notifications"
 LONGEST_SECONDS: Final = 3600
 """This limit equals the limit of the alert PenstockOldTransaction."""
 PREPARED_SECONDS: Final = 300
@@ -44,6 +47,36 @@ cross join lateral (
         else pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn) end as bytes) k
 where not s.active and (coalesce(s.xmin, s.catalog_xmin) is not null or k.bytes > %(bytes)s) limit 20
 """
+# The connection for LISTEN has this name (database/listener.py). Young sessions may be the check's own, or those of a
+# process that starts.
+_SILENT: Final = """
+select string_agg(distinct a.usename, ', '), count(*) from pg_stat_activity a
+where a.datname = current_database() and a.usename = any (%(roles)s) and a.pid <> pg_backend_pid()
+    and a.backend_start < clock_timestamp() - %(seconds)s * interval '1 second'
+having count(*) > 0 and not exists (
+    select from pg_stat_activity l where l.datname = current_database() and l.application_name like 'penstock %%')
+"""
+_YOUNG_SECONDS: Final = 15
+
+
+def check_listeners(examined: Examination) -> Iterator[Finding]:
+    """Yields advice if the service's role has sessions and no process listens. Raises psycopg's errors."""
+    yield from find_silence(examined, _YOUNG_SECONDS)
+
+
+def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
+    """Yields advice if sessions older than `seconds` exist and no process listens."""
+    roles = [connection.session.role for connection in examined.service_connections()]
+    parameters = {"roles": roles, "seconds": seconds}
+    for names, number in examined.direct().execute(_SILENT, parameters).fetchall():
+        yield Finding(
+            LISTENING,
+            f"no process listens for notifications, although {names} has {number} sessions",
+            "waiting receives answer up to a second late, and workers look for work at intervals",
+            "read the log of the container: `too few database connections` or `database unavailable` says why; "
+            "functions do not listen",
+            is_advice=True,
+        )
 
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:

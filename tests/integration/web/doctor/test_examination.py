@@ -18,16 +18,17 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
 from penstock_web.doctor.checks import CHECKS, examine
 from penstock_web.doctor.database import check_clock, check_database
 from penstock_web.doctor.examination import Examination, Finding
-from penstock_web.doctor.pooler import check_pooler, judge_pool
+from penstock_web.doctor.pooler import check_pooler, judge_failure, judge_pool
 from penstock_web.doctor.roles import check_grants, check_roles
 from penstock_web.doctor.server_settings import check_server_settings
-from penstock_web.doctor.sessions import find_old_snapshots
+from penstock_web.doctor.sessions import find_old_snapshots, find_silence
 from penstock_web.doctor.versions import check_migrations, check_running
 from penstock_web.local import pgbouncer
 from penstock_web.local.postgres import ROLE
@@ -108,10 +109,63 @@ def test_a_pooler_that_is_down_is_one_problem(
     shown = json.loads(capsys.readouterr().out)
     (one,) = [each for each in shown["findings"] if "127.0.0.1:1" in json.dumps(each)]
     assert one["problem"].startswith("PgBouncer at 127.0.0.1:1 (DATABASE_URL) does not answer, PostgreSQL")
+    assert one["page"] == "/docs/operate/database/"
     assert one["remedy"] == (
         "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL"
     )
     assert shown["not_checked"] == {"pooler": "DATABASE_URL does not answer"}
+
+
+def test_a_full_pool_is_no_pooler_that_is_down(
+    database: Database, postgres: TestServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Transactions take every connection of the pool, and the reserve. PgBouncer accepts the login."""
+    settings = {"default_pool_size": "1", "reserve_pool_size": "0", "query_wait_timeout": "1"}
+    with pooler(postgres, monkeypatch, tmp_path, **settings) as running:
+        address = running.dsn(database.name)
+        with psycopg.connect(address, prepare_threshold=None) as forgotten:
+            forgotten.execute("select 1")
+            outcome = examine({"DATABASE_URL": address, "DATABASE_DIRECT_URL": database.api_dsn})
+    (one,) = [finding for finding in outcome.findings if finding.subject == "DATABASE_URL"]
+    assert "(DATABASE_URL) runs, and all its connections are busy, PostgreSQL" in one.problem
+    assert "query_wait_timeout" in one.problem
+    assert "start PgBouncer" not in one.remedy
+    assert "idle in transaction" in one.remedy
+    assert one.page == "/docs/operate/unavailable/#all-connections-are-busy"
+
+
+@pytest.mark.parametrize(
+    ("error", "accepts", "problem", "remedy"),
+    [
+        (psycopg.OperationalError("Connection refused"), False, "does not answer", "start PgBouncer"),
+        (CallOverdue(10), False, "does not answer", "start PgBouncer"),
+        (CallOverdue(10), True, "runs, and all its connections are busy", "default_pool_size"),
+        (psycopg.OperationalError("no more connections allowed (max_client_conn)"), True, "runs, and all", "max_cl"),
+        (psycopg.OperationalError("server login has been failing, try again later"), True, "runs, and cannot", "log"),
+        (psycopg.OperationalError("pgbouncer cannot connect to server"), True, "runs, and cannot log in", "line in"),
+        (psycopg.OperationalError("SASL authentication failed"), True, "runs, and refuses the login", "auth_file"),
+    ],
+)
+def test_each_failure_of_the_pooler_has_its_cure(
+    error: psycopg.OperationalError, accepts: bool, problem: str, remedy: str
+) -> None:
+    found = judge_failure(error, accepts=accepts)
+    assert found[0].startswith(problem)
+    assert remedy in found[1]
+
+
+def test_no_process_listens(database: Database) -> None:
+    with examined(database) as examination:
+        assert list(find_silence(examination, 0)) == []
+        examination.direct().rollback()  # A transaction sees the same statistics until its end.
+        with psycopg.connect(database.dsn):
+            (found,) = find_silence(examination, 0)
+            assert (found.problem.startswith("no process listens for notifications"), found.is_advice) == (True, True)
+            examination.direct().rollback()
+            assert list(find_silence(examination, 60)) == []
+            with psycopg.connect(database.dsn, application_name="penstock 0.1.0"):
+                examination.direct().rollback()
+                assert list(find_silence(examination, 0)) == []
 
 
 def test_two_databases(database: Database) -> None:
