@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from enum import Enum
 
-from .access.users import User, build_user, build_user_arn
+from .access.users import Actor, User, build_user, build_user_arn
 from .aws import queue_url
 from .aws.codec.protocol import Protocol
 from .aws.named_queue import NamedQueue
@@ -32,7 +32,7 @@ class Interface(Enum):
     CLI = "cli"
 
 
-class Context:
+class Context(Actor):
     """The caller's account and region, the request's id, and the environment of the process.
 
     `user` is the signer of the request, or None if no signature was required. `protocol` is the response's protocol.

@@ -27,6 +27,6 @@ begin
         raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';
     end if;
     perform queue.audit_sql('sqs:CreateQueue', v_made.arn, jsonb_build_object('attributes', attributes), 1,
-        to_jsonb(v_made));
+        v_made.created);
     return v_made.arn;
 end $$;

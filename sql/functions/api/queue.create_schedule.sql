@@ -54,6 +54,6 @@ begin
         raise exception 'schedule "%" exists', name using errcode = 'QU002';
     end if;
     perform queue.audit_sql('scheduler:CreateSchedule', format('arn:aws:scheduler:%s:%s:schedule/default/%s',
-        v_caller.region, v_caller.account_id, name), '{}', 1, '{}');
+        v_caller.region, v_caller.account_id, name), '{}', 1, true);
     return v_next;
 end $$;

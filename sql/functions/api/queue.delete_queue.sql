@@ -8,7 +8,7 @@ declare
 begin
     v_arn := queue.resolve(name);
     select * into v_dropped from queue.drop_queue(v_arn);
-    perform queue.audit_sql('sqs:DeleteQueue', v_arn, '{}', 1, to_jsonb(v_dropped));
+    perform queue.audit_sql('sqs:DeleteQueue', v_arn, '{}', 1, v_dropped.error is null);
     return v_dropped.error is null;
 exception when sqlstate 'QU001' then
     return false;

@@ -7,6 +7,6 @@ with act as materialized (
         format('arn:aws:scheduler:%s:%s:schedule/default/%s', c.region, c.account_id, delete_schedule.name) as arn
     from queue.caller_account() c, queue.drop_schedule(c.account_id, c.region, 'default', delete_schedule.name) d),
 noted as materialized (
-    select queue.audit_sql('scheduler:DeleteSchedule', a.arn, '{}', 1, to_jsonb(a)) from act a)
+    select queue.audit_sql('scheduler:DeleteSchedule', a.arn, '{}', 1, a.dropped) from act a)
 select a.dropped from act a, noted
 $$;

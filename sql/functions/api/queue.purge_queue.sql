@@ -7,6 +7,6 @@ declare
     v_purged record;
 begin
     select * into v_purged from queue.purge_messages(v_arn, 0);
-    perform queue.audit_sql('sqs:PurgeQueue', v_arn, '{}', v_purged.purged, to_jsonb(v_purged));
+    perform queue.audit_sql('sqs:PurgeQueue', v_arn, '{}', v_purged.purged, v_purged.error is null);
     return v_purged.purged;
 end $$;

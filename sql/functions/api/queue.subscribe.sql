@@ -12,6 +12,6 @@ with act as materialized (
         p_endpoint => queue.resolve(subscribe.name), p_envelope => false, p_filter_policy => null, p_filter => null) b),
 noted as materialized (
     select queue.audit_sql('penstock:Subscribe', subscribe.pattern, jsonb_build_object('queue', subscribe.name), 1,
-        to_jsonb(a)) from act a)
+        a.created) from act a)
 select a.binding_id from act a, noted
 $$;

@@ -11,7 +11,7 @@ begin
     where b.account_id = v_caller.account_id and b.region = v_caller.region and b.pattern = unsubscribe.pattern
         and b.protocol = 'queue' and b.endpoint = queue.resolve(unsubscribe.name);
     if found then
-        perform queue.audit_sql('penstock:Unsubscribe', pattern, jsonb_build_object('queue', name), 1, '{}');
+        perform queue.audit_sql('penstock:Unsubscribe', pattern, jsonb_build_object('queue', name), 1, true);
     end if;
     return found;
 end $$;

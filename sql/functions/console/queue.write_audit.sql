@@ -1,14 +1,14 @@
 -- queue.write_audit(account, interface, actor, key, address, action, target, details, when changed, affected, before,
--- result): records an act in the transaction of the act.
+-- changed): records an act in the transaction of the act.
 -- The function writes nothing if the act was refused or had no effect.
 --   p_before        the result of queue.audited_state before the act
---   p_result        the first row that the act's function returned; null: no row
+--   p_changed       false or null: the act was refused or had no effect
 --   p_when_changed  write nothing if no value changed
 -- The columns of queue.audit explain the other parameters.
 -- An account keeps its last 100,000 rows, for 400 days.
 create or replace function queue.write_audit(
     p_account_id text, p_interface text, p_actor text, p_key_id text, p_address text, p_action text, p_target text,
-    p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_result jsonb)
+    p_details jsonb, p_when_changed boolean, p_affected bigint, p_before jsonb, p_changed boolean)
 returns table (audit_id bigint)
 language plpgsql as $$
 #variable_conflict use_column
@@ -17,11 +17,7 @@ declare
     v_changes jsonb := '{}';
     v_id bigint;
 begin
-    if p_result is null or p_result ->> 'error' is not null or exists (
-        select from jsonb_each(p_result) r
-        where r.value = 'false' and (r.key in ('replaced', 'dropped', 'found', 'revoked', 'known', 'removed', 'continued')
-            or (r.key = 'created' and p_action ~ ':(Create|Subscribe)')))
-    then
+    if p_changed is not true then
         return;
     end if;
     if p_before is not null and v_after is not null then

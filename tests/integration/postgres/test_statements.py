@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import psycopg
 import pytest
@@ -30,6 +30,15 @@ def test_every_statement_agrees_with_the_catalogue(connection: Connection) -> No
     assert len(every) > 90
     differences = {name: found for name, statement in every if (found := findings(connection, statement))}
     assert differences == {}
+
+
+def test_a_change_is_a_column_that_is_true_or_false() -> None:
+    """`changed` belongs to audited statements only."""
+    found = {name: statement for name, statement in all_statements() if statement.changed}
+    assert len(found) >= 20
+    for name, statement in found.items():
+        assert statement.is_audited, name
+        assert get_type_hints(statement.row)[statement.changed] is bool, name
 
 
 def test_no_function_has_two_statements() -> None:

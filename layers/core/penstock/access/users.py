@@ -56,6 +56,26 @@ class User(NamedTuple):
         return self.principal.is_root or is_ever_allowed(self.policies, action)
 
 
+class Actor:
+    """The caller of a request. `penstock.context.Context` adds the rest of the request."""
+
+    __slots__ = ()
+
+    account_id: str
+    user: User | None
+    key_id: str | None
+
+    @property
+    def client_address(self) -> str:
+        """Returns the client's IP address, or an empty text if it is unknown."""
+        raise NotImplementedError
+
+    @property
+    def interface_name(self) -> str:
+        """Returns the name of the API that received the request."""
+        raise NotImplementedError
+
+
 def build_user_arn(account_id: str, name: str) -> str:
     return f"arn:aws:iam::{account_id}:user/{name}"
 

@@ -29,6 +29,10 @@ class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
     types: tuple[str, ...]
     row: type[RowT_co]
     named: tuple[str, ...] = ()
+    is_audited: bool = False
+    """Whether the function changes data, and the audit records its call."""
+    changed: str = ""
+    """The column that is false if the function changed nothing. Empty: a row without an error means a change."""
     text: str = ""  # the query that calls the function; this field and the next are computed
     # Makes a row from its values, in a third of the time of row._make.
     make_row: Callable[[Iterable[Any]], Any] = tuple

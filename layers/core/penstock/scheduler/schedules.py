@@ -95,7 +95,7 @@ def list_schedules(
     lambda mode, request, context: Act(
         f"scheduler:{mode.title()}Schedule",
         schedule_arn(context.region, context.account_id, request.group_name or DEFAULT_GROUP, request.name),
-        when_changed=mode != "create",
+        when_changed=True,
     )
 )
 def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[StoredSchedule]:

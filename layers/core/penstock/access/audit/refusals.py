@@ -12,11 +12,12 @@ from time import monotonic
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from penstock import errors
+from penstock.access.users import User
 from penstock.effects import Call, Operation
 from penstock.errors import AwsError
 from penstock.postgres.statements.access import NOTE_REFUSALS
 
-from .acts import Actor, clean
+from .acts import clean
 
 T = TypeVar("T")
 
@@ -48,9 +49,19 @@ class Refusal(NamedTuple):
     queue: str = ""
 
 
-class RefusedRequest(Actor, Protocol):
+class RefusedRequest(Protocol):
     """The part of `Context` that describes a refused request."""
 
+    @property
+    def account_id(self) -> str: ...
+    @property
+    def user(self) -> User | None: ...
+    @property
+    def key_id(self) -> str | None: ...
+    @property
+    def client_address(self) -> str: ...
+    @property
+    def interface_name(self) -> str: ...
     @property
     def environment(self) -> "Caches": ...
 

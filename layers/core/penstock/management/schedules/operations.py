@@ -102,7 +102,7 @@ def replace_schedule(name: str, new: NewSchedule, context: Context) -> Operation
     lambda name, mode, _, context: Act(
         f"scheduler:{'Create' if mode == 'create' else 'Update'}Schedule",
         build_schedule_arn(name, context),
-        when_changed=mode != "create",
+        when_changed=True,
     )
 )
 def put_schedule(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[tuple[ShownSchedule, bool]]:

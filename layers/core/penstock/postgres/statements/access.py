@@ -86,7 +86,11 @@ class CreatedKeyRow(NamedTuple):
 
 
 CREATE_KEY = Statement(
-    "queue.create_key", ("text", "text", "text", "bytea", "text", "text", "timestamptz"), CreatedKeyRow
+    "queue.create_key",
+    ("text", "text", "text", "bytea", "text", "text", "timestamptz"),
+    CreatedKeyRow,
+    is_audited=True,
+    changed="created",
 )
 
 
@@ -94,7 +98,9 @@ class CreatedFirstKeyRow(NamedTuple):
     created: bool
 
 
-CREATE_FIRST_KEY = Statement("queue.create_first_key", ("text", "text", "bytea", "text"), CreatedFirstKeyRow)
+CREATE_FIRST_KEY = Statement(
+    "queue.create_first_key", ("text", "text", "bytea", "text"), CreatedFirstKeyRow, is_audited=True, changed="created"
+)
 
 
 class KeyRow(NamedTuple):
@@ -118,21 +124,21 @@ class RevokedKeyRow(NamedTuple):
     revoked: bool
 
 
-REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow)
+REVOKE_KEY = Statement("queue.revoke_key", ("text",), RevokedKeyRow, is_audited=True, changed="revoked")
 
 
 class ExistsRow(NamedTuple):
     found: bool
 
 
-LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), ExistsRow)
+LIMIT_KEY = Statement("queue.limit_key", ("text", "timestamptz"), ExistsRow, is_audited=True, changed="found")
 
 
 class SetUserRow(NamedTuple):
     created: bool
 
 
-SET_USER = Statement("queue.set_user", ("text", "text", "text[]"), SetUserRow)
+SET_USER = Statement("queue.set_user", ("text", "text", "text[]"), SetUserRow, is_audited=True)
 
 
 class UserRow(NamedTuple):
@@ -145,7 +151,7 @@ class UserRow(NamedTuple):
 
 
 LIST_USERS = Statement("queue.list_users", ("text",), UserRow)
-END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow)
+END_USER = Statement("queue.end_user", ("text", "text"), ExistsRow, is_audited=True, changed="found")
 
 
 class RoleProblemRow(NamedTuple):
@@ -186,7 +192,9 @@ class OpenedSessionRow(NamedTuple):
     expires_at: datetime
 
 
-OPEN_SESSION = Statement("queue.open_console_session", ("text", "text", "text", "int4"), OpenedSessionRow)
+OPEN_SESSION = Statement(
+    "queue.open_console_session", ("text", "text", "text", "int4"), OpenedSessionRow, is_audited=True
+)
 
 
 class SessionRow(NamedTuple):
@@ -215,7 +223,7 @@ class WrittenAuditRow(NamedTuple):
 
 WRITE_AUDIT = Statement(
     "queue.write_audit",
-    ("text", "text", "text", "text", "text", "text", "text", "jsonb", "bool", "int8", "jsonb", "jsonb"),
+    ("text", "text", "text", "text", "text", "text", "text", "jsonb", "bool", "int8", "jsonb", "bool"),
     WrittenAuditRow,
 )
 

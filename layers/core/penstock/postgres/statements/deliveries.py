@@ -113,7 +113,7 @@ class RetriedDeliveryRow(NamedTuple):
     delivery_id: int
 
 
-RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeliveryRow)
+RETRY_DELIVERY = Statement("queue.retry_delivery", ("text", "int8"), RetriedDeliveryRow, is_audited=True)
 
 
 class RetriedDeliveriesRow(NamedTuple):
@@ -124,7 +124,7 @@ class RetriedDeliveriesRow(NamedTuple):
 
 
 RETRY_DELIVERIES = Statement(
-    "queue.retry_deliveries", ("text", "text", "timestamptz", "int8", "int4"), RetriedDeliveriesRow
+    "queue.retry_deliveries", ("text", "text", "timestamptz", "int8", "int4"), RetriedDeliveriesRow, is_audited=True
 )
 
 
@@ -204,8 +204,12 @@ class KnownEndpointRow(NamedTuple):
     known: bool
 
 
-PAUSE_DELIVERY_ENDPOINT = Statement("queue.pause_delivery_endpoint", ("text", "text"), KnownEndpointRow)
-RESUME_DELIVERY_ENDPOINT = Statement("queue.resume_delivery_endpoint", ("text", "text"), KnownEndpointRow)
+PAUSE_DELIVERY_ENDPOINT = Statement(
+    "queue.pause_delivery_endpoint", ("text", "text"), KnownEndpointRow, is_audited=True, changed="known"
+)
+RESUME_DELIVERY_ENDPOINT = Statement(
+    "queue.resume_delivery_endpoint", ("text", "text"), KnownEndpointRow, is_audited=True, changed="known"
+)
 
 
 class TestTargetRow(NamedTuple):
@@ -230,5 +234,5 @@ class SentTestRow(NamedTuple):
 
 
 SEND_TEST_WEBHOOK = Statement(
-    "queue.send_test_webhook", ("text", "text", "int8", "uuid", "text", "text", "text"), SentTestRow
+    "queue.send_test_webhook", ("text", "text", "int8", "uuid", "text", "text", "text"), SentTestRow, is_audited=True
 )

@@ -39,14 +39,20 @@ class BoundRow(NamedTuple):
     created: bool
 
 
-BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb", "text"), BoundRow)
+BIND = Statement(
+    "queue.bind",
+    ("text", "text", "text", "text", "text", "bool", "text", "jsonb", "text"),
+    BoundRow,
+    is_audited=True,
+    changed="created",
+)
 
 
 class UnboundRow(NamedTuple):
     removed: bool
 
 
-UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"), UnboundRow)
+UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"), UnboundRow, is_audited=True, changed="removed")
 
 
 class BindingRow(NamedTuple):

@@ -21,12 +21,16 @@ CREATE_MAPPING = Statement(
     "queue.create_mapping",
     ("text", "text", "text", "text", "text", "jsonb", "jsonb", "bool", "jsonb"),
     MappingResultRow,
+    is_audited=True,
 )
 UPDATE_MAPPING = Statement(
-    "queue.update_mapping", ("text", "text", "uuid", "text", "text", "jsonb", "jsonb", "bool"), MappingResultRow
+    "queue.update_mapping",
+    ("text", "text", "uuid", "text", "text", "jsonb", "jsonb", "bool"),
+    MappingResultRow,
+    is_audited=True,
 )
 LIST_MAPPINGS = Statement("queue.list_mappings", ("text", "text", "uuid", "text", "text", "uuid", "int4"), MappingRow)
-DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), MappingRow)
+DROP_MAPPING = Statement("queue.drop_mapping", ("text", "text", "uuid"), MappingRow, is_audited=True)
 
 
 class TaggedMappingRow(NamedTuple):
@@ -35,7 +39,9 @@ class TaggedMappingRow(NamedTuple):
     error: str | None
 
 
-TAG_MAPPING = Statement("queue.tag_mapping", ("text", "text", "uuid", "jsonb", "text[]"), TaggedMappingRow)
+TAG_MAPPING = Statement(
+    "queue.tag_mapping", ("text", "text", "uuid", "jsonb", "text[]"), TaggedMappingRow, is_audited=True
+)
 
 
 class ClaimedMappingRow(NamedTuple):

@@ -137,7 +137,12 @@ MESSAGE_TYPES = (
 )  # fmt: skip
 
 SEND_MESSAGES = BatchStatement(
-    "queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, named=("p_async_commit",), entry=SendEntry
+    "queue.send_messages",
+    (*MESSAGE_TYPES, "bool"),
+    SentRow,
+    named=("p_async_commit",),
+    entry=SendEntry,
+    is_audited=True,
 )
 # The call is refused (LONG_MESSAGE) if a message has more bytes than the last argument, unless it is null.
 RECEIVE_MESSAGES = Statement(

@@ -19,6 +19,7 @@ START_MOVE_TASK = Statement(
     ("text", "text", "int4", "int8[]", "jsonb", "int4"),
     StartedTaskRow,
     named=("p_ids", "p_filter", "p_canary"),
+    is_audited=True,
 )
 
 
@@ -51,7 +52,7 @@ class CancelledTaskRow(NamedTuple):
     detail: str | None
 
 
-CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), CancelledTaskRow)
+CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), CancelledTaskRow, is_audited=True)
 
 
 class RunningTaskRow(NamedTuple):
@@ -104,4 +105,6 @@ class ContinuedRow(NamedTuple):
     continued: bool
 
 
-CONTINUE_MOVE_TASK = Statement("queue.continue_move_task", ("uuid", "text", "int4"), ContinuedRow)
+CONTINUE_MOVE_TASK = Statement(
+    "queue.continue_move_task", ("uuid", "text", "int4"), ContinuedRow, is_audited=True, changed="continued"
+)

@@ -19,7 +19,11 @@ class CreatedQueueRow(NamedTuple):
 
 
 CREATE_QUEUE = Statement(
-    "queue.create_queue", ("text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "int4"), CreatedQueueRow
+    "queue.create_queue",
+    ("text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "int4"),
+    CreatedQueueRow,
+    is_audited=True,
+    changed="created",
 )
 
 
@@ -59,8 +63,10 @@ class QueueErrorRow(NamedTuple):
     error: str | None
 
 
-SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb", "uuid[]", "uuid[]"), QueueErrorRow)
-DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
+SET_QUEUE_ATTRIBUTES = Statement(
+    "queue.set_queue_attributes", ("text", "jsonb", "uuid[]", "uuid[]"), QueueErrorRow, is_audited=True
+)
+DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow, is_audited=True)
 
 
 class PurgedRow(NamedTuple):
@@ -71,7 +77,7 @@ class PurgedRow(NamedTuple):
     detail: str | None
 
 
-PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
+PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow, is_audited=True)
 
 
 class TaggedQueueRow(NamedTuple):
@@ -81,8 +87,8 @@ class TaggedQueueRow(NamedTuple):
     detail: str | None
 
 
-TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"), TaggedQueueRow)
-UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
+TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"), TaggedQueueRow, is_audited=True)
+UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow, is_audited=True)
 
 
 class ReplacedPolicyRow(NamedTuple):
@@ -92,7 +98,13 @@ class ReplacedPolicyRow(NamedTuple):
     error: str | None
 
 
-REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text", "uuid[]", "uuid[]"), ReplacedPolicyRow)
+REPLACE_POLICY = Statement(
+    "queue.replace_policy",
+    ("text", "text", "text", "uuid[]", "uuid[]"),
+    ReplacedPolicyRow,
+    is_audited=True,
+    changed="replaced",
+)
 
 
 class DeadLetterSourceRow(NamedTuple):

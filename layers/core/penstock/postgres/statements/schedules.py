@@ -15,7 +15,10 @@ class PutScheduleRow(NamedTuple):
 
 
 PUT_SCHEDULE = Statement(
-    "queue.put_schedule", ("text", "text", "text", "text", "text", "jsonb", "timestamptz"), PutScheduleRow
+    "queue.put_schedule",
+    ("text", "text", "text", "text", "text", "jsonb", "timestamptz"),
+    PutScheduleRow,
+    is_audited=True,
 )
 
 
@@ -42,7 +45,9 @@ class DroppedScheduleRow(NamedTuple):
     dropped: bool
 
 
-DROP_SCHEDULE = Statement("queue.drop_schedule", ("text", "text", "text", "text"), DroppedScheduleRow)
+DROP_SCHEDULE = Statement(
+    "queue.drop_schedule", ("text", "text", "text", "text"), DroppedScheduleRow, is_audited=True, changed="dropped"
+)
 LIST_SCHEDULES = Statement(
     "queue.list_schedule_page",
     ("text", "text", "text", "text", "text", "text", "text", "text", "text", "int4"),
@@ -63,7 +68,10 @@ class SyncedScheduleRow(NamedTuple):
 
 
 SYNC_SCHEDULES = Statement(
-    "queue.sync_schedules", ("text", "text", "text[]", "jsonb[]", "timestamptz[]", "bool"), SyncedScheduleRow
+    "queue.sync_schedules",
+    ("text", "text", "text[]", "jsonb[]", "timestamptz[]", "bool"),
+    SyncedScheduleRow,
+    is_audited=True,
 )
 
 
@@ -84,7 +92,7 @@ class FiredScheduleRow(NamedTuple):
     detail: str | None
 
 
-RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"), FiredScheduleRow)
+RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"), FiredScheduleRow, is_audited=True)
 
 
 class ScheduleRunRow(NamedTuple):
@@ -105,7 +113,13 @@ class ScheduleRunRow(NamedTuple):
 LIST_SCHEDULE_RUNS = Statement(
     "queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"), ScheduleRunRow
 )
-DROP_SCHEDULE_ONCE = Statement("queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow)
+DROP_SCHEDULE_ONCE = Statement(
+    "queue.drop_schedule_once",
+    ("text", "text", "text", "text", "text"),
+    DroppedScheduleRow,
+    is_audited=True,
+    changed="dropped",
+)
 
 
 class CalendarRow(NamedTuple):
@@ -155,7 +169,13 @@ class PutGroupRow(NamedTuple):
     error: str | None
 
 
-PUT_SCHEDULE_GROUP = Statement("queue.put_schedule_group", ("text", "text", "text", "jsonb", "text"), PutGroupRow)
+PUT_SCHEDULE_GROUP = Statement(
+    "queue.put_schedule_group",
+    ("text", "text", "text", "jsonb", "text"),
+    PutGroupRow,
+    is_audited=True,
+    changed="created",
+)
 
 
 class GroupRow(NamedTuple):
@@ -170,5 +190,9 @@ class GroupErrorRow(NamedTuple):
     error: str | None
 
 
-TAG_SCHEDULE_GROUP = Statement("queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"), GroupErrorRow)
-UNTAG_SCHEDULE_GROUP = Statement("queue.untag_schedule_group", ("text", "text", "text", "text[]"), GroupErrorRow)
+TAG_SCHEDULE_GROUP = Statement(
+    "queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"), GroupErrorRow, is_audited=True
+)
+UNTAG_SCHEDULE_GROUP = Statement(
+    "queue.untag_schedule_group", ("text", "text", "text", "text[]"), GroupErrorRow, is_audited=True
+)

@@ -33,7 +33,7 @@ class DeletedIdRow(NamedTuple):
     id: int
 
 
-DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow)
+DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow, is_audited=True)
 
 
 class NewVisibilityRow(NamedTuple):

@@ -13,10 +13,13 @@ class CreatedArnRow(NamedTuple):
 
 
 CREATE_PLATFORM_APPLICATION = Statement(
-    "queue.create_platform_application", ("text", "text", "text", "text", "text", "jsonb"), CreatedArnRow
+    "queue.create_platform_application",
+    ("text", "text", "text", "text", "text", "jsonb"),
+    CreatedArnRow,
+    is_audited=True,
 )
 CREATE_PLATFORM_ENDPOINT = Statement(
-    "queue.create_platform_endpoint", ("text", "uuid", "text", "jsonb", "int4"), CreatedArnRow
+    "queue.create_platform_endpoint", ("text", "uuid", "text", "jsonb", "int4"), CreatedArnRow, is_audited=True
 )
 
 
@@ -33,15 +36,21 @@ class FoundApplicationRow(NamedTuple):
     found: bool
 
 
-SET_PLATFORM_APPLICATION = Statement("queue.set_platform_application", ("text", "jsonb", "text"), FoundApplicationRow)
+SET_PLATFORM_APPLICATION = Statement(
+    "queue.set_platform_application", ("text", "jsonb", "text"), FoundApplicationRow, is_audited=True, changed="found"
+)
 
 
 class DroppedRow(NamedTuple):
     dropped: bool
 
 
-DROP_PLATFORM_APPLICATION = Statement("queue.drop_platform_application", ("text",), DroppedRow)
-DROP_PLATFORM_ENDPOINT = Statement("queue.drop_platform_endpoint", ("text",), DroppedRow)
+DROP_PLATFORM_APPLICATION = Statement(
+    "queue.drop_platform_application", ("text",), DroppedRow, is_audited=True, changed="dropped"
+)
+DROP_PLATFORM_ENDPOINT = Statement(
+    "queue.drop_platform_endpoint", ("text",), DroppedRow, is_audited=True, changed="dropped"
+)
 
 
 class ListedApplicationRow(NamedTuple):
@@ -70,7 +79,9 @@ class EndpointErrorRow(NamedTuple):
     error: str | None
 
 
-SET_PLATFORM_ENDPOINT = Statement("queue.set_platform_endpoint", ("text", "text", "jsonb"), EndpointErrorRow)
+SET_PLATFORM_ENDPOINT = Statement(
+    "queue.set_platform_endpoint", ("text", "text", "jsonb"), EndpointErrorRow, is_audited=True
+)
 
 
 class ListedEndpointRow(NamedTuple):

@@ -11,7 +11,7 @@ class SmsAttributesRow(NamedTuple):
     attributes: str
 
 
-SMS_ATTRIBUTES = Statement("queue.sms_attributes", ("text", "text", "jsonb"), SmsAttributesRow)
+SMS_ATTRIBUTES = Statement("queue.sms_attributes", ("text", "text", "jsonb"), SmsAttributesRow, is_audited=True)
 
 
 class OptedOutRow(NamedTuple):
@@ -25,14 +25,14 @@ class ChangedNumberRow(NamedTuple):
     changed: bool
 
 
-OPT_OUT = Statement("queue.opt_out", ("text", "text", "text"), ChangedNumberRow)
+OPT_OUT = Statement("queue.opt_out", ("text", "text", "text"), ChangedNumberRow, is_audited=True)
 
 
 class NumberErrorRow(NamedTuple):
     error: str | None
 
 
-OPT_IN = Statement("queue.opt_in", ("text", "text", "text"), NumberErrorRow)
+OPT_IN = Statement("queue.opt_in", ("text", "text", "text"), NumberErrorRow, is_audited=True)
 
 
 class PhoneNumberRow(NamedTuple):
@@ -41,16 +41,20 @@ class PhoneNumberRow(NamedTuple):
 
 LIST_OPTED_OUT = Statement("queue.list_opted_out", ("text", "text", "text", "int4"), PhoneNumberRow)
 ADD_SANDBOX_NUMBER = Statement(
-    "queue.add_sandbox_number", ("text", "text", "text", "text", "text", "int4"), NumberErrorRow
+    "queue.add_sandbox_number", ("text", "text", "text", "text", "text", "int4"), NumberErrorRow, is_audited=True
 )
-VERIFY_SANDBOX_NUMBER = Statement("queue.verify_sandbox_number", ("text", "text", "text", "text"), NumberErrorRow)
+VERIFY_SANDBOX_NUMBER = Statement(
+    "queue.verify_sandbox_number", ("text", "text", "text", "text"), NumberErrorRow, is_audited=True
+)
 
 
 class DroppedNumberRow(NamedTuple):
     dropped: bool
 
 
-DROP_SANDBOX_NUMBER = Statement("queue.drop_sandbox_number", ("text", "text", "text"), DroppedNumberRow)
+DROP_SANDBOX_NUMBER = Statement(
+    "queue.drop_sandbox_number", ("text", "text", "text"), DroppedNumberRow, is_audited=True, changed="dropped"
+)
 
 
 class SandboxNumberRow(NamedTuple):

@@ -34,6 +34,7 @@ ADD_SUBSCRIPTION = Statement(
         "text",
     ),
     AddedSubscriptionRow,
+    is_audited=True,
 )
 
 
@@ -44,14 +45,18 @@ class ConfirmedSubscriptionRow(NamedTuple):
     error: str | None
 
 
-CONFIRM_SUBSCRIPTION = Statement("queue.confirm_subscription", ("text", "text", "bool"), ConfirmedSubscriptionRow)
+CONFIRM_SUBSCRIPTION = Statement(
+    "queue.confirm_subscription", ("text", "text", "bool"), ConfirmedSubscriptionRow, is_audited=True
+)
 
 
 class SubscriptionErrorRow(NamedTuple):
     error: str | None
 
 
-DROP_SUBSCRIPTION = Statement("queue.drop_subscription", ("text", "bool", "text"), SubscriptionErrorRow)
+DROP_SUBSCRIPTION = Statement(
+    "queue.drop_subscription", ("text", "bool", "text"), SubscriptionErrorRow, is_audited=True
+)
 
 
 class ListedSubscriptionRow(NamedTuple):
@@ -91,6 +96,7 @@ SET_SUBSCRIPTION_ATTRIBUTES = Statement(
     "queue.set_subscription_attributes",
     ("text", "jsonb", "jsonb", "jsonb", "int4", "int4", "jsonb"),
     SubscriptionErrorRow,
+    is_audited=True,
 )
 
 

@@ -18,14 +18,20 @@ class CreatedTopicRow(NamedTuple):
     detail: str | None
 
 
-CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb", "jsonb", "jsonb"), CreatedTopicRow)
+CREATE_TOPIC = Statement(
+    "queue.create_topic",
+    ("text", "text", "text", "jsonb", "jsonb", "jsonb"),
+    CreatedTopicRow,
+    is_audited=True,
+    changed="created",
+)
 
 
 class DroppedTopicRow(NamedTuple):
     dropped: bool
 
 
-DROP_TOPIC = Statement("queue.drop_topic", ("text",), DroppedTopicRow)
+DROP_TOPIC = Statement("queue.drop_topic", ("text",), DroppedTopicRow, is_audited=True, changed="dropped")
 
 
 class ListedTopicRow(NamedTuple):
@@ -52,7 +58,7 @@ class TopicErrorRow(NamedTuple):
     error: str | None
 
 
-CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
+CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow, is_audited=True)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
@@ -61,9 +67,11 @@ class ReplacedTopicPolicyRow(NamedTuple):
     replaced: bool
 
 
-REPLACE_TOPIC_POLICY = Statement("queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow)
-TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"), TopicErrorRow)
-UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
+REPLACE_TOPIC_POLICY = Statement(
+    "queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow, is_audited=True, changed="replaced"
+)
+TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"), TopicErrorRow, is_audited=True)
+UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow, is_audited=True)
 
 
 class PublishEntry(NamedTuple):
@@ -87,7 +95,7 @@ class PublishedRow(NamedTuple):
 
 
 PUBLISH_MESSAGES = BatchStatement(
-    "queue.publish_messages", ("jsonb[]", "text", "text"), PublishedRow, entry=PublishEntry
+    "queue.publish_messages", ("jsonb[]", "text", "text"), PublishedRow, entry=PublishEntry, is_audited=True
 )
 
 
