@@ -78,10 +78,9 @@ def headings(text: str) -> set[str]:
 def broken_links(name: str, text: str) -> Iterator[str]:
     for path, anchor in LINK.findall(text):
         target = ((ROOT / name).parent / path if path else ROOT / name).resolve()
-        built = generated_pages().get(target)
-        if built is None and not target.exists():
+        if not target.exists():  # a code host does not have the pages that only the built site has
             yield path
-        elif anchor and target.suffix == ".md" and anchor not in headings(built or target.read_text()):
+        elif anchor and target.suffix == ".md" and anchor not in headings(target.read_text()):
             yield f"{path}#{anchor}"
 
 
@@ -161,8 +160,7 @@ def test_names_of_a_decision_exist(path: Path) -> None:
     ("text", "found"),
     [
         ("[a](docs/reference/sql.md) [b](https://example.com) [c](docs/reference/webhooks.md#given-up)", []),
-        ("[a](docs/reference/commands.md#penstock-up) [b](docs/reference/sql_functions.md#queuesend)", []),
-        ("[a](docs/reference/commands.md#penstock-nothing)", ["docs/reference/commands.md#penstock-nothing"]),
+        ("[a](docs/reference/commands.md)", ["docs/reference/commands.md"]),
         (
             "[a](docs/nowhere.md) [b](docs/reference/webhooks.md#nothing)",
             ["docs/nowhere.md", "docs/reference/webhooks.md#nothing"],

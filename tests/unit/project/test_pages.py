@@ -298,7 +298,7 @@ def test_the_version_of_a_row(client: str) -> None:
 
 # --- docs/decisions/ -------------------------------------------------------------------------------------------------
 # A decision has at most 250 words beside its table. docs/performance/log.md has the measurements.
-DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
 LOG = (DOCS / "performance" / "log.md").read_text()
 MEASURED = {
     int(number)
@@ -335,6 +335,13 @@ def test_a_decision_has_a_status_and_a_date(path: Path) -> None:
 
 def test_decisions_are_numbered_without_a_gap() -> None:
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+def test_the_index_has_the_rejected_options_and_the_price_of_each_decision() -> None:
+    rows = [line.strip("| ").split(" | ") for line in (DOCS / "decisions" / "index.md").read_text().splitlines()[6:]]
+    titles = [f"[{path.read_text().partition(chr(10))[0][2:]}]({path.name})" for path in DECISIONS]
+    assert [row[0] for row in rows] == titles
+    assert [row for row in rows if len(row) != 3 or not all(row)] == []
 
 
 def test_measurements_and_their_decision_name_each_other() -> None:
