@@ -62,7 +62,7 @@ test-system: .venv/test.stamp .tools/lambda/bin/python ## run the tests that sta
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout $(TEST_SECONDS) tests/system $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
-	@$(BIN)/python -m pytest -m slow -o testpaths=tests -o faulthandler_timeout=1800 $(ARGS)
+	@$(BIN)/python -m pytest -m slow -o testpaths=tests --timeout 1800 $(ARGS)
 
 test-metrics: .venv/test.stamp ## run the tests of the metrics job that start Spark, and with it a Java VM
 	@$(BIN)/python -m pytest -q -m "metrics and not slow" --timeout $(TEST_SECONDS) tests/integration/jobs $(ARGS)
@@ -103,7 +103,7 @@ check-sam: .venv/test.stamp $(SAM) .tools/lambda/bin/python
 	@$(BIN)/python -m infra.generate.gradual >.tools/gradual.yaml
 	@for template in template.yaml .tools/gradual.yaml infra/migrate/template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
 	@infra/local/sam_build.sh $(SAM)
-	@$(BIN)/python -m pytest -q -m tools -o faulthandler_timeout=900 tests/system/stack tests/system/deployment
+	@$(BIN)/python -m pytest -q -m tools --timeout 900 tests/system/stack tests/system/deployment
 
 check-terraform: .venv/test.stamp
 	@infra/local/check_terraform.sh
@@ -155,7 +155,7 @@ bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq
 clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those outside `make test` (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
+	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
 
 audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $(SAM:%sam=%pip-audit)

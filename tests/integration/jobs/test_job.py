@@ -213,7 +213,7 @@ def test_without_a_database(
     for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
         monkeypatch.delenv(name, raising=False)
     assert main.main(["--data-dir", str(tmp_path)]) == 1
-    assert "set DATABASE_URL (`penstock up` prints it" in capsys.readouterr().err
+    assert "set DATABASE_URL to the address that `penstock up` prints" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
