@@ -121,7 +121,7 @@ CHECKS: Final = (
 
 REASONS: Final = {
     database.DATABASE: "the database cannot be used",
-    pooler.CONNECTION: "DATABASE_URL does not answer",
+    pooler.CONNECTION: "DATABASE_URL cannot be used",
     versions.MIGRATIONS: "the schema does not belong to this release",
 }
 """Maps each check that others need to the reason for which the others are skipped."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.postgres.server_check import find_server_problem, find_version_problem
 
 from .examination import Examination, Finding
@@ -23,18 +24,7 @@ def check_database(examined: Examination) -> Iterator[Finding]:
         yield Finding(DATABASE, examined.address_problem)
         return
     connection = examined.direct()
-    if problem := find_server_problem(connection):
-        is_old = bool(find_version_problem(connection.info.server_version))
-        yield Finding(
-            DATABASE,
-            problem,
-            "the service does not start on it",
-            "upgrade the server with `pg_upgrade`, or with the procedure of its provider"
-            if is_old
-            else "correct DATABASE_URL and DATABASE_DIRECT_URL, or make this server the primary: `select pg_promote()`"
-            if "standby" in problem
-            else "`alter database NAME reset default_transaction_read_only`, and the same for the role and the server",
-        )
+    yield from find_wrong_server(connection, DATABASE)
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         yield Finding(
@@ -43,6 +33,23 @@ def check_database(examined: Examination) -> Iterator[Finding]:
             "other encodings refuse some messages",
             "`create database NAME encoding 'UTF8' template template0`, and migrate the new database",
         )
+
+
+def find_wrong_server(connection: LimitedConnection, subject: str) -> Iterator[Finding]:
+    """Yields a finding if the service cannot use the connection's server. Raises psycopg's errors."""
+    if not (problem := find_server_problem(connection)):
+        return
+    is_old = bool(find_version_problem(connection.info.server_version))
+    yield Finding(
+        subject,
+        problem,
+        "the service does not start on it",
+        "upgrade the server with `pg_upgrade`, or with the procedure of its provider"
+        if is_old
+        else "correct DATABASE_URL and DATABASE_DIRECT_URL, or make this server the primary: `select pg_promote()`"
+        if "standby" in problem
+        else "`alter database NAME reset default_transaction_read_only`, and the same for the role and the server",
+    )
 
 
 def check_clock(examined: Examination) -> Iterator[Finding]:

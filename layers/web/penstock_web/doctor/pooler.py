@@ -23,6 +23,7 @@ from penstock.postgres.psycopg_connection import LimitedConnection, connect
 from penstock.postgres.server_check import DIVIDED, lead_to_one_database
 from penstock_web.database.outage import is_shortage
 
+from .database import find_wrong_server
 from .examination import CALL_SECONDS, Examination, Finding
 
 SUBJECT = "pooler"
@@ -39,11 +40,11 @@ _SERVER_FAILURES: Final = ("server login has been failing", "server login failed
 
 
 def check_connection(examined: Examination) -> Iterator[Finding]:
-    """Checks that DATABASE_URL answers if DATABASE_DIRECT_URL differs and answers."""
+    """Checks that DATABASE_URL leads to a usable server if DATABASE_DIRECT_URL differs and answers."""
     if not examined.pooled_address:
         return
     try:
-        examined.connect_pooled()
+        yield from find_wrong_server(examined.connect_pooled(), CONNECTION)
     except psycopg.Error as error:
         examined.pooler_answers = False
         parts = conninfo_to_dict(examined.pooled_address)

@@ -12,6 +12,9 @@ from .examination import Examination, Finding
 ROLES = "roles"
 GRANTS = "grants"
 _PROBLEMS = "select problem from queue.find_role_problems(%s)"
+_MEMBERS = """
+select r.rolname::text from pg_roles r where r.rolcanlogin and queue.has_role(r.rolname, to_regrole('penstock_api'))
+"""
 _OF_APPLICATIONS = ("the application's role ", "the role ")
 _USES: Final = {
     "penstock_api": "a service that logs in with another role than the owner has no rights",
@@ -44,7 +47,18 @@ def check_roles(examined: Examination) -> Iterator[Finding]:
 def check_grants(examined: Examination) -> Iterator[Finding]:
     """Checks each role's rights. Raises psycopg's errors."""
     service = [connection.session.role for connection in examined.service_connections()]
+    members = [name for (name,) in examined.direct().execute(_MEMBERS).fetchall()]
     for (problem,) in examined.direct().execute(_PROBLEMS, (service,)).fetchall():
+        if role := next((name for name in members if problem.startswith(f"the role {name} may use ")), None):
+            yield Finding(
+                GRANTS,
+                f"the role {role} has the rights of the service (penstock_api)",
+                "it can read the keys of all accounts",
+                f"nothing, if the service logs in as {role}; otherwise `penstock roles set {role}`, then `grant "
+                f"penstock_app to {role}` and `revoke penstock_api from {role}`",
+                is_advice=True,
+            )
+            continue
         is_grant = not problem.startswith(_OF_APPLICATIONS)
         yield Finding(
             GRANTS,
