@@ -116,6 +116,7 @@ def running_test_server() -> Iterator[TestServer]:
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
+        administration.execute(f"revoke pg_monitor from {ROLE}")  # The tests' role has only the rights that it needs.
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
         migrate(server.service_dsn(TEMPLATE), role=ROLE)
         _compact(server.superuser_dsn(TEMPLATE))

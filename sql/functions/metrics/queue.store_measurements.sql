@@ -29,8 +29,8 @@ end $$;
 -- measurements of deleted queues.
 --   dead_rows, live_rows   numbers for each table of this schema, with partitions under their parent's name
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that
---                          restrains vacuum in this database
---   oldest_transaction     seconds since the oldest transaction of this database began
+--                          restrains vacuum in this database; without snapshots if sessions are hidden
+--   oldest_transaction     seconds since the oldest transaction of this database began; missing if sessions are hidden
 --   schedules_overdue      seconds since the most overdue schedule was due
 --   deliveries_pending     the number of waiting deliveries
 --   deliveries_overdue     seconds since the first waiting delivery was due
@@ -40,12 +40,15 @@ end $$;
 --   metrics_job_failures   runs of the job that have failed since then
 --   metrics_job_failed     1 if its last run failed, otherwise 0
 --   metrics_job_seconds    the duration of that run
--- Without pg_monitor a role does not see the sessions of other roles. The call costs 3 ms and reads each pending
--- delivery.
+-- Without pg_monitor a role does not see when a transaction of another role began. Sessions are hidden if such a role
+-- has any. The call costs 3 ms and reads each pending delivery.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
+    v_hidden boolean := not pg_has_role(current_user, 'pg_read_all_stats', 'usage') and exists (
+        select from pg_stat_activity a
+        where a.datname = current_database() and not pg_has_role(current_user, a.usesysid, 'usage'));
 begin
     delete from queue.measurement m where not exists (select from queue.queues q where q.queue_id = m.queue_id);
     delete from queue.outcome_count o where not exists (select from queue.queues q where q.queue_id = o.queue_id);
@@ -60,16 +63,18 @@ begin
         -- belong to no database and do hold back vacuum here.
         -- A transaction that has written and runs no statement has a transaction id and no snapshot.
         select greatest(age(a.backend_xid), age(a.backend_xmin)) as transactions from pg_stat_activity a
-            where coalesce(a.datname, current_database()) = current_database()
+            where coalesce(a.datname, current_database()) = current_database() and not v_hidden
         union all select age(s.xmin) from pg_replication_slots s
         union all select age(p.transaction) from pg_prepared_xacts p where p.database = current_database()),
     found as (
         select 'dead_rows' as name, r.label, r.dead::double precision as value from row_counts r
         union all select 'live_rows', r.label, r.live from row_counts r
         union all select 'oldest_xmin', '', coalesce(max(h.transactions), 0) from held h
+            having not v_hidden or max(h.transactions) is not null
         union all select 'oldest_transaction', '',
             coalesce(greatest(0, extract(epoch from v_now - min(a.xact_start))), 0)
             from pg_stat_activity a where a.datname = current_database() and a.pid <> pg_backend_pid()
+            having not v_hidden
         union all select 'schedules_overdue', '', coalesce(greatest(0, extract(epoch from v_now - (
             select s.due_at from queue.schedule s
             where s.status = 'active' and s.due_at is not null order by s.due_at limit 1))), 0)
@@ -93,7 +98,10 @@ begin
                   where x.finished_at is not null order by x.run_id desc limit 1) r
             cross join lateral (values ('metrics_job_failed', (r.error is not null)::int::double precision),
                                        ('metrics_job_seconds', extract(epoch from r.lasted))) l (name, value)
-        union all select 'deliveries_pending', '', count(*) from queue.outgoing_delivery d where d.state = 'pending')
+        union all select 'deliveries_pending', '', count(*) from queue.outgoing_delivery d where d.state = 'pending'),
+    unknown as (
+        delete from queue.reading r
+        where r.name in ('oldest_xmin', 'oldest_transaction') and not exists (select from found f where f.name = r.name))
     insert into queue.reading (name, label, value) select f.name, f.label, f.value from found f
     on conflict (name, label) do update set value = excluded.value;
 end $$;

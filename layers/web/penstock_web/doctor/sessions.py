@@ -36,6 +36,9 @@ from pg_prepared_xacts p
 where p.database = current_database() and p.prepared < clock_timestamp() - %(prepared_seconds)s * interval '1 second'
 order by p.prepared limit 20
 """
+_BLIND: Final = """
+select r.name from unnest(%s::text[]) r (name) where not pg_has_role(r.name, 'pg_read_all_stats', 'usage')
+"""
 # A standby writes no WAL to measure.
 _IDLE_SLOTS: Final = """
 select 'no client reads the replication slot ' || s.slot_name || ', which keeps ' || pg_size_pretty(k.bytes)
@@ -81,7 +84,22 @@ def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
 
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
     """Checks old snapshots. Only members of pg_monitor see other roles' sessions. Raises psycopg's errors."""
+    yield from find_hidden_sessions(examined)
     yield from find_old_snapshots(examined, LONGEST_SECONDS, PREPARED_SECONDS)
+
+
+def find_hidden_sessions(examined: Examination) -> Iterator[Finding]:
+    """Yields advice for each role of the service that does not see the sessions of other roles."""
+    roles = sorted({connection.session.role for connection in examined.service_connections()})
+    for (role,) in examined.direct().execute(_BLIND, (roles,)).fetchall():
+        yield Finding(
+            SUBJECT,
+            f"the role {role} does not see the sessions of other roles: penstock_db_oldest_transaction_age_seconds and "
+            "penstock_db_oldest_xmin_age_transactions are missing or lack them, and so does this check",
+            "the alerts PenstockOldTransaction and PenstockOldSnapshot cannot fire for these sessions",
+            f"an administrator runs `grant pg_monitor to {role}`",
+            is_advice=True,
+        )
 
 
 def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: float) -> Iterator[Finding]:

@@ -309,6 +309,8 @@ def _make_role_and_database(server: Postgres) -> None:
             create = sql.SQL("create database {} owner {} template template0")
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
         make_roles(connection, ROLE)
+        # The role then sees how old transactions of other roles are (docs/operate/alerts.md).
+        connection.execute(sql.SQL("grant pg_monitor to {}").format(sql.Identifier(ROLE)))
 
 
 def _exists(connection: psycopg.Connection[Row], query: Any, name: str) -> bool:

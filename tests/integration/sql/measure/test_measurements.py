@@ -241,6 +241,18 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
     other.execute("rollback")
 
 
+def test_what_a_role_without_pg_monitor_does_not_see_is_missing(db: Connection, database: Database) -> None:
+    """A value of 0 would look as if no transaction were open."""
+    measured(db)
+    assert "" in reading(db, "oldest_transaction")
+    with psycopg.connect(database.dsn) as other, psycopg.connect(database.dsn, autocommit=True) as superuser:
+        other.execute("select 1")
+        measured(db)
+        assert reading(db, "oldest_transaction") == reading(db, "oldest_xmin") == {}
+        measured(superuser)
+        assert reading(db, "oldest_transaction")[""] > 0
+
+
 def test_the_oldest_snapshot_is_of_this_database(db: Connection, connect: Connect, empty_database: Database) -> None:
     """A snapshot of another database keeps no row of this database (Vacuum's ComputeXidHorizons)."""
     burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"

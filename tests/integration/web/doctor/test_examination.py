@@ -22,13 +22,14 @@ from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
 from penstock_web.cli import main
+from penstock_web.doctor import database as doctor_database
 from penstock_web.doctor.checks import CHECKS, examine
 from penstock_web.doctor.database import check_clock, check_database
 from penstock_web.doctor.examination import Examination, Finding
 from penstock_web.doctor.pooler import check_pooler, judge_failure, judge_pool
 from penstock_web.doctor.roles import check_grants, check_roles
 from penstock_web.doctor.server_settings import check_server_settings
-from penstock_web.doctor.sessions import find_old_snapshots, find_silence
+from penstock_web.doctor.sessions import find_hidden_sessions, find_old_snapshots, find_silence
 from penstock_web.doctor.versions import check_migrations, check_running
 from penstock_web.local import pgbouncer
 from penstock_web.local.postgres import ROLE
@@ -113,7 +114,7 @@ def test_a_pooler_that_is_down_is_one_problem(
     assert one["remedy"] == (
         "start PgBouncer, or unset DATABASE_DIRECT_URL and set DATABASE_URL to the address of PostgreSQL"
     )
-    assert shown["not_checked"] == {"pooler": "DATABASE_URL does not answer"}
+    assert shown["not_checked"] == {"pooler": "DATABASE_URL cannot be used"}
 
 
 def test_a_full_pool_is_no_pooler_that_is_down(
@@ -166,6 +167,22 @@ def test_no_process_listens(database: Database) -> None:
             with psycopg.connect(database.dsn, application_name="penstock 0.1.0"):
                 examination.direct().rollback()
                 assert list(find_silence(examination, 0)) == []
+
+
+@pytest.mark.parametrize("is_standby", [True, False])
+def test_an_address_that_accepts_no_writes(
+    database: Database, monkeypatch: pytest.MonkeyPatch, is_standby: bool
+) -> None:
+    """DATABASE_DIRECT_URL leads to the primary. `penstock up` refuses such addresses, too."""
+    address = f"{database.api_dsn}?options=-c%20default_transaction_read_only%3Don"
+    if is_standby:
+        problem = "the server is a standby, which cannot be written to; give the address of the primary"
+        found_problems = iter(["", problem])
+        monkeypatch.setattr(doctor_database, "find_server_problem", lambda _: next(found_problems))
+    outcome = examine({"DATABASE_URL": address, "DATABASE_DIRECT_URL": database.api_dsn})
+    (one,) = [finding for finding in outcome.findings if finding.subject == "DATABASE_URL"]
+    assert one.problem.startswith("the server is a standby" if is_standby else "the database is read-only")
+    assert outcome.skipped == {"pooler": "DATABASE_URL cannot be used"}
 
 
 def test_two_databases(database: Database) -> None:
@@ -331,6 +348,32 @@ def test_a_check_names_what_is_wrong_and_the_command(database: Database, damage:
     assert problem in found.problem
     assert remedy in found.remedy
     assert (bool(found.why), found.is_advice) == (True, False)
+
+
+def test_a_separate_role_of_the_service_is_advice(database: Database) -> None:
+    """The owner runs doctor after a restore, and does not know the service's role."""
+    make = "create role apart login in role penstock_api"
+    with examined(database, make) as examination:
+        (found,) = [finding for finding in check_grants(examination) if "apart" in finding.problem]
+    assert (found.problem, found.is_advice) == ("the role apart has the rights of the service (penstock_api)", True)
+    assert found.remedy.startswith("nothing, if the service logs in as apart; otherwise ")
+    grant = "grant select on queue.access_key to apart"
+    with examined(database, "create role apart login", f"grant usage on schema queue to apart; {grant}") as examination:
+        (found,) = [finding for finding in check_grants(examination) if "apart" in finding.problem]
+    assert (found.problem.startswith("the role apart may use queue.access_key"), found.is_advice) == (True, False)
+
+
+def test_a_role_that_does_not_see_other_sessions_is_told_so(database: Database) -> None:
+    with examined(database) as examination:
+        assert list(find_hidden_sessions(examination)) == []  # The superuser sees all sessions.
+    examination = Examination(Settings.read({"DATABASE_URL": database.api_dsn}), {}, database.api_dsn)
+    try:
+        (found,) = find_hidden_sessions(examination)
+    finally:
+        examination.close()
+    assert "`grant pg_monitor to penstock`" in found.remedy
+    assert "penstock_db_oldest_transaction_age_seconds" in found.problem
+    assert found.is_advice
 
 
 def test_without_damage_no_check_finds_anything(database: Database) -> None:
