@@ -155,7 +155,7 @@ bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq
 clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those outside `make test` (Node 20, Go, Rust, Maven, Terraform; DEPLOYMENT=lambda)
 	@if [ "$(DEPLOYMENT)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_sql_programs.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
+	@PENSTOCK_DEPLOYMENT=$(DEPLOYMENT) $(BIN)/python -m pytest tests/system/clients tests/system/pages/test_s*.py -m "not slow" -n $(WORKERS) --dist loadfile $(ARGS)
 
 audit: $(SAM) ## look for known weaknesses in the packages of images, layers and jobs; needs the internet
 	@infra/local/audit.sh $(SAM:%sam=%pip-audit)
