@@ -44,6 +44,7 @@ from .http.request_memory import (
     READING_SHARE,
     LongRequest,
     MemoryBudget,
+    Owner,
     bytes_to_reserve,
 )
 from .metrics.page import metrics_router
@@ -137,7 +138,7 @@ class Application(RestApplication):
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
             long_request = LongRequest(
-                self._reading_budget, self._processing_budget, size, partial(self._find_caller, scope), receive
+                self._reading_budget, self._processing_budget, size, partial(self._find_owner, scope), receive
             )
             try:
                 await self._serve(scope, long_request.receive, send)
@@ -146,9 +147,9 @@ class Application(RestApplication):
         else:
             await self._serve(scope, receive, send)
 
-    async def _find_caller(self, scope: Scope) -> str:
-        """Returns the key or else the address whose share of the memory a long request takes. Raises an error if the
-        head refuses the request, before the body takes memory.
+    async def _find_owner(self, scope: Scope) -> Owner:
+        """Returns the key and the address whose share of the memory a long request takes. Raises an error if the head
+        refuses the request, before the body takes memory.
         """
         peer, _ = scope.get("client") or ("", 0)
         environment = self._environment
@@ -159,7 +160,8 @@ class Application(RestApplication):
             rest = Api.REST if scope["path"].startswith(PREFIX + "/") else Api.OTHER
             api = Api.AWS if self._is_aws(scope) else rest
             caller = await run_operation(environment.access.find_caller(head, api, address), self._resources)
-        return caller or rate_limit_key(address)
+        network = rate_limit_key(address)
+        return Owner(caller or network, network)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_aws(scope):

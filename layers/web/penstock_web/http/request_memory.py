@@ -7,17 +7,18 @@ would take half a GB. The service therefore processes only as many long requests
 takes no part of this budget. An incomplete body has only one copy in memory.
 
 The service cannot verify a signature before the body's end, so addresses share the memory. Addresses take turns, and
-one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys replace addresses. The service looks the key
-up before reading the body, and refuses an unknown key. Callers that need no key share one turn. A request counts after
-the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second with 408. This rate
-doubles with each second that the next request has waited, up to 1 MiB a second. A long request does not wait for
-messages.
+one address has at most half of the memory. With QUEUE_ACCESS=sigv4, keys take turns and have this share. The service
+looks the key up before reading the body, and refuses an unknown key. Anybody can claim a known key, so the addresses
+of a key take turns too, and one address has at most half of the key's share. Callers that need no key share one turn.
+A request counts after the first 16 KiB. While other requests wait, the service refuses a request below 64 KiB a second
+with 408. This rate doubles with each second that the next request has waited, up to 1 MiB a second. A long request
+does not wait for messages.
 """
 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from starlette.types import Message, Receive
 
@@ -28,7 +29,8 @@ from penstock.http import LONG_BODY_BYTES
 READING_BYTES = 20 * 1_048_576
 PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # The longest request would wait forever with a smaller budget.
 READING_SHARE = 0.5
-"""The share of one address. An address may always have one request."""
+"""The share of one caller in the memory, and of one address in the share of its key. A caller without other requests
+may always have one."""
 FIRST_BYTES = 16_384
 """A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
@@ -39,14 +41,21 @@ SLOW_SECONDS = 1.0
 CHECK_SECONDS = 0.25
 
 
+class Owner(NamedTuple):
+    """Says whose share a request takes. `caller` is the claimed key, or the address of a client without a key."""
+
+    caller: str
+    address: str
+
+
 class Claimant(Protocol):
-    """A request that needs memory. `address` says whose share the request takes."""
+    """A request that needs memory."""
 
     @property
     def size(self) -> int: ...
 
     @property
-    def address(self) -> str: ...
+    def owner(self) -> Owner: ...
 
     def end_if_slow(self, bytes_a_second: float) -> None:
         """Releases the memory if the client sends more slowly than this rate."""
@@ -55,26 +64,30 @@ class Claimant(Protocol):
 class MemoryBudget:
     """Grants at most `max_bytes`. A request gets ServiceUnavailable after a wait of `timeout_seconds`.
 
-    `share` limits the part for one address. Addresses take turns. Smaller requests of other addresses do not overtake a
-    large request, because the large request could then wait forever.
+    `share` limits the part for one caller, and the part of one address in it. Callers take turns, and so do the
+    addresses of a caller. Smaller requests of other callers do not overtake a large request, because the large request
+    could then wait forever.
     """
 
     def __init__(self, max_bytes: int, timeout_seconds: float, share: float = 1.0) -> None:
         self._timeout_seconds = timeout_seconds
         self._free = max_bytes
-        self._most_of_an_address = int(max_bytes * share)
+        self._most_of_a_caller = int(max_bytes * share)
+        self._most_of_an_address = int(max_bytes * share * share)
         self._admitted: set[Claimant] = set()
         self._check_at = 0.0
-        self._bytes_of: Counter[str] = Counter()  # The keys are addresses.
-        self._waiters: dict[
-            str, deque[tuple[Claimant, asyncio.Future[None], float]]
-        ] = {}  # The requests are in the order of their turns. The number is the start of a request's wait.
+        self._bytes_of_caller: Counter[str] = Counter()
+        self._bytes_of: Counter[Owner] = Counter()
+        # The requests by caller and address, in the order of their turns. The number is the start of a request's wait.
+        self._waiters: dict[str, dict[str, deque[tuple[Claimant, asyncio.Future[None], float]]]] = {}
 
     async def acquire(self, request: Claimant) -> None:
         """Waits until the request's bytes are free. The request then has these bytes until `release`."""
         loop = asyncio.get_running_loop()
         admitted = loop.create_future()
-        self._waiters.setdefault(request.address, deque()).append((request, admitted, loop.time()))
+        caller, address = request.owner
+        waiting = self._waiters.setdefault(caller, {}).setdefault(address, deque())
+        waiting.append((request, admitted, loop.time()))
         self._admit_waiters()
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -94,47 +107,63 @@ class MemoryBudget:
     def release(self, request: Claimant) -> None:
         """Frees the request's bytes and admits waiting requests."""
         self._admitted.remove(request)
-        self._free += request.size
-        self._bytes_of[request.address] -= request.size
-        if not self._bytes_of[request.address]:
-            del self._bytes_of[request.address]
+        self._count(request, -request.size)
         self._admit_waiters()
+
+    def _count(self, request: Claimant, size: int) -> None:
+        """Gives `size` bytes to a request, or takes them back if `size` is negative."""
+        owner = request.owner
+        self._free -= size
+        self._bytes_of[owner] += size
+        self._bytes_of_caller[owner.caller] += size
+        if not self._bytes_of[owner]:
+            del self._bytes_of[owner]
+        if not self._bytes_of_caller[owner.caller]:
+            del self._bytes_of_caller[owner.caller]
 
     def _end_slow_requests(self) -> None:
         now = asyncio.get_running_loop().time()
         if now >= self._check_at:
             self._check_at = now + CHECK_SECONDS
-            address = self._next_address()
-            waited = 0 if address is None else int(now - self._waiters[address][0][2])
+            owner = self._next_owner()
+            waited = 0 if owner is None else int(now - self._waiters[owner.caller][owner.address][0][2])
             for holder in list(self._admitted):
                 holder.end_if_slow(SLOW_BYTES_A_SECOND * 2 ** min(waited, MOST_DOUBLINGS))
 
     def _admit_waiters(self) -> None:
-        while (address := self._next_address()) is not None:
-            waiting = self._waiters[address]
+        while (owner := self._next_owner()) is not None:
+            waiting = self._waiters[owner.caller][owner.address]
             request, admitted, _ = waiting[0]
             if request.size > self._free:
                 break
             waiting.popleft()
-            # The address gets its next turn after all other addresses.
-            self._waiters[address] = self._waiters.pop(address)
-            self._free -= request.size
-            self._bytes_of[address] += request.size
+            # The caller gets its next turn after all other callers, and the address after the caller's addresses.
+            of_caller = self._waiters[owner.caller] = self._waiters.pop(owner.caller)
+            of_caller[owner.address] = of_caller.pop(owner.address)
+            self._count(request, request.size)
             self._admitted.add(request)
             admitted.set_result(None)
 
-    def _next_address(self) -> str | None:
-        """Returns the next waiting address with a free share."""
-        for address, waiting in list(self._waiters.items()):
-            while waiting and waiting[0][1].cancelled():
-                waiting.popleft()
-            if not waiting:
-                del self._waiters[address]
-                continue
-            held = self._bytes_of[address]
-            if held == 0 or held + waiting[0][0].size <= self._most_of_an_address:
-                return address
+    def _next_owner(self) -> Owner | None:
+        """Returns the next waiting caller with a free share, and the address whose turn it is."""
+        for caller, of_caller in list(self._waiters.items()):
+            for address, waiting in list(of_caller.items()):
+                while waiting and waiting[0][1].cancelled():
+                    waiting.popleft()
+                if not waiting:
+                    del of_caller[address]
+                elif self._has_share(Owner(caller, address), waiting[0][0].size):
+                    return Owner(caller, address)
+            if not of_caller:
+                del self._waiters[caller]
         return None
+
+    def _has_share(self, owner: Owner, size: int) -> bool:
+        held, held_of_caller = self._bytes_of[owner], self._bytes_of_caller[owner.caller]
+        most = self._most_of_a_caller if owner.caller == owner.address else self._most_of_an_address
+        return held_of_caller == 0 or (
+            held_of_caller + size <= self._most_of_a_caller and (held == 0 or held + size <= most)
+        )
 
 
 class LongRequest:
@@ -145,14 +174,14 @@ class LongRequest:
         reading: MemoryBudget,
         processing: MemoryBudget,
         size: int,
-        find_caller: Callable[[], Awaitable[str]],
+        find_owner: Callable[[], Awaitable[Owner]],
         receive: Receive,
     ) -> None:
         self._reading = reading
         self._processing = processing
         self.size = size
-        self.address = ""
-        self._find_caller = find_caller
+        self.owner = Owner("", "")
+        self._find_owner = find_owner
         self._receive = receive
         self._acquired: list[MemoryBudget] = []
         self._received_bytes = 0
@@ -162,7 +191,7 @@ class LongRequest:
 
     async def receive(self) -> Message:
         """Implements ASGI's receive. Raises ServiceUnavailable if the budget is used up for too long, RequestTimeout,
-        and the errors of `find_caller`."""
+        and the errors of `find_owner`."""
         if self._is_whole:
             return await self._receive()  # This call watches for the client's disconnect.
         message = await self._next_part() if self._acquired else await self._first_part()
@@ -191,7 +220,7 @@ class LongRequest:
         """Returns the first FIRST_BYTES, or the whole body. A client takes no memory before these bytes. The service
         reads no body after a refused head.
         """
-        self.address = await self._find_caller()
+        self.owner = await self._find_owner()
         message = await self._receive()
         parts = [message.get("body", b"")]
         while message.get("more_body", False) and sum(map(len, parts)) < FIRST_BYTES:

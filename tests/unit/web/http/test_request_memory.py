@@ -23,6 +23,7 @@ from penstock_web.http.request_memory import (
     READING_BYTES,
     LongRequest,
     MemoryBudget,
+    Owner,
     bytes_to_reserve,
 )
 from tests.support.web.fakes import HEADER, FakeDatabase, make_resources, stored
@@ -38,9 +39,9 @@ MIB = 1_048_576
 class Wanted:
     """A separate request for memory."""
 
-    def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False) -> None:
+    def __init__(self, size: int, address: str = "192.0.2.1", slow: bool = False, key: str = "") -> None:
         self.size = size
-        self.address = address
+        self.owner = Owner(key or address, address)
         self.slow = slow
         self.is_over = asyncio.Event()
 
@@ -78,7 +79,7 @@ async def test_addresses_take_turns() -> None:
 
     async def acquire(request: Wanted) -> None:
         await budget.acquire(request)
-        inside.append(request.address)
+        inside.append(request.owner.address)
         await asyncio.sleep(1)
         budget.release(request)
 
@@ -102,6 +103,36 @@ async def test_an_address_has_its_share_and_one_request_in_any_case() -> None:
     large = Wanted(WHOLE)
     await budget.acquire(large)
     assert asyncio.get_running_loop().time() == 0
+
+
+async def test_addresses_that_claim_a_key_leave_memory_to_the_owner_of_the_key() -> None:
+    """The signature is verified after the body, so anybody can claim a key from another address."""
+    budget, inside, key = MemoryBudget(WHOLE, 10, share=0.5), list[str](), "PSTK1"
+
+    async def acquire(request: Wanted) -> None:
+        await budget.acquire(request)
+        inside.append(request.owner.address)
+        await asyncio.sleep(1)
+        budget.release(request)
+
+    claims = [Wanted(WHOLE // 4, f"192.0.2.{1 + n % 2}", key=key) for n in range(12)]
+    tasks = [asyncio.create_task(acquire(request)) for request in claims]
+    await settle()
+    assert inside == ["192.0.2.1", "192.0.2.2"]  # a quarter of the memory for each address
+    await budget.acquire(Wanted(HALF, "198.51.100.2", key="PSTK2"))  # Another key has the other half.
+    await asyncio.gather(*tasks, acquire(Wanted(1, "198.51.100.1", key=key)))
+    assert inside.index("198.51.100.1") <= 4
+
+
+async def test_one_address_that_claims_a_key_has_half_of_the_share_of_the_key() -> None:
+    budget = MemoryBudget(WHOLE, 10, share=0.5)
+    held = [asyncio.create_task(budget.acquire(Wanted(100, "192.0.2.1", key="PSTK1"))) for _ in range(12)]
+    await settle()
+    assert sum(task.done() for task in held) == 2
+    await budget.acquire(Wanted(WHOLE // 4, "198.51.100.1", key="PSTK1"))
+    assert asyncio.get_running_loop().time() == 0
+    for task in held:
+        task.cancel()
 
 
 async def test_a_request_that_waits_too_long_leaves() -> None:
@@ -177,13 +208,13 @@ async def test_a_slow_sender_delays_no_complete_request() -> None:
     assert asyncio.get_running_loop().time() == 0
 
 
-def name(address: str) -> Callable[[], Awaitable[str]]:
-    """Returns a function that names the caller of a request."""
+def name(address: str) -> Callable[[], Awaitable[Owner]]:
+    """Returns a function that names the owner of a request."""
 
-    async def find_caller() -> str:
-        return address
+    async def find_owner() -> Owner:
+        return Owner(address, address)
 
-    return find_caller
+    return find_owner
 
 
 class Sender:
@@ -265,7 +296,7 @@ async def test_a_body_that_comes_fast_is_read_to_its_end() -> None:
 
 
 async def test_nothing_is_read_of_a_request_whose_head_is_refused() -> None:
-    async def refuse() -> str:
+    async def refuse() -> Owner:
         raise InvalidClientTokenId
 
     reading, sender = MemoryBudget(WHOLE_BODY, 10), Sender(WHOLE_BODY, 0)
