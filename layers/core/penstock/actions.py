@@ -276,7 +276,7 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
            penstock.sns.sms.settings.set_sms_attributes, resources.use_account),
     Action("sns", "CreateSMSSandboxPhoneNumber", sns.CreateSMSSandboxPhoneNumberRequest,
            sns.CreateSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.create_sms_sandbox_phone_number,
-           resources.use_account),
+           resources.use_phone),
     Action("sns", "DeleteSMSSandboxPhoneNumber", sns.DeleteSMSSandboxPhoneNumberRequest,
            sns.DeleteSMSSandboxPhoneNumberResult, penstock.sns.sms.sandbox.delete_sms_sandbox_phone_number,
            resources.use_account),

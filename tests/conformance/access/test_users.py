@@ -183,6 +183,19 @@ def test_a_subscription_by_sms_needs_the_right_to_publish_to_phone_numbers(owner
         assert Sns(caller).client.subscribe(**by_sms)["SubscriptionArn"]
 
 
+def test_a_number_of_the_sms_sandbox_needs_the_right_to_publish_to_phone_numbers(owner: Sqs, user: MakeUser) -> None:
+    """The action sends a password to any number."""
+    everything = {"Effect": "Allow", "Action": "sns:*", "Resource": "*"}
+    phones = {"Effect": "Allow", "Action": "penstock:PublishToPhoneNumber", "Resource": "*"}
+    number = {"PhoneNumber": PHONE}
+    for policies in ((everything,), (phones,)):
+        refused = Sns(user(*policies)).refusal("create_sms_sandbox_phone_number", **number)
+        assert refused[:2] == ("AuthorizationError", 403)
+    for caller in (user(everything, phones), user("admin"), owner):
+        Sns(caller).client.create_sms_sandbox_phone_number(**number)
+    Sns(owner).client.delete_sms_sandbox_phone_number(**number)
+
+
 def test_endpoints_of_mobile_apps_are_their_accounts(
     owner: Sqs, user: MakeUser, keys: dict[str, tuple[str, str]]
 ) -> None:

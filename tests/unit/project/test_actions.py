@@ -354,6 +354,7 @@ MEMBERS = {
     "platform_application_arn": f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/a",
     "endpoint_arn": ENDPOINT,
 }
+TO_NUMBERS = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
 CONTEXT: Any = SimpleNamespace(region=REGION, account_id=ACCOUNT, queue_arn=lambda _: QUEUE)
 # The resources of EventBridge Scheduler belong to the caller, except the targets that they invoke.
 WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
@@ -371,7 +372,8 @@ def list_uses(action: Action[Any, Any], **members: str) -> list[Use]:
 def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
     """The owner and the policy of the named resource decide about the request."""
     named = {field.name for field in fields(action.request)} & MEMBERS.keys()
-    (use,) = list_uses(action, **MEMBERS)
+    use, *others = list_uses(action, **MEMBERS)
+    assert others == ([TO_NUMBERS] if action.name == "CreateSMSSandboxPhoneNumber" else [])
     assert use.action is None
     assert use.is_owned is bool(named)
     if named:
@@ -404,10 +406,9 @@ def test_the_target_of_a_publish_is_checked() -> None:
     (publish,) = (action for action in ACTIONS if action.name == "Publish")
     assert list_uses(publish, topic_arn=TOPIC) == list_uses(publish, target_arn=TOPIC) == [Use(TOPIC)]
     assert list_uses(publish, target_arn=ENDPOINT) == [Use(ENDPOINT)]
-    number = Use("*", is_owned=False, action=("penstock", "PublishToPhoneNumber"))
-    assert list_uses(publish, phone_number="+1") == [ACCOUNT_USE, number]
+    assert list_uses(publish, phone_number="+1") == [ACCOUNT_USE, TO_NUMBERS]
     (subscribe,) = (action for action in ACTIONS if action.name == "Subscribe")
-    assert list_uses(subscribe, topic_arn=TOPIC, protocol="sms") == [Use(TOPIC), number]
+    assert list_uses(subscribe, topic_arn=TOPIC, protocol="sms") == [Use(TOPIC), TO_NUMBERS]
     assert list_uses(subscribe, topic_arn=TOPIC, protocol="sqs") == [Use(TOPIC)]
 
 

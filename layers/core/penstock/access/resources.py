@@ -216,6 +216,11 @@ def use_subscribed_topic(request: _NewSubscription, _: ResourceContext) -> Uses:
     return [*uses, PHONE_USE] if request.protocol == "sms" else uses
 
 
+def use_phone(_: object, __: ResourceContext) -> Uses:
+    """Returns the account and the permission to send to a phone number, because the action sends a text message."""
+    return (ACCOUNT_USE, PHONE_USE)
+
+
 def use_tagged_topic(request: _WithResourceArn, _: ResourceContext) -> Uses:
     return _use_if(request.resource_arn, is_known=parse_topic_arn(request.resource_arn) is not None)
 

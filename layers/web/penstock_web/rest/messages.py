@@ -74,7 +74,7 @@ _read_visibility = build_reader(Visibility)
     status=201,
     body=SendBody,
     response=(SentId, SentIds),
-    raises=(*UNKNOWN, errors.BatchRequestTooLong),
+    raises=UNKNOWN,
 )
 async def send(name: str, runner: Runner, async_commit: bool = False) -> SentId | SentIds:
     """Send one message or a list of messages. The service stores all messages or none. With `async_commit`, the

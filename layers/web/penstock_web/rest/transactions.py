@@ -15,7 +15,7 @@ routes = Routes("transactions")
     right=right_of(transactions.run_transaction),
     body=Transaction,
     response=TransactionResult,
-    raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, errors.BatchRequestTooLong, StaleReceipt),
+    raises=(errors.QueueDoesNotExist, errors.ReceiptHandleIsInvalid, StaleReceipt),
 )
 async def transact(runner: Runner) -> TransactionResult:
     """Acknowledge, send and publish in one transaction. The whole transaction fails with 409 if a receipt is no

@@ -61,7 +61,6 @@ ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.ReceiptHandleIsInvalid: (400, "invalid_receipt_handle", "A receipt is valid only for its queue."),
     errors.RequestEntityTooLarge: (413, "payload_too_large", None),
     errors.ResponseTooLarge: (400, "response_too_large", None),
-    errors.BatchRequestTooLong: (413, "payload_too_large", "Send fewer messages in one request."),
     errors.PurgeQueueInProgress: (429, "too_many_requests", "QUEUE_PURGE_INTERVAL_SECONDS sets the interval."),
     errors.OverLimit: (429, "too_many_requests", None),
     TooManyMappings: (429, "too_many_requests", None),
