@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from penstock_web.manifest.changes import Change
     from penstock_web.manifest.endpoint import ManifestEndpoint as Service
     from penstock_web.manifest.model import Manifest
+    from penstock_web.manifest.source import Source
     from penstock_web.manifest.users import UserStore
+
+    from .commands.client import RestClient
 
 app = typer.Typer()
 
@@ -34,6 +37,8 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="write to this file (default: standard output)")
 ]
 USUAL_FILE = Path("penstock.yaml")
+SECONDS_TO_ASK = 5.0
+"""The longest time for a response about a queue of a file with mistakes."""
 
 
 @app.command("apply", help="make queues, topics, schedules and users match a file")
@@ -59,9 +64,11 @@ def apply(  # noqa: PLR0913, PLR0917 - options of the command
     if schema:
         print(msgspec.json.format(msgspec.json.encode(json_schema())).decode())
         return
-    manifest = read_file(file)
+    source = read_file(file)
+    if source.mistakes:
+        source.refuse(source.find_missing(_list_missing(source.list_outside_queues(), endpoint, region)))
     with ExitStack() as stack:
-        changes = plan_changes(stack, manifest, endpoint, region, prune=prune)
+        changes = plan_changes(stack, source, endpoint, region, prune=prune)
         for change in changes:
             if json:
                 print_json(change.document())
@@ -110,16 +117,39 @@ def import_(
     _write(portable(read_endpoint(service, None, _warn, strict=False).manifest, service), output)
 
 
+def _list_missing(names: set[str], endpoint: str | None, region: str | None) -> set[str]:
+    """Returns the queues that the service does not have. Asks nothing without names. A queue is not missing if the
+    service does not answer."""
+    from .commands.client import RestClient
+
+    try:
+        client = RestClient(endpoint, region=region, seconds=SECONDS_TO_ASK)
+        return {name for name in sorted(names) if _is_missing(name, client)}
+    except LocalError:
+        return set()
+
+
+def _is_missing(name: str, client: RestClient) -> bool:
+    from .commands.client import RefusedError, queue_path
+
+    try:
+        client.call("GET", queue_path(name))
+    except RefusedError as error:
+        return error.code == "queue_not_found"
+    return False
+
+
 def plan_changes(
     stack: ExitStack,
-    manifest: Manifest,
+    source: Source,
     endpoint: str | None,
     region: str | None,
     *,
     prune: bool = False,
     settings: Settings | None = None,
 ) -> list[Change]:
-    """Returns the changes that make the service match the file. Raises LocalError. `stack` closes the database after
+    """Returns the changes that make the service match the file. Raises LocalError for the queues that are missing in
+    the file and at the service, and for a failed request. `stack` closes the database after
     the changes. `settings` contain the database's address and default to the environment.
     """
     from penstock_web.manifest.current import read_endpoint
@@ -130,7 +160,9 @@ def plan_changes(
 
     client = RestClient(endpoint, region=region)
     service = Service(client.endpoint, client.region)
-    changes = list(Planner(manifest, read_endpoint(service, client, lambda _: None), service, client, prune).changes())
+    manifest, found = source.manifest, read_endpoint(service, client, lambda _: None)
+    source.refuse(source.find_missing(source.list_outside_queues() - found.manifest.queues.keys()))
+    changes = list(Planner(manifest, found, service, client, prune).changes())
     if not manifest.users:
         return changes
     users = _users(stack, service, settings)

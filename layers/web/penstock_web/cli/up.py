@@ -17,7 +17,7 @@ from .commands.values import whole_number
 from .database_option import DatabaseAddress, variables_with
 
 if TYPE_CHECKING:
-    from penstock_web.manifest.model import Manifest
+    from penstock_web.manifest.source import Source
 
 app = typer.Typer()
 
@@ -91,10 +91,12 @@ def _applying(file: Path) -> Callable[[Settings, str], None]:
     """Reads the file now, to report errors before the database is ready."""
     from penstock_web.manifest.source import read_file
 
-    return partial(_apply, read_file(file))
+    source = read_file(file)
+    source.refuse()
+    return partial(_apply, source)
 
 
-def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
+def _apply(source: Source, settings: Settings, address: str) -> None:
     from contextlib import ExitStack
 
     from penstock_web.manifest.changes import make
@@ -102,7 +104,7 @@ def _apply(manifest: Manifest, settings: Settings, address: str) -> None:
     from .manifest import plan_changes
 
     with ExitStack() as stack:
-        changes = plan_changes(stack, manifest, address, settings.queue_region, settings=settings)
+        changes = plan_changes(stack, source, address, settings.queue_region, settings=settings)
         make(changes)
     print(f"{len(changes)} changes made by --file" if changes else "--file: nothing to do", flush=True)
 

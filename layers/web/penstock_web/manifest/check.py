@@ -1,9 +1,10 @@
-"""Checks the file's values before the first change."""
+"""Checks the file's values before the first change, and names every mistake."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -11,14 +12,23 @@ import msgspec
 from penstock.access.users import BUILT_IN
 from penstock.aws.fifo_name import is_fifo_name
 from penstock.aws.sns_arn import is_topic_name
+from penstock.documents.endpoint import find_endpoint_problem
+from penstock.documents.routing_keys import is_pattern
 from penstock.errors import AwsError
 from penstock.event_sources.checks import check_options, check_tags
 from penstock.event_sources.filters import compile_filters
 from penstock.event_sources.operations import read_options
 from penstock.event_sources.targets import parse_target
 from penstock.management.mappings import create_request, read_mapping
-from penstock.management.schedules.checks import build_new_fields, check_name
-from penstock.management.schedules.types import read_schedule
+from penstock.management.schedules.checks import (
+    EXPRESSION_FORMS,
+    build_new_fields,
+    check_name,
+    check_target,
+    parse_time,
+    read_expression,
+)
+from penstock.management.schedules.types import NewSchedule, PreviewRequest, read_schedule
 from penstock.sns.attributes import check_subscription_attributes, check_topic_attributes
 from penstock.sns.filter_policy.compile import compile_policy, compile_topic_policy
 from penstock.sqs.attributes import check_queue_attributes
@@ -27,65 +37,106 @@ from penstock.sqs.validation import check_tags as check_queue_tags
 from penstock_web.local_error import LocalError
 
 from .changes import text
-from .model import Document, Manifest, ManifestMapping, ManifestQueue, ManifestTopic
+from .model import DeadLetterTarget, Document, Manifest, ManifestMapping, ManifestQueue, ManifestSubscription
+from .model import ManifestTopic as Topic
 from .references import References
 
 Place = tuple[str, ...]
 """The path to a value: keys and numbers from the top of the file."""
-Part = tuple[Place, Callable[[], object]]
 Mistake = Callable[[Place, str], LocalError]
+_USUAL_TARGET: Document = {"target": {}}
+_CHECKED_TOGETHER = frozenset(("queue", "topic", "message", "workflow", "input"))
 
 
-def check(manifest: Manifest, mistake: Mistake) -> list[LocalError]:
-    """Returns an error for each value that the service would refuse. `mistake` builds the error from the place and
-    the reason."""
-    return list(_refused(_parts(manifest), mistake))
+@dataclass(slots=True)
+class Checker:
+    """Collects the mistakes in the values. `mistake` builds an error from a place and a reason."""
+
+    mistake: Mistake
+    mistakes: list[LocalError] = field(default_factory=list)
+
+    def accepts(self, place: Place, check: Callable[..., object], *arguments: object) -> bool:
+        """Returns whether the check accepts the arguments. Adds the reason of a refusal to the mistakes."""
+        try:
+            check(*arguments)
+        except (AwsError, LocalError) as error:
+            reason = f"{error} {(isinstance(error, AwsError) and error.detail) or ''}"
+            self.mistakes.append(self.mistake(place, " ".join(reason.split()).removesuffix(".")))
+            return False
+        return True
+
+    def check_each(self, place: Place, values: Mapping[str, str], check: Callable[[dict[str, str]], object]) -> None:
+        """Checks each value alone, and then all accepted values together."""
+        good = {key: value for key, value in values.items() if self.accepts((*place, key), check, {key: value})}
+        self.accepts(place, check, good)
+
+
+def check(manifest: Manifest, given: Document, mistake: Mistake) -> list[LocalError]:
+    """Returns an error for each value that the service would refuse. `given` contains the file's schedules, with the
+    members that the manifest leaves out because their types are wrong."""
+    checker = Checker(mistake)
+    for name, queue in manifest.queues.items():
+        _check_queue(checker, ("queues", name), name, queue)
+    for name, topic in manifest.topics.items():
+        _check_topic(checker, ("topics", name), name, topic)
+    for name, schedule in manifest.schedules.items():
+        asked = given.get(name)
+        _check_schedule(checker, ("schedules", name), schedule, asked if isinstance(asked, dict) else {})
+    for name, user in manifest.users.items():
+        for number, policy in enumerate(user.policies):
+            checker.accepts(("users", name, "policies", str(number)), _check_user_policy, policy)
+    return checker.mistakes
 
 
 def check_name_alone(section: str, name: str, mistake: Mistake) -> list[LocalError]:
     """Checks the name of an entry that has another mistake."""
-    checks: dict[str, Callable[[], object]] = {
-        "queues": partial(check_queue_name, name, fifo=is_fifo_name(name)),
-        "topics": partial(_check_topic_name, name),
-        "schedules": partial(check_name, name),
-    }
-    return list(_refused([((section, name), checks[section])] if section in checks else [], mistake))
+    checker = Checker(mistake)
+    if section == "queues":
+        checker.accepts((section, name), partial(check_queue_name, name, fifo=is_fifo_name(name)))
+    elif section == "topics":
+        checker.accepts((section, name), _check_topic_name, name)
+    elif section == "schedules":
+        checker.accepts((section, name), check_name, name)
+    return checker.mistakes
 
 
-def _refused(parts: Iterable[Part], mistake: Mistake) -> Iterator[LocalError]:
-    for place, run in parts:
-        try:
-            run()
-        except (AwsError, LocalError) as error:
-            reason = f"{error} {(isinstance(error, AwsError) and error.detail) or ''}"
-            yield mistake(place, " ".join(reason.split()).removesuffix("."))
-
-
-def _parts(manifest: Manifest) -> Iterator[Part]:
+def list_named_queues(manifest: Manifest) -> Iterator[tuple[Place, str]]:
+    """Yields the place and the name of each queue that another part of the file uses."""
     for name, queue in manifest.queues.items():
-        yield from _queue_parts(("queues", name), name, queue)
+        if isinstance(queue.dead_letters, DeadLetterTarget):
+            yield ("queues", name, "dead_letters", "queue"), queue.dead_letters.queue
     for name, topic in manifest.topics.items():
-        yield from _topic_parts(("topics", name), name, topic)
+        for number, row in enumerate(topic.subscriptions or ()):
+            place = ("topics", name, "subscriptions", str(number))
+            used = (((*place, "queue"), row.queue), ((*place, "dead_letters"), row.dead_letters))
+            yield from ((where, queue) for where, queue in used if queue)
+    yield from _list_targets(manifest)
+
+
+def _list_targets(manifest: Manifest) -> Iterator[tuple[Place, str]]:
     for name, schedule in manifest.schedules.items():
-        yield ("schedules", name), partial(_check_schedule, name, schedule)
-    for name, user in manifest.users.items():
-        for number, policy in enumerate(user.policies):
-            yield ("users", name, "policies", str(number)), partial(_check_user_policy, policy)
+        target = schedule.get("target")
+        if isinstance(target, dict) and isinstance(destination := target.get("queue"), str):
+            yield ("schedules", name, "target", "queue"), destination
 
 
-def _queue_parts(place: Place, name: str, queue: ManifestQueue) -> Iterator[Part]:
-    yield place, partial(check_queue_name, name, fifo=is_fifo_name(name))
+# --- queues ----------------------------------------------------------------------------------------------------------
+def _check_queue(checker: Checker, place: Place, name: str, queue: ManifestQueue) -> None:
+    fifo = is_fifo_name(name)
+    checker.accepts(place, partial(check_queue_name, name, fifo=fifo))
     if isinstance(queue.tags, dict):
-        yield (*place, "tags"), partial(check_queue_tags, queue.tags)
-    check_attributes = partial(check_queue_attributes, fifo=is_fifo_name(name), extensions=True)
+        checker.check_each((*place, "tags"), queue.tags, check_queue_tags)
+    check_attributes = partial(check_queue_attributes, fifo=fifo, extensions=True)
     attributes = {key: text(value) for key, value in queue.attributes.items()}
-    yield (*place, "attributes"), partial(check_attributes, attributes)
+    checker.check_each((*place, "attributes"), attributes, check_attributes)
     if isinstance(queue.policy, dict):
-        yield (*place, "policy"), partial(check_attributes, {"Policy": _fill_policy(queue.policy)})
+        checker.accepts((*place, "policy"), check_attributes, {"Policy": _fill_policy(queue.policy)})
     for number, row in enumerate(queue.events or ()):
-        yield (*place, "events", str(number), "filter"), partial(_check_filter, row.filter, "MessageBody")
+        here = (*place, "events", str(number))
+        checker.accepts((*here, "pattern"), _check_pattern, row.pattern)
+        checker.accepts((*here, "filter"), _check_filter, row.filter, "MessageBody")
     for number, mapping in enumerate(queue.mappings or ()):
-        yield (*place, "mappings", str(number)), partial(_check_mapping, name, mapping)
+        _check_mapping(checker, (*place, "mappings", str(number)), name, mapping)
 
 
 def _fill_policy(policy: Document) -> str:
@@ -93,39 +144,9 @@ def _fill_policy(policy: Document) -> str:
     return json.dumps(References("000000000000", "us-east-1").filled(policy))
 
 
-def _topic_parts(place: Place, name: str, topic: ManifestTopic) -> Iterator[Part]:
-    yield place, partial(_check_topic_name, name)
-    attributes = {key: text(value) for key, value in topic.attributes.items()}
-    check_attributes = partial(check_topic_attributes, fifo=is_fifo_name(name))
-    yield (*place, "attributes"), partial(check_attributes, attributes)
-    if isinstance(topic.policy, dict):
-        yield (*place, "policy"), partial(check_attributes, {"Policy": _fill_policy(topic.policy)})
-    for number, row in enumerate(topic.subscriptions or ()):
-        here = (*place, "subscriptions", str(number))
-        raw = {"RawMessageDelivery": "true"} if row.raw else {}
-        yield here, partial(check_subscription_attributes, raw, "sqs" if row.queue else "https")
-        scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
-        yield (*here, "filter"), partial(_check_topic_filter, row.filter, scope)
-
-
-def _check_topic_name(name: str) -> None:
-    if not is_topic_name(name):
-        raise LocalError("a topic's name has 1 to 256 ASCII letters, digits, hyphens and underscores")
-
-
-def _check_mapping(queue: str, mapping: ManifestMapping) -> None:
-    body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
-    request = create_request(read_mapping(body), queue)
-    options = read_options(request)
-    check_options(options, fifo=is_fifo_name(queue))
-    compile_filters(options.filter_criteria)
-    check_tags(mapping.tags)
-    parse_target(mapping.function, "0" * 12, "us-east-1")
-
-
-def _check_topic_filter(policy: Document | None, scope: str) -> None:
-    if policy:
-        compile_topic_policy(json.dumps(policy), scope)
+def _check_pattern(pattern: str) -> None:
+    if not is_pattern(pattern):
+        raise LocalError("a pattern has segments of letters, digits, '_' and '-', or * or #, between dots")
 
 
 def _check_filter(policy: Document | None, scope: str) -> None:
@@ -133,8 +154,97 @@ def _check_filter(policy: Document | None, scope: str) -> None:
         compile_policy(json.dumps(policy), scope)
 
 
-def _check_schedule(name: str, schedule: Document) -> None:
-    build_new_fields(read_schedule(msgspec.json.encode({**schedule, "name": check_name(name)})))
+def _check_mapping(checker: Checker, place: Place, queue: str, mapping: ManifestMapping) -> None:
+    checker.accepts(place, _check_options, queue, mapping)
+    for number, pattern in enumerate(mapping.filters):
+        checker.accepts((*place, "filters", str(number)), _check_filters, queue, mapping, pattern)
+    checker.accepts((*place, "tags"), check_tags, mapping.tags)
+    checker.accepts((*place, "function"), parse_target, mapping.function, "0" * 12, "us-east-1")
+
+
+def _check_options(queue: str, mapping: ManifestMapping) -> None:
+    body = msgspec.json.encode({"queue": queue, **msgspec.structs.asdict(mapping)})
+    check_options(read_options(create_request(read_mapping(body), queue)), fifo=is_fifo_name(queue))
+
+
+def _check_filters(queue: str, mapping: ManifestMapping, pattern: Document) -> None:
+    body = msgspec.json.encode({"queue": queue, "function": mapping.function, "filters": [pattern]})
+    compile_filters(create_request(read_mapping(body), queue).filter_criteria)
+
+
+# --- topics ----------------------------------------------------------------------------------------------------------
+def _check_topic(checker: Checker, place: Place, name: str, topic: Topic) -> None:
+    fifo = is_fifo_name(name)
+    checker.accepts(place, _check_topic_name, name)
+    attributes = {key: text(value) for key, value in topic.attributes.items()}
+    check_attributes = partial(check_topic_attributes, fifo=fifo)
+    checker.check_each((*place, "attributes"), attributes, check_attributes)
+    if isinstance(topic.policy, dict):
+        checker.accepts((*place, "policy"), check_attributes, {"Policy": _fill_policy(topic.policy)})
+    for number, row in enumerate(topic.subscriptions or ()):
+        _check_subscription(checker, (*place, "subscriptions", str(number)), row, fifo=fifo)
+
+
+def _check_topic_name(name: str) -> None:
+    if not is_topic_name(name):
+        raise LocalError("a topic's name has 1 to 256 ASCII letters, digits, hyphens and underscores")
+
+
+def _check_subscription(checker: Checker, place: Place, row: ManifestSubscription, *, fifo: bool) -> None:
+    checker.accepts((*place, "queue" if row.queue else "url"), _check_destination, row, fifo)
+    raw = {"RawMessageDelivery": "true"} if row.raw else {}
+    checker.accepts(place, check_subscription_attributes, raw, "sqs" if row.queue else "https")
+    scope = "MessageBody" if row.filter_on == "body" else "MessageAttributes"
+    checker.accepts((*place, "filter"), _check_topic_filter, row.filter, scope)
+
+
+def _check_destination(row: ManifestSubscription, fifo: bool) -> None:
+    if row.url is None:
+        if not fifo and is_fifo_name(row.queue or ""):
+            raise LocalError("a FIFO queue can subscribe only to a FIFO topic")
+    elif fifo:
+        raise LocalError("a FIFO topic delivers only to queues")
+    elif (problem := find_endpoint_problem(row.url, takes_credentials=True)) is not None:
+        raise LocalError(f"the url cannot be used: {problem}")
+
+
+def _check_topic_filter(policy: Document | None, scope: str) -> None:
+    if policy:
+        compile_topic_policy(json.dumps(policy), scope)
+
+
+# --- schedules and users ---------------------------------------------------------------------------------------------
+def convert_schedule(schedule: object) -> NewSchedule:
+    """Converts a schedule, which can lack a target. Raises msgspec.ValidationError."""
+    document = msgspec.convert(schedule, Document)
+    return msgspec.json.decode(msgspec.json.encode(_USUAL_TARGET | document), type=NewSchedule)
+
+
+def _check_schedule(checker: Checker, place: Place, schedule: Document, given: Document) -> None:
+    """Checks the members of a schedule one by one, and then together. `given` also has the members that `schedule`
+    leaves out."""
+    before = len(checker.mistakes)
+    checker.accepts(place, check_name, place[1])
+    new = convert_schedule(schedule)
+    forms = {form: getattr(new, form) for form in EXPRESSION_FORMS if schedule.get(form) is not None}
+    form = next(iter(forms), "")
+    if not any(given.get(name) is not None and name not in forms for name in EXPRESSION_FORMS):
+        here = (*place, form) if len(forms) == 1 else place
+        checker.accepts(here, read_expression, PreviewRequest(**forms), "UTC")
+    checker.accepts((*place, "timezone"), read_expression, PreviewRequest(every="1h"), new.timezone)
+    for name in ("start_at", "end_at"):
+        checker.accepts((*place, name), parse_time, name, getattr(new, name))
+    target, asked = schedule.get("target"), given.get("target")
+    if asked is None:
+        checker.accepts(place, _refuse_missing_target)
+    elif isinstance(target, dict) and isinstance(asked, dict) and asked.keys() & _CHECKED_TOGETHER <= target.keys():
+        checker.accepts((*place, "target"), check_target, new.target)
+    if len(checker.mistakes) == before and schedule == given:
+        checker.accepts(place, lambda: build_new_fields(read_schedule(msgspec.json.encode(schedule))))
+
+
+def _refuse_missing_target() -> None:
+    raise LocalError("target: required")
 
 
 def _check_user_policy(policy: str | Document) -> None:

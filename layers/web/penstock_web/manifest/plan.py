@@ -11,7 +11,6 @@ from urllib.parse import quote
 import msgspec
 
 from penstock.sqs.attributes import EXTENSIONS
-from penstock_web.local_error import LocalError
 
 from .changes import Change, Differences, Phase, Step, differences, text
 from .current import SCHEDULE_DEFAULTS, Current, Rest
@@ -40,9 +39,7 @@ class Planner:
     prune: bool = False
 
     def changes(self) -> Iterator[Change]:
-        """Yields all changes. Raises LocalError for the name of a queue that is missing in the file and at the
-        service."""
-        self._check_names()
+        """Yields all changes."""
         there = self.found.manifest
         for name, queue in self.wanted.queues.items():
             yield from self._queue(name, queue, there.queues.get(name))
@@ -54,24 +51,6 @@ class Planner:
             yield from self._mappings(name, queue, there.queues.get(name))
         if self.prune:
             yield from self._deletions()
-
-    def _check_names(self) -> None:
-        known = self.wanted.queues.keys() | self.found.manifest.queues.keys()
-        for user, name in self._list_named_queues():
-            if name not in known and not name.startswith("arn:"):
-                raise LocalError(f"{user} uses the queue {name!r}, which is missing in the file and at the service")
-
-    def _list_named_queues(self) -> Iterator[tuple[str, str]]:
-        for name, queue in self.wanted.queues.items():
-            if isinstance(queue.dead_letters, DeadLetterTarget):
-                yield f"the queue {name}", queue.dead_letters.queue
-        for name, topic in self.wanted.topics.items():
-            for row in topic.subscriptions or ():
-                yield from ((f"the topic {name}", queue) for queue in (row.queue, row.dead_letters) if queue)
-        for name, schedule in self.wanted.schedules.items():
-            target = schedule.get("target")
-            if isinstance(target, dict) and isinstance(destination := target.get("queue"), str):
-                yield f"the schedule {name}", destination
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def _queue(self, name: str, wanted: ManifestQueue, there: ManifestQueue | None) -> Iterator[Change]:

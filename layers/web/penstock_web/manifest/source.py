@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import yaml
 
+from penstock.management.schedules.types import NewSchedule
 from penstock_web.local_error import LocalError
 
-from .check import check, check_name_alone
+from .check import check, check_name_alone, convert_schedule, list_named_queues
 from .model import SECTIONS, Document, Manifest, build_schema
 
 MOST_MISTAKES: Final = 20
@@ -38,8 +41,45 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def read_file(path: Path) -> Manifest:
-    """Reads a file and checks the values without a service. Raises LocalError with path and line."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file with all mistakes that are visible without a service. `manifest` has only the parts without mistakes in
+    their types."""
+
+    name: str
+    manifest: Manifest = field(default_factory=Manifest)
+    mistakes: Sequence[LocalError] = ()
+    queues: frozenset[str] = frozenset()
+    build_error: Callable[[Sequence[str], str], LocalError] | None = None
+
+    def refuse(self, missing: Sequence[LocalError] = ()) -> None:
+        """Raises one LocalError with one line for each mistake, if there are mistakes."""
+        mistakes = [*self.mistakes, *missing]
+        shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
+        if len(mistakes) > MOST_MISTAKES:
+            shown.append(f"{self.name}: {len(mistakes) - MOST_MISTAKES} more mistakes")
+        if shown:
+            raise LocalError("\n".join(shown))
+
+    def list_outside_queues(self) -> set[str]:
+        """Returns the names of queues that the file uses and does not contain."""
+        named = {name for _, name in list_named_queues(self.manifest) if not name.startswith("arn:")}
+        return named - self.queues
+
+    def find_missing(self, missing: Container[str]) -> list[LocalError]:
+        """Returns an error for each use of a missing queue."""
+        if self.build_error is None:
+            return []
+        return [
+            self.build_error(place, f"the queue {name!r} is missing in the file and at the service")
+            for place, name in list_named_queues(self.manifest)
+            if name in missing
+        ]
+
+
+def read_file(path: Path) -> Source:
+    """Reads a file and checks the values without a service. Raises LocalError with path and line for a file that is
+    not YAML."""
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -47,24 +87,24 @@ def read_file(path: Path) -> Manifest:
     return read_text(text, str(path))
 
 
-def read_text(text: str, name: str) -> Manifest:
-    """Reads and checks a text. Raises one LocalError with one line for each mistake. `name` is the file's name in
-    errors."""
+def read_text(text: str, name: str) -> Source:
+    """Reads and checks a text. Raises LocalError for a text that is not YAML. `name` is the file's name in errors."""
     root, data = _load(text, name)
     if root is None:
-        return Manifest()
+        return Source(name)
     if not isinstance(data, dict):
         raise LocalError(f"{name}:1: the file must begin with queues:, topics:, schedules: or users:")
     place = _Place(name, root)
     mistakes: list[LocalError] = []
     manifest = msgspec.convert(_convert_sections(place, data, mistakes), Manifest)
-    mistakes += check(manifest, place.refused)
-    if mistakes:
-        shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
-        if len(mistakes) > MOST_MISTAKES:
-            shown.append(f"{name}: {len(mistakes) - MOST_MISTAKES} more mistakes")
-        raise LocalError("\n".join(shown))
-    return manifest
+    mistakes += check(manifest, _list_entries(data, "schedules"), place.refused)
+    queues = frozenset(map(str, _list_entries(data, "queues")))
+    return Source(name, manifest, mistakes, queues, place.error)
+
+
+def _list_entries(data: Document, section: str) -> Document:
+    entries = data.get(section)
+    return {str(key): value for key, value in entries.items()} if isinstance(entries, dict) else {}
 
 
 def _load(text: str, name: str) -> tuple[yaml.Node | None, object]:
@@ -112,12 +152,13 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
     """Returns an entry without invalid parts, or None if the rest is also invalid. msgspec reports one mistake at a
     time, so the function removes the part with the mistake and converts the rest again.
     """
-    kind = SECTIONS[section]
+    kind = NewSchedule if section == "schedules" else SECTIONS[section]
+    convert = convert_schedule if section == "schedules" else partial(msgspec.convert, type=kind)
     rest = deepcopy(value)
     removed: Counter[Steps] = Counter()
     while True:
         try:
-            msgspec.convert(rest, kind)
+            convert(rest)
         except msgspec.ValidationError as error:
             said, _, where = str(error).partition(" - at `")
             steps = tuple(step or index for step, index in _STEP.findall(where.rstrip("`")))
@@ -128,6 +169,7 @@ def _convert_entry(place: _Place, section: str, key: str, value: object, mistake
                 mistakes.append(place.error(path, text, unknown[1], _fields(kind)))
             else:
                 wrong = steps[:2] if len(steps) > 1 and steps[1].isdigit() else steps[:1]
+                wrong = steps if section == "schedules" else wrong  # No part of a schedule needs another part.
                 if steps not in removed:  # The removal of a part can cause this mistake.
                     path = _count_removed([section, key, *steps], removed)
                     mistakes.append(place.error(path, said[:1].lower() + said[1:]))
@@ -182,7 +224,7 @@ class _Place:
         error suggests words from `known`."""
         close = get_close_matches(word, known, 1) if word else []
         hint = f". Did you mean {close[0]!r}?" if close else f". Allowed: {', '.join(known)}" if known else ""
-        where = f" ({'.'.join(map(str, path[:2]))})" if len(path) > 1 else ""
+        where = f" ({'.'.join(map(str, path))})" if len(path) > 1 else ""
         return LocalError(f"{self._name}:{self._line(path)}: {text}{hint}{where}")
 
     def refused(self, path: Sequence[str], text: str) -> LocalError:

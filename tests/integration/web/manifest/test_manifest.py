@@ -108,7 +108,7 @@ def plan(printed: str) -> list[str]:
 def test_a_file_is_applied_once_and_exported(penstock: Command, file: Path, tmp_path: Path) -> None:
     apply = ("apply", "-f", str(file))
     file.write_text("queues: {a: {dead_letters: {queue: b, max_receives: 1}}}")
-    penstock(*apply, error="the queue a uses the queue 'b', which is missing in the file and at the service")
+    penstock(*apply, error="penstock.yaml:1: the queue 'b' is missing in the file and at the service (queues.a.dead_l")
     file.write_text(FILE)
     assert plan(penstock(*apply, "--dry-run")) == MADE
     assert plan(penstock(*apply)) == MADE
@@ -218,19 +218,19 @@ def test_users_are_in_the_database(
     [
         ("queues:\n  a:\n    atributes: {}\n", ":3: 'atributes' is not allowed here. Did you mean 'attributes'? ("),
         ("queue:\n  orders:\n", ":1: the section 'queue' does not exist. Did you mean 'queues'?"),
-        ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (queues.b)"),
+        ("queues:\n  b:\n    dead_letters: {queue: a, max_receives: x}\n", ":3: expected `int`, got `str` (qu"),
         ("queues:\n  a:\n  a:\n", ":3: 'a' is also in line 2"),
         ("queues:\n  a: [\n", ":3: "),
         ("topics:\n  t:\n    subscriptions: [{raw: true}]\n", ":3: a subscription has either"),
-        ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds ("),
+        ("queues: {a: {attributes: {DelaySeconds: 1000}}}", ":1: Invalid value for the parameter DelaySeconds (q"),
         ("queues:\n  a:\n    attributes:\n      MaximumMessageSize: 2048\n      DelaySeconds: 1000\n", ":5: Invalid"),
         ("queues:\n  a:\n    tags: {}\n    policy: {Statement: 1}\n", ":4: "),
         ("topics: {a.fifo: {attributes: {ArchivePolicy: '{}'}}}", "archiving is not supported yet (topics."),
-        ("topics:\n  t:\n    policy: {Statement: 1}\n", ":3: Invalid parameter: Policy Error: null (topics.t)"),
-        ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", " (topics.t)"),
-        ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", " (schedules.s)"),
+        ("topics:\n  t:\n    policy: {Statement: 1}\n", ":3: Invalid parameter: Policy Error: null (topics.t.p"),
+        ("topics: {t: {subscriptions: [{url: 'https://example.com', filter: {a: 1}}]}}", " (topics.t.subscr"),
+        ("schedules: {s: {cron: '* * *', target: {queue: a, message: 1}}}", " (schedules.s.cron)"),
         ("queues: {a: {mappings: [{function: f, batch_size: 20}]}}", ":1: Maximum batch window"),
-        ("queues:\n  a:\n    mappings: [{function: f, batch_size: 0}]\n", ":3: expected `int` >= 1 (queues.a)"),
+        ("queues:\n  a:\n    mappings: [{function: f, batch_size: 0}]\n", ":3: expected `int` >= 1 (queues.a.mapp"),
         ("queues: {a: {mappings: [{function: f, filters: [{a: 1}]}]}}", "definition. Invalid parameter: Filter"),
         ("queues: {a: {mappings: [{function: 'a b'}]}}", ":1: a b is not the name"),
         ("schedules:\n  s:\n    cron: '* * *'\n    target: {queue: a, message: 1}\n", ":3: "),
@@ -263,7 +263,7 @@ def test_a_file_that_cannot_be_applied_ends_the_start(file: Path) -> None:
     command = [*COMMAND, "up", "--ephemeral", "--port", "0", "--file", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "penstock: the queue a uses the queue 'b'" in done.stderr
+    assert "yaml:1: the queue 'b' is missing in the file and at the service (queues.a.dead_letters" in done.stderr
 
 
 def test_the_schema_knows_schedules_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -348,14 +348,14 @@ def test_a_hostile_file_is_refused_in_a_line(text: str, reason: str) -> None:
 
 
 def test_aliases_are_allowed() -> None:
-    manifest = read_text("queues: {a: &a {attributes: {DelaySeconds: 1}}, b: *a}", "penstock.yaml")
+    manifest = read_text("queues: {a: &a {attributes: {DelaySeconds: 1}}, b: *a}", "penstock.yaml").manifest
     assert manifest.queues["a"] == manifest.queues["b"]
 
 
 def test_all_mistakes_are_named() -> None:
     text = "quues: {}\nqueues:\n  a: {atributes: {}}\n  b: {attributes: {DelaySeconds: -1}}\ntopics: [x]\n"
     with pytest.raises(LocalError) as error:
-        read_text(text, "f")
+        read_text(text, "f").refuse()
     assert [line.partition(" ")[0] for line in str(error.value).splitlines()] == ["f:1:", "f:3:", "f:5:", "f:4:"]
 
 
@@ -373,11 +373,45 @@ def test_all_mistakes_are_named() -> None:
             "f:4: 'quue'", "f:4: 'x'", "f:5: a subscription has", "f:6: 'y'",
         ]),
         ("users: {u: {policy: [read], polices: [read]}}", ["'policy'", "'polices'"]),
+        ("queues:\n a: {attributes: {VisibilityTimeout: abc, DelaySeconds: 100000, MaximumMessageSize: 5, Nope: 1}}", [
+            "(queues.a.attributes.VisibilityTimeout)", "(queues.a.attributes.DelaySeconds)",
+            "(queues.a.attributes.MaximumMessageSize)", "(queues.a.attributes.Nope)",
+        ]),
+        ("queues: {a: {attributes: {KmsMasterKeyId: k, SqsManagedSseEnabled: true, DelaySeconds: -1}}}", [
+            "(queues.a.attributes.DelaySeconds)", "You can use one type of server-side encryption",
+        ]),
+        ("topics: {t: {attributes: {Nope: 1, FifoThroughputScope: Topic, TracingConfig: x}}}", [
+            "(topics.t.attributes.Nope)", "(topics.t.attributes.FifoThr", "(topics.t.attributes.TracingConfig)",
+        ]),
+        ("queues: {a: {tags: {'': x, k: " + "v" * 257 + "}}}", ["(queues.a.tags.)", "(queues.a.tags.k)"]),
+        ("queues: {a: {events: [{pattern: 'a..b', filter: {a: 1}}]}}", ["events.0.pattern)", "events.0.filter.a)"]),
+        ("queues: {a: {mappings: [{function: a b, batch_size: 20, filters: [{a: 1}, {}, {b: 1}], tags: {'': x}}]}}", [
+            "Maximum batch window", "mappings.0.filters.0", "mappings.0.filters.2", "mappings.0.tags.",
+            "mappings.0.function)",
+        ]),
+        (("schedules:\n s:\n  {every: 1y, timezone: Mars, jitter_secs: -1, start_at: x, nope: 1, target: {queue: b c, "
+          "message: m, headers: 1, x: 1}}"), [
+            "(schedules.s.target.headers)", "(schedules.s.target.x)", "expected `int` >= 0 (schedules.s.jitter_secs)",
+            "'nope' is not allowed here", "(schedules.s.every)", "(schedules.s.timezone)", "(schedules.s.start_at)",
+            "(schedules.s.target.queue)",
+        ]),
+        ("schedules: {s: {every: 5, jitter_secs: 0}, t: {every: 1h, cron: '* * * * *', target: {}}}", [
+            "(schedules.s.every)", "target: required (schedules.s)", "exactly one of cron, every",
+            "(schedules.t.target)",
+        ]),
+        (("schedules: {s: {every: 1h, start_at: '2030-01-02T00:00:00Z', end_at: '2030-01-01T00:00:00Z', "
+          "target: {topic: a.b, message: 1}}}"), ["end_at: must be later"]),
+        (("topics: {t: {subscriptions: [{url: notaurl}, {url: 'https://e.com', filter: {a: 1}}, {queue: a.fifo, "
+          "filter: {b: 1}}, {url: 'https://'}]}, u.fifo: {subscriptions: [{url: 'https://e.com'}]}}"), [
+            "(topics.t.subscriptions.0.url)", "(topics.t.subscriptions.1.filter.a)", "(topics.t.subscriptions.2.queue)",
+            "(topics.t.subscriptions.2.filter.b)", "(topics.t.subscriptions.3.url)",
+            "(topics.u.fifo.subscriptions.0.url)",
+        ]),
     ],
 )  # fmt: skip
 def test_each_part_of_an_entry_is_checked(text: str, said: list[str]) -> None:
     with pytest.raises(LocalError) as error:
-        read_text(text, "f")
+        read_text(text, "f").refuse()
     lines = str(error.value).splitlines()
     assert len(lines) == len(said), lines
     for line, part in zip(lines, said, strict=True):
@@ -395,6 +429,32 @@ def test_all_names_are_checked(file: Path, monkeypatch: pytest.MonkeyPatch, caps
     captured = capsys.readouterr()
     lines = [line.split(":")[1] for line in captured.err.removeprefix("penstock: ").splitlines()]
     assert (captured.out, lines) == ("", ["2", "3", "4", "6", "9"]), captured.err
+
+
+MISSING = """queues:
+  a: {dead_letters: {queue: m1, max_receives: 1}}
+topics:
+  t:
+    subscriptions:
+      - {queue: m2, dead_letters: m3}
+      - {queue: a}
+schedules:
+  s: {every: 1h, target: {queue: m4, message: m}}
+"""
+
+
+def test_all_missing_queues_are_named(penstock: Command, file: Path) -> None:
+    file.write_text(MISSING)
+    apply = ("apply", "-f", str(file))
+    for number, line in ((1, 2), (2, 6), (3, 6), (4, 9)):
+        penstock(*apply, error=f"{file}:{line}: the queue 'm{number}' is missing in the file and at the service (")
+
+
+def test_missing_queues_are_named_beside_other_mistakes(penstock: Command, file: Path) -> None:
+    """The command asks the service only for these names. A name is not a mistake if the service does not answer."""
+    file.write_text(MISSING.replace("1h", "1y"))
+    for said in (f"{file}:9: ", "'m1' is missing", "'m2' is missing", "'m3' is missing", "'m4' is missing"):
+        penstock("apply", "-f", str(file), error=said)
 
 
 def test_a_name_cannot_hide_lines_of_the_plan(penstock: Command, tmp_path: Path) -> None:
