@@ -259,9 +259,6 @@ create table queue.fifo_group (
 ) with (fillfactor = 60, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
     vacuum_index_cleanup = on);
 
--- When the first message of a group becomes available. Each change inserts a row, and the newest row counts. A search
--- starts at the newest entry of an index, or above the entries of the past. It therefore reads no deleted rows that an
--- old snapshot retains.
 create table queue.fifo_ready (
     version bigint generated always as identity,
     group_key bigint not null,
@@ -273,10 +270,11 @@ create table queue.fifo_ready (
 ) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
     vacuum_index_cleanup = on);
 create index fifo_ready_visible_at on queue.fifo_ready (queue.fifo_key(queue_id), visible_at);
-comment on table queue.fifo_ready is 'When the first message of each FIFO group becomes available.';
+comment on table queue.fifo_ready is
+    'When the first message of each FIFO group becomes available. Each change inserts a row, and the newest row '
+    'counts. A search starts at the newest entry of an index, or above the entries of the past. It therefore reads no '
+    'deleted rows that an old snapshot retains.';
 
--- The last searches for ready groups. Only the newest row of a queue counts. The table is unlogged, because after a
--- crash the next search only reads more rows.
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
@@ -288,7 +286,9 @@ create unlogged table queue.fifo_search (
     full_took interval not null,            -- How long the last such search took.
     primary key (queue_id, searched_at)
 );
-comment on table queue.fifo_search is 'Where a search for ready FIFO groups may start.';
+comment on table queue.fifo_search is
+    'Where a search for ready FIFO groups may start. Only the newest row of a queue counts. The table is unlogged, '
+    'because after a crash the next search only reads more rows.';
 
 create table queue.fifo_message (
     id bigint primary key,          -- From queue.fifo_id; also the sequence number.
@@ -324,7 +324,6 @@ create table queue.deduplication (
     vacuum_index_cleanup = on);
 create index deduplication_expires_at on queue.deduplication (expires_at);
 
--- Receives with a ReceiveRequestAttemptId. A repeated request gets the same response.
 create table queue.receive_attempt (
     queue_id int not null,
     attempt_id text not null,
@@ -336,7 +335,7 @@ create table queue.receive_attempt (
 );
 create index receive_attempt_received_at on queue.receive_attempt (received_at);
 comment on table queue.receive_attempt is
-    'Receives of FIFO queues that a client can repeat by their ReceiveRequestAttemptId.';
+    'Receives of FIFO queues with a ReceiveRequestAttemptId. A repeated request gets the same response.';
 
 
 -- Ids after a failover or a restore: new ids start far above the ids that the lost server may have assigned ----------
@@ -350,8 +349,6 @@ create table queue.server (
 );
 comment on table queue.server is 'The server that assigned the ids of this database.';
 
--- Ranges of ids that shards have jumped over. queue.hole also has the last id of each range, so senders continue above
--- the range.
 create table queue.id_jump (
     queue_id int not null,
     shard smallint not null,
@@ -359,32 +356,33 @@ create table queue.id_jump (
     last_id bigint not null,
     primary key (queue_id, shard, last_id)
 );
-comment on table queue.id_jump is 'Ids that no message has ever had. Exact counts subtract them.';
+comment on table queue.id_jump is
+    'Ranges of ids that shards have jumped over, so no message has ever had them. Exact counts subtract them. '
+    'queue.hole also has the last id of each range, so senders continue above the range.';
 
--- Shards that had a writer when their queue jumped.
 create table queue.late_id_jump (
     queue_id int not null,
     shard smallint not null,
     primary key (queue_id, shard)
 );
-comment on table queue.late_id_jump is 'Shards that have not jumped yet.';
+comment on table queue.late_id_jump is
+    'Shards that have not jumped yet, because they had a writer when their queue jumped.';
 
 
 -- Limits -------------------------------------------------------------------------------------------------------------
 
--- The last count of a queue with counts_in_flight. The table is unlogged, because a receive without a row counts again.
 create unlogged table queue.in_flight (
     queue_id int primary key,
     messages bigint not null,
     good_until timestamptz not null -- Until this time, no new count is needed.
 );
-comment on table queue.in_flight is 'Numbers of messages in flight in queues with many such messages.';
+comment on table queue.in_flight is
+    'The last count of messages in flight of a queue with counts_in_flight. The table is unlogged, because a receive '
+    'without a row counts again.';
 
 
 -- Dead letters -------------------------------------------------------------------------------------------------------
 
--- Tasks that move messages out of a dead-letter queue (StartMessageMoveTask). A task moves all messages, the messages
--- with the ids of a list, or the messages that match a filter.
 create table queue.move_task (
     task_id uuid primary key default gen_random_uuid(),
     queue_id int not null,          -- The source queue.
@@ -410,7 +408,10 @@ create table queue.move_task (
 ) with (fillfactor = 60);
 create index move_task_queue on queue.move_task (queue_id, started_at);
 create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';
-comment on table queue.move_task is 'Message move tasks: the running ones and the last ones of each queue.';
+comment on table queue.move_task is
+    'Tasks that move messages out of a dead-letter queue (StartMessageMoveTask): the running ones and the last ones '
+    'of each queue. A task moves all messages, the messages with the ids of a list, or the messages that match a '
+    'filter.';
 comment on column queue.move_task.ids is
     'A task without ids and without a filter moves all messages, as StartMessageMoveTask does.';
 
@@ -520,8 +521,6 @@ create constraint trigger refuse_prepare after insert on queue.prepare_guard def
 for each row execute function queue.refuse_prepare();
 
 
--- queue.take_poll_slot limits the number of requests that wait. Each function has a row for each slot, and a request
--- updates the row in place. The table is unlogged: after a crash, some more requests wait at the same time.
 create unlogged table queue.poll_slot (
     function_name text not null,
     slot int not null,
@@ -529,7 +528,10 @@ create unlogged table queue.poll_slot (
     ends_at timestamptz not null,   -- A free slot has a time in the past.
     primary key (function_name, slot)
 ) with (fillfactor = 50);
-comment on table queue.poll_slot is 'Requests of Lambda functions that wait in long polls.';
+comment on table queue.poll_slot is
+    'Requests of Lambda functions that wait in long polls. queue.take_poll_slot limits their number. Each function '
+    'has a row for each slot, and a request updates the row in place. The table is unlogged: after a crash, some more '
+    'requests wait at the same time.';
 
 create unlogged table queue.receiver (
     queue_id int not null,
@@ -648,8 +650,6 @@ create sequence queue.topic_sequence;
 
 -- Phones, mobile apps, e-mail and functions --------------------------------------------------------------------------
 
--- Text messages, mobile pushes, e-mail and invocations of functions. Penstock keeps them for some days, so that users
--- can read them.
 create table queue.outgoing (
     outgoing_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -671,7 +671,9 @@ create table queue.outgoing (
     envelope text,
     unsubscribe_url text
 );
-comment on table queue.outgoing is 'Messages for phones, mobile apps, e-mail and functions.';
+comment on table queue.outgoing is
+    'Text messages, mobile pushes, e-mail and invocations of functions. Penstock keeps them for some days, so that '
+    'users can read them.';
 comment on column queue.outgoing.state is 'kept: the message has no delivery; waiting: the message has a delivery.';
 comment on column queue.outgoing.dead_letter_arn is 'The dead-letter queue of the subscription.';
 comment on column queue.outgoing.envelope is
@@ -803,8 +805,6 @@ create index binding_endpoint on queue.binding (endpoint);
 
 
 -- Deliveries: each publish has a notice, each endpoint has a delivery, and the worker `deliver` sends them ------------
--- One row serves all endpoints that get the same text. The texts are SNS notifications and confirmations, routed
--- events, messages for the gateway and mail servers, and invocations of functions.
 create table queue.notice (
     notice_id bigint generated always as identity primary key,
     created_at timestamptz not null default clock_timestamp(),
@@ -820,10 +820,12 @@ create table queue.notice (
     trace text                      -- docs/guides/tracing.md explains it.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index notice_message on queue.notice (message_id);
-comment on table queue.notice is 'Contents of deliveries. A worker deletes a row together with its last delivery.';
+comment on table queue.notice is
+    'Contents of deliveries. One row serves all endpoints that get the same text: SNS notifications and '
+    'confirmations, routed events, messages for the gateway and mail servers, and invocations of functions. A worker '
+    'deletes a row together with its last delivery.';
 comment on column queue.notice.trace is 'The X-Ray trace header of the publishing request, if the request was traced.';
 
--- Each row is a notice for an endpoint: a URL, a function, or a name for the gateway or the mail server.
 create table queue.outgoing_delivery (
     delivery_id bigint generated always as identity primary key,
     notice_id bigint not null,
@@ -860,7 +862,8 @@ create index outgoing_delivery_waits_for on queue.outgoing_delivery (waits_for, 
 create index outgoing_delivery_exhausted on queue.outgoing_delivery (account_id, delivery_id) where state = 'exhausted';
 create index outgoing_delivery_notice on queue.outgoing_delivery (notice_id);
 comment on table queue.outgoing_delivery is
-    'Deliveries that are under way or exhausted. The worker deletes successful deliveries.';
+    'Deliveries that are under way or exhausted. Each row is a notice for an endpoint: a URL, a function, or a name '
+    'for the gateway or the mail server. The worker deletes successful deliveries.';
 comment on column queue.outgoing_delivery.waits_for is
     'The row of queue.delivery_endpoint that a waiting delivery waits for.';
 comment on column queue.outgoing_delivery.outgoing_id is 'The outgoing message that the delivery carries.';
@@ -890,7 +893,6 @@ comment on column queue.delivery_endpoint.host is
 comment on column queue.delivery_endpoint.stopped is
     'A user paused the endpoint. It stays paused until a user resumes it.';
 
--- By the last count. Such an account cannot publish by this protocol until fewer deliveries wait.
 create table queue.delivery_excess (
     account_id text not null,
     protocol text not null,         -- Protocol of outgoing messages; '' for deliveries to URLs and functions of schedules.
@@ -898,7 +900,9 @@ create table queue.delivery_excess (
     counted_at timestamptz not null,
     primary key (account_id, protocol)
 );
-comment on table queue.delivery_excess is 'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES.';
+comment on table queue.delivery_excess is
+    'Accounts with more waiting deliveries of a protocol than QUOTA_DELIVERIES, by the last count. Such an account '
+    'cannot publish by this protocol until fewer deliveries wait.';
 
 -- Outcomes of deliveries. Each row describes deliveries that were settled together.
 create sequence queue.outgoing_delivery_history_id;
@@ -1089,20 +1093,20 @@ create table queue.schedule_deletion (
 );
 create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
 
--- For QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for each account. No transaction updates rows, so no transaction
--- waits for another. The table is unlogged: after a crash, an account may fire more often for some seconds.
 create unlogged table queue.recent_firing (
     account_id text not null,
     fired_at timestamptz not null default clock_timestamp(),
     number int not null
 );
 create index recent_firing_account on queue.recent_firing (account_id, fired_at);
-comment on table queue.recent_firing is 'Numbers of firings in the last seconds, by account.';
+comment on table queue.recent_firing is
+    'Numbers of firings in the last seconds, by account, for QUOTA_FIRINGS_PER_SECOND. Each batch adds a row for each '
+    'account. No transaction updates rows, so no transaction waits for another. The table is unlogged: after a crash, '
+    'an account may fire more often for some seconds.';
 
 
 -- Access and keys ----------------------------------------------------------------------------------------------------
 
--- A key has the permissions of its user. A key without a user belongs to the account and may do everything.
 create table queue.account_user (
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
     name text not null check (name ~ '^[A-Za-z0-9_+=,.@-]{1,64}$'),     -- As in IAM.
@@ -1110,11 +1114,10 @@ create table queue.account_user (
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, name)
 );
-comment on table queue.account_user is 'Users of accounts with their policies.';
+comment on table queue.account_user is
+    'Users of accounts with their policies. A key has the permissions of its user. A key without a user belongs to '
+    'the account and may do everything.';
 
--- The keys of callers (QUEUE_ACCESS). Access keys sign requests of AWS's APIs. Requests of the REST API have bearer
--- keys. Each key belongs to an account. A revoked key stays, so that its id is never used again and users can read its
--- history.
 create table queue.access_key (
     access_key_id text primary key,
     account_id text not null check (account_id ~ '^[0-9]{12}$'),
@@ -1130,7 +1133,8 @@ create table queue.access_key (
     foreign key (account_id, user_name) references queue.account_user
 );
 comment on table queue.access_key is
-    'Keys that sign requests of AWS''s APIs (Signature Version 4). Their secrets are encrypted.';
+    'Keys of accounts that sign requests of AWS''s APIs (Signature Version 4). Their secrets are encrypted. A revoked '
+    'key stays, so that its id is never used again and users can read its history.';
 comment on column queue.access_key.user_name is 'The user of the key; null: the key belongs to the account.';
 comment on column queue.access_key.last_used_at is 'The last use of the key, exact to within a minute.';
 
@@ -1264,9 +1268,6 @@ comment on table queue.minute is
     'Events of a queue in a minute, and its contents at the end of the minute. Rows stay for 25 hours. A minute '
     'without a row had no events, and the contents did not change.';
 
--- Results of the metrics job (docs/reference/metrics.md). Windows are [starts_at, ends_at), and durations are in
--- microseconds. A day belongs to a time zone, and the table has days of several zones. Windows of a minute and of an
--- hour have no zone ('').
 create table queue.metrics_window (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
     queue_id int not null,
@@ -1296,7 +1297,10 @@ create table queue.metrics_window (
     primary key (window_seconds, queue_id, group_id, starts_at, zone)
 );
 create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
-comment on table queue.metrics_window is 'The events of a queue, or of one of its groups, in a window of time.';
+comment on table queue.metrics_window is
+    'The events of a queue, or of one of its groups, in a window of time: results of the metrics job '
+    '(docs/reference/metrics.md). Windows are [starts_at, ends_at), and durations are in microseconds. A day belongs '
+    'to a time zone, and the table has days of several zones. Windows of a minute and of an hour have no zone ('''').';
 
 create table queue.metrics_latency (
     window_seconds int not null check (window_seconds in (60, 3600, 86400)),
@@ -1414,15 +1418,15 @@ create table queue.measurement (
     autovacuum_analyze_threshold = 2000);
 comment on table queue.measurement is 'Gauges of queues for /metrics. A worker rewrites them every few seconds.';
 
--- These gauges belong to no queue. If a name has several values, each value has a label.
 create table queue.reading (
     name text not null,
     label text not null default '',
     value double precision not null,
     primary key (name, label)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
-comment on table queue.reading is 'Gauges of the installation for /metrics. A worker rewrites them every few seconds.';
-
+comment on table queue.reading is
+    'Gauges of the installation for /metrics. A worker rewrites them every few seconds. If a name has several values, '
+    'each value has a label.';
 
 -- Workers ------------------------------------------------------------------------------------------------------------
 

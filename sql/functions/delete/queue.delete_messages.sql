@@ -1,9 +1,8 @@
 -- queue.delete_messages: acknowledges messages by their receipt handles.
 -- Each handle has an element in each array. p_nonces: the nonce of the lease; 0: no lease.
 --   n        the position of the handle, from 1
---   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO message
---     is
---            over, even if another consumer has received the message since then
+--   outcome  deleted; gone: the message was deleted before; no_queue; expired: the visibility timeout of a FIFO
+--            message is over, even if another consumer has received the message since then
 -- docs/reference/compatibility.md, "an old receipt handle", says which handles work.
 -- Another message may have the same id after a failover or a restore. A handle never deletes such a message: the
 -- function compares the lease's nonce, or the message id if the handle has no lease.

@@ -4,7 +4,7 @@
 --   p_options                  changes only its members, so concurrent changes keep each other's members
 --   p_filters                  the compiled FilterCriteria of p_options
 --   error                      ResourceNotFoundException, or MappingExists: the queue has another mapping to this
---     function
+--                              function
 -- Locks the mapping's row.
 create or replace function queue.update_mapping(
     p_account_id text, p_region text, p_mapping_id uuid, p_function_arn text, p_user_name text, p_options jsonb,

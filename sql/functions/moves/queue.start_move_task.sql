@@ -7,7 +7,7 @@
 --   p_canary              the task waits after this number of messages for continue_move_task; null: it does not wait
 -- Without p_ids and p_filter, the source must be a dead-letter queue, and the task moves all receivable messages.
 --   error                 ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
---     MoveTaskRunning
+--                         MoveTaskRunning
 --   detail                the parameter
 -- The function keeps the last ten tasks of the queue. Uses the indexes move_task_queue and queues_dead_letter_arn.
 create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int,

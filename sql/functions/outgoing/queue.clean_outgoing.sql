@@ -4,7 +4,7 @@
 --   p_days       remove messages that are older
 --   p_most       keep only the newest messages of each account, up to this number; 0: no limit
 --   p_protocols  protocols with a carrier; their messages of the last six hours stay for the carrier
---     (hand_over_outgoing)
+--                (hand_over_outgoing)
 -- Skips locked messages, so the function does not wait for settle_deliveries. Uses the indexes outgoing_pkey and
 -- outgoing_account.
 create or replace function queue.clean_outgoing(p_limit int, p_days int, p_most int, p_protocols text[]) returns bigint

@@ -2,7 +2,7 @@
 --   p_body          the message as JSON text
 --   p_attributes    its attributes in SQS's format
 --   p_facts         the values that filter policies compare; null: the message is not an object, so no filter policy
---     matches
+--                   matches
 --   p_delay         the delay for queues, in seconds
 --   p_trace         the trace header for messages and deliveries
 --   p_error_as_row  return the error RequestThrottled in a row instead of raising QU009

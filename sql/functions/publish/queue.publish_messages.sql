@@ -2,8 +2,7 @@
 -- p_publications has a JSON object for each message:
 --   message_id
 --   contents           by protocol ("*": other protocols): {raw, head, tail, opening}. An envelope consists of head,
---     the
---                      subscription's ARN and tail; in a FIFO topic, opening and number come before head
+--                      the subscription's ARN and tail; in a FIFO topic, opening and number come before head
 --   facts              the values that filter policies compare, by filter_scope
 --   attributes         in SQS's format; attribute_bytes is their size
 --   request_bytes      the size of all messages and attributes of the request; the topic's MaximumMessageSize limits it
@@ -14,9 +13,8 @@
 -- Returns a row for each message:
 --   message_id, sequence_number   a duplicate in a FIFO topic has the values of the original
 --   error   NotFound, OtherSignatureVersion, RequestThrottled, MessageTooLong or DeduplicationIdRequired. The first
---     three
---   apply to all messages, and the function stores nothing. RequestThrottled: the account has too many deliveries,
---           or too many messages for the gateway or the mail server
+--           three apply to all messages, and the function stores nothing. RequestThrottled: the account has too many
+--           deliveries, or too many messages for the gateway or the mail server
 --   detail  the value that the topic needs; for a stored message, `none` if no subscription needs an envelope
 -- For a FIFO topic, locks the topic or its groups until commit, so that subscribers get messages in order. Then takes
 -- the locks of send_messages, queue by queue in the order of their ARNs.

@@ -1,7 +1,7 @@
 -- queue.count_messages(queue, fifo, shards): returns the numbers of visible, in-flight and delayed messages.
 -- The counts omit messages whose retention is over.
 --   total           the number of ids that the log has assigned and of messages in the slow path; FIFO: the messages
---     now
+--                   now
 --   oldest, newest  when the oldest and the newest message entered the queue. Age counts from the move to a dead-letter
 --                   queue (ApproximateAgeOfOldestMessage), and retention from the sending (Developer Guide, "Setting-up
 --                   dead-letter queue retention in Amazon SQS")

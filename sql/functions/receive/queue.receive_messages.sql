@@ -1,16 +1,14 @@
 -- queue.receive_messages: receives up to p_max messages of a queue and hides them from other receivers.
 --   p_queue               the queue's ARN
 --   p_lease_size          the maximum number of messages in a lease. They expire together, but a client acknowledges
---     each
---                         separately. FIFO: the number of rows for one receiver; the next rows have other groups
+--                         each separately. FIFO: the number of rows for one receiver; the next rows have other groups
 --   p_visibility_seconds  0 to 43200; null: the queue's visibility timeout
 --   p_in_flight_limit     about how many messages may be in flight; null: no limit
 --   p_async_commit        the commit of a receive from a standard queue does not wait for the disk. After a crash, the
 --                         messages are received again. The transaction must do nothing else
 --   p_attempt_id          a ReceiveRequestAttemptId (receive_attempt)
 --   p_refuse_over         a longer received message (of 12,000 bytes or more) raises QU010, which undoes the receive;
---     the
---                         caller then calls receive_response
+--                         the caller then calls receive_response
 --   p_response_bytes, p_response_format   pass over messages that are known to be too long for such a response (pass_over)
 -- The function does not return messages whose retention is over. If it finds one, it ends such messages, as
 -- maintain_queue does.
@@ -234,8 +232,7 @@ end $$;
 --   p_now     when the receive began. Messages that it has returned with a timeout of 0 became visible later, so the
 --             function does not see them
 --   p_before  messages that were sent earlier are past their retention. If such a message comes first, the function
---     ends
---             all of them
+--             ends all of them
 --   p_response_bytes, p_response_format   as in receive_messages
 -- Skips locked messages. Uses the index side_visible_at.
 create or replace function queue.take_side(

@@ -19,8 +19,7 @@ $$;
 -- queue.encoded_bytes(text, format): returns the exact length of a text as the value of a member in a response.
 --   json, xml                     the body of an HTTP response
 --   function-json, function-xml   the result of a Lambda function: a JSON string that contains JSON or XML, so it
---     escapes
---                                 the inner text once more
+--                                 escapes the inner text once more
 --   …-ascii                       the runtime escapes characters beyond ASCII, as Python 3.11 does
 -- A MiB takes 2 to 50 ms.
 create or replace function queue.encoded_bytes(p_text text, p_format text) returns int

@@ -1,8 +1,7 @@
 -- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
 --   p_mode create     inserts the schedule; returns an existing one with the same client_token unchanged
---   p_mode replace    inserts the schedule, or replaces all but its identity, created_at, fire_count and last_fired_at;
---     an
---                     equal schedule keeps its updated_at
+--   p_mode replace    inserts the schedule, or replaces all but its identity, created_at, fire_count and
+--                     last_fired_at; an equal schedule keeps its updated_at
 --   p_mode update     replaces an existing schedule
 --   p_mode patch      changes only p_fields of an existing schedule
 --   p_fields          columns of queue.schedule by name, without identity and counts; times are in ISO 8601

@@ -1,8 +1,7 @@
 -- queue.group_failures(arn, by, attribute, filter, after, scan, groups, samples): returns the messages of a queue that
 -- match a filter (find_messages), in groups.
 --   p_by         the common values of a group: source, receive_count, attribute (the text of p_attribute), shape (md5
---     of
---                body_shape)
+--                of body_shape)
 --   p_groups     the number of groups; the largest come first
 --   p_samples    the number of the newest messages of each group, which have a row each
 --   group_messages, oldest_ms, newest_ms   of the group, among the examined messages

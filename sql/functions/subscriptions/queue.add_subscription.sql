@@ -9,7 +9,7 @@
 --   p_policies        the policies by which the caller decided that the queues let the topic send (policies_changed)
 --   p_principal       the subscriber's ARN
 --   p_password        the password of a URL, which has **** in its place; the subscription's owner may change it this
---     way
+--                     way
 -- While a subscription is pending, every call asks again with a new token that is valid for two days. A call asks an
 -- e-mail address at most once an hour, and only if no earlier mail waits.
 --   NotFound                   the topic does not exist
@@ -18,7 +18,7 @@
 --   SubscriptionLimitExceeded  a FIFO topic has 100 subscriptions
 --   FilterPolicyLimitExceeded  the topic or the account has too many filter policies
 --   LargeMessages              the topic accepts messages over 256 KiB, so it may have at most 100 subscriptions, of
---     queues
+--                              queues
 -- Shares the rows of the queues and the topic, so that their attributes do not change.
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,

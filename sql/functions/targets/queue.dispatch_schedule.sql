@@ -3,10 +3,9 @@
 -- An occurrence has one row in schedule_run, so a second run raises an error, which also undoes its messages.
 --   p_attempt        the number of the attempt, from 1
 --   p_topic_message  for an SNS topic, the message from scheduler/firing/topic_messages.py: {version, message_id,
---     contents,
---                    bytes, facts}; for any target also "trace", the trace header
+--                    contents, bytes, facts}; for any target also "trace", the trace header
 --   message_ids      [{"queue_name", "msg_id"}], with a member for each message; an SNS topic and a function have null
---     ids
+--                    ids
 -- Raises QU006 if the target refuses the message. detail: AWS's name of the error.
 -- Raises QU007 if the topic message has to be signed with another version, which is in detail.
 -- Raises QU008 if the occurrence fired before.

@@ -1,8 +1,7 @@
 -- queue.change_topic(arn, attributes): replaces the given attributes. A null value removes one.
 --   NotFound       the topic does not exist
 --   LargeMessages  with a MaximumMessageSize of more than 256 KiB, a topic may have at most 100 subscriptions, of
---     queues,
---                  Firehose or Lambda (SetTopicAttributes, API reference)
+--                  queues, Firehose or Lambda (SetTopicAttributes, API reference)
 -- Locks the topic's row. add_subscription shares it.
 create or replace function queue.change_topic(p_arn text, p_attributes jsonb) returns table (error text)
 language plpgsql as $$

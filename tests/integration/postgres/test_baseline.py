@@ -130,6 +130,14 @@ def files() -> list[Path]:
     return [*FUNCTIONS.glob("*/*.sql"), *(find_sql_directory() / "former").glob("*.sql")]
 
 
+def test_a_table_is_described_once() -> None:
+    """The catalogue has the description (`comment on table`). A comment before the table would repeat it."""
+    text = (find_sql_directory() / BASELINE).read_text()
+    described = set(re.findall(r"^comment on table queue\.(\w+)", text, re.MULTILINE))
+    before = re.findall(r"^--(.*)\ncreate (?:unlogged )?table queue\.(\w+)", text, re.MULTILINE)
+    assert {table for comment, table in before if not comment.endswith("---")} & described == set()
+
+
 def test_the_catalogue_has_the_functions_of_the_files(database: Database) -> None:
     """The database would lack the functions of a folder that the migration runner does not read."""
     with psycopg.connect(database.dsn) as connection:
