@@ -1237,13 +1237,13 @@ comment on table queue.activity is
     'Effects of calls on queues. Each call adds a row for each queue, and the worker measure adds the rows to '
     'queue.minute. A crash of the server empties the table, so the counts of the last seconds are lost.';
 
--- Rows are rare. Publishers only insert rows, so no publisher waits for another.
 create unlogged table queue.unjudged_event (
     routing_key text not null
 );
 comment on table queue.unjudged_event is
-    'Events of the SQL interface that passed filters because they were too complicated. The worker measure counts and '
-    'deletes the rows. A crash of the server empties the table.';
+    'Events of the SQL interface that passed filters because they were too complicated. Rows are rare, and publishers '
+    'only insert them, so no publisher waits for another. The worker measure counts and deletes the rows. A crash of '
+    'the server empties the table.';
 
 create table queue.minute (
     queue_id int not null,

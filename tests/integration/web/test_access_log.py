@@ -2,41 +2,25 @@
 
 Penstock defines the form of the lines (docs/operate/access_log.md). Each response names its request in
 x-amzn-RequestId ("Making requests", Amazon SQS Developer Guide).
-
-Counts the functions that a request passes through. A person who follows the request has to read all of these
-functions.
-
-The module counts distinct functions below layers/ between the bytes of the request and the first write of its
-response: those that get the text of the message (or the name of the queue) in an argument other than `self`, and all
-others. A `NamedQueue` does not count as a name. The bounds of functions that get the text are the numbers in
-ARCHITECTURE.md, "The life of a message". A change that adds a function raises the number and gives the reason.
 """
 
 import json
 import os
-import re
-import socket
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
-import psycopg
 import pytest
 
 from penstock.context import Context
-from penstock.postgres.statements.long_polls import POLL_QUEUES
 from penstock_web.access_log.lines import Answered
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.cli import main
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import Database
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.wait import wait_until
-from tests.support.web.walk import Function, Recorder, Walk, recorded_service
 
 JSON = {"content-type": "application/x-amz-json-1.0"}
 SECRET = "a-body-that-nobody-may-log"
@@ -195,96 +179,3 @@ def test_lines_are_whole_and_in_their_order() -> None:
     os.close(writer)
     with os.fdopen(reader, "rb") as file:
         assert [json.loads(line)["request_id"] for line in file] == [str(number) for number in range(100)]
-
-
-QUEUE, BODY = "orders-of-the-walk", "the-body-of-the-walk"
-MEASUREMENTS = 10
-ARCHITECTURE = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text()
-SENT, RECEIVED = (
-    (int(functions), int(files)) for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
-)
-# All functions of a walk and their files, including functions that do not get the text. Only this test limits their
-# number.
-ALL_OF_A_SEND = (109, 36)
-ALL_OF_A_RECEIVE = (152, 44)
-
-
-class WalkedClient(AbstractContextManager["WalkedClient"]):
-    """A connection that sends each request in one piece, as SDKs send short requests."""
-
-    def __init__(self, url: str) -> None:
-        address = urlsplit(url)
-        self._socket = socket.create_connection((address.hostname, address.port), timeout=30)
-        self._answers = self._socket.makefile("rb")
-
-    def __exit__(self, *error: object) -> None:
-        self._answers.close()
-        self._socket.close()
-
-    def __call__(self, action: str, **members: object) -> dict[str, object]:
-        body = json.dumps(members).encode()
-        head = f"POST / HTTP/1.1\r\nHost: t\r\nX-Amz-Target: AmazonSQS.{action}\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._socket.sendall(head.encode() + body)
-        status, *headers = iter(self._answers.readline, b"\r\n")
-        assert b" 200 " in status
-        (length,) = [int(line.split(b":")[1]) for line in headers if line.startswith(b"content-length")]
-        response: dict[str, object] = json.loads(self._answers.read(length) or b"{}")
-        return response
-
-
-def shortest(recorder: Recorder) -> Walk:
-    """Returns a walk of the request alone, with open connections and without other work in the event loop."""
-    return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
-
-
-def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
-    """Holds the largest numbers of functions and files that get the text, and of all functions."""
-    for passed, limits in ((walk.carriers, carriers), (walk.functions, functions)):
-        found = len(passed), len(files(passed))
-        assert all(number <= limit for number, limit in zip(found, limits, strict=True)), listing(found, passed)
-
-
-def files(functions: dict[Function, None]) -> set[str]:
-    return {function.file for function in functions}
-
-
-def listing(found: tuple[int, int], functions: dict[Function, None]) -> str:
-    return f"{found[0]} functions in {found[1]} files:\n" + "\n".join(map(str, functions))
-
-
-def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    with recorded_service(database, monkeypatch) as (url, recorder), WalkedClient(url) as call:
-        call("CreateQueue", QueueName=QUEUE)
-
-        def send() -> bool:
-            recorder.expected = (BODY.encode(),)
-            call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody=BODY)
-            return len(recorder.walks) >= MEASUREMENTS
-
-        wait_until(send)
-        # access/hosts.py, which core and container share, checks Host and Origin of each request. The rate limiter
-        # gets only the client's address.
-        check(shortest(recorder), carriers=SENT, functions=ALL_OF_A_SEND)
-
-
-def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process sends the message by SQL."""
-    with (
-        recorded_service(database, monkeypatch) as (url, recorder),
-        psycopg.connect(database.dsn, autocommit=True) as sql,
-        WalkedClient(url) as call,
-        ThreadPoolExecutor(1) as thread,
-    ):
-        call("CreateQueue", QueueName=QUEUE)
-
-        def receive() -> bool:
-            recorder.expected = (QUEUE.encode(), BODY.encode())
-            response = thread.submit(call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20)
-            wait_until(lambda: recorder.has_called(POLL_QUEUES))  # the queue is registered
-            sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
-            assert BODY in json.dumps(response.result(30))
-            return len(recorder.walks) >= MEASUREMENTS
-
-        wait_until(receive)
-        # Three files of long_poll hold the waiting requests, the registrations and the shared check.
-        check(shortest(recorder), carriers=RECEIVED, functions=ALL_OF_A_RECEIVE)

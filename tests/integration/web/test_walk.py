@@ -1,0 +1,116 @@
+"""The functions that a request passes through. A person who follows the request has to read all of these functions.
+
+The module counts distinct functions below layers/ between the bytes of the request and the first write of its
+response: those that get the text of the message (or the name of the queue) in an argument other than `self`, and all
+others. A `NamedQueue` does not count as a name. ARCHITECTURE.md, "The life of a message", has the numbers of functions
+that get the text. A change that adds or removes a function changes the number and gives the reason.
+"""
+
+import json
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from penstock.postgres.statements.long_polls import POLL_QUEUES
+from tests.support.database import Database
+from tests.support.wait import wait_until
+from tests.support.web.walk import Function, Recorder, Walk, recorded_service
+
+QUEUE, BODY = "orders-of-the-walk", "the-body-of-the-walk"
+MEASUREMENTS = 10
+ARCHITECTURE = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text()
+SENT, RECEIVED = (
+    (int(functions), int(files)) for functions, files in re.findall(r"\((\d+) in (\d+)(?: files)?\)", ARCHITECTURE)
+)
+# The largest numbers of all functions of a walk and of their files, including functions that do not get the text.
+ALL_OF_A_SEND = (109, 37)
+ALL_OF_A_RECEIVE = (153, 44)
+
+
+class WalkedClient(AbstractContextManager["WalkedClient"]):
+    """A connection that sends each request in one piece, as SDKs send short requests."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._socket = socket.create_connection((address.hostname, address.port), timeout=30)
+        self._responses = self._socket.makefile("rb")
+
+    def __exit__(self, *error: object) -> None:
+        self._responses.close()
+        self._socket.close()
+
+    def __call__(self, action: str, **members: object) -> dict[str, object]:
+        body = json.dumps(members).encode()
+        head = f"POST / HTTP/1.1\r\nHost: t\r\nX-Amz-Target: AmazonSQS.{action}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._socket.sendall(head.encode() + body)
+        status, *headers = iter(self._responses.readline, b"\r\n")
+        assert b" 200 " in status
+        (length,) = [int(line.split(b":")[1]) for line in headers if line.startswith(b"content-length")]
+        response: dict[str, object] = json.loads(self._responses.read(length) or b"{}")
+        return response
+
+
+def shortest(recorder: Recorder) -> Walk:
+    """Returns a walk of the request alone, with open connections and without other work in the event loop."""
+    return min(recorder.walks, key=lambda walk: (len(walk.carriers), len(walk.functions)))
+
+
+def check(walk: Walk, carriers: tuple[int, int], functions: tuple[int, int]) -> None:
+    """Compares the functions and files that get the text with ARCHITECTURE.md, and all functions with their limit."""
+    found = len(walk.carriers), len(files(walk.carriers))
+    assert found == carriers, listing(found, walk.carriers)
+    found = len(walk.functions), len(files(walk.functions))
+    assert found[0] <= functions[0], listing(found, walk.functions)
+    assert found[1] <= functions[1], listing(found, walk.functions)
+
+
+def files(functions: dict[Function, None]) -> set[str]:
+    return {function.file for function in functions}
+
+
+def listing(found: tuple[int, int], functions: dict[Function, None]) -> str:
+    return f"{found[0]} functions in {found[1]} files:\n" + "\n".join(map(str, functions))
+
+
+def test_the_walk_of_a_sent_message(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded_service(database, monkeypatch) as (url, recorder), WalkedClient(url) as call:
+        call("CreateQueue", QueueName=QUEUE)
+
+        def send() -> bool:
+            recorder.expected = (BODY.encode(),)
+            call("SendMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", MessageBody=BODY)
+            return len(recorder.walks) >= MEASUREMENTS
+
+        wait_until(send)
+        # access/hosts.py, which core and container share, checks Host and Origin of each request. The rate limiter
+        # gets only the client's address.
+        check(shortest(recorder), carriers=SENT, functions=ALL_OF_A_SEND)
+
+
+def test_the_walk_of_a_receive_that_waits(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process sends the message by SQL."""
+    with (
+        recorded_service(database, monkeypatch) as (url, recorder),
+        psycopg.connect(database.dsn, autocommit=True) as sql,
+        WalkedClient(url) as call,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        call("CreateQueue", QueueName=QUEUE)
+
+        def receive() -> bool:
+            recorder.expected = (QUEUE.encode(), BODY.encode())
+            response = thread.submit(call, "ReceiveMessage", QueueUrl=f"{url}/000000000000/{QUEUE}", WaitTimeSeconds=20)
+            wait_until(lambda: recorder.has_called(POLL_QUEUES))  # the queue is registered
+            sql.execute("select queue.send(%s, %s)", (QUEUE, json.dumps(BODY)))
+            assert BODY in json.dumps(response.result(30))
+            return len(recorder.walks) >= MEASUREMENTS
+
+        wait_until(receive)
+        # Three files of long_poll hold the waiting requests, the registrations and the shared check.
+        check(shortest(recorder), carriers=RECEIVED, functions=ALL_OF_A_RECEIVE)
