@@ -24,7 +24,7 @@ import urllib3
 
 from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
-from penstock_web.console.readings import LONGEST_SECONDS
+from penstock_web.console.readings import MAX_SECONDS
 
 CHUNK: Final = 10_000
 PAGES: Final = (
@@ -146,7 +146,7 @@ def measured(endpoint: str, times: int) -> list[dict[str, float | str]]:
 
     for page in PAGES:  # compiles the templates
         get(page)
-    time.sleep(LONGEST_SECONDS + 1)
+    time.sleep(MAX_SECONDS + 1)
     found: list[dict[str, float | str]] = []
     for page in PAGES:
         fresh, size = get(page)

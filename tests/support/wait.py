@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 
 # Only a broken test gets this far, even on a machine that is busy with other work.
-LONGEST_SECONDS = 300
+MAX_SECONDS = 300
 # The pause between two checks, because a caller without pauses takes CPU from the processes that it waits for.
 # A long wait checks less often: after a twentieth of that time, up to the longest pause.
 PAUSE_SECONDS = 0.005
-LONGEST_PAUSE_SECONDS = 0.025
+MAX_PAUSE_SECONDS = 0.025
 
 
 def wait_until(condition: Callable[[], object]) -> None:
@@ -19,8 +19,8 @@ def wait_until(condition: Callable[[], object]) -> None:
     started = time.monotonic()
     while not (response := condition()):
         waited = time.monotonic() - started
-        assert waited < LONGEST_SECONDS, f"after {waited:.0f} s still {response!r}: {_describe(condition)}"
-        time.sleep(min(max(waited / 20, PAUSE_SECONDS), LONGEST_PAUSE_SECONDS))
+        assert waited < MAX_SECONDS, f"after {waited:.0f} s still {response!r}: {_describe(condition)}"
+        time.sleep(min(max(waited / 20, PAUSE_SECONDS), MAX_PAUSE_SECONDS))
 
 
 def _describe(condition: Callable[[], object]) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.access.users import build_user
 from penstock.aws.arn import (
-    LONGEST_NAME,
+    MAX_NAME_LENGTH,
     _resolve_queue,
     build_queue_arn,
     is_queue_name,
@@ -209,9 +209,9 @@ def test_a_longer_text_than_a_queue_url_is_not_cached(path: str) -> None:
 
 def test_a_longer_text_than_a_name_is_not_cached() -> None:
     """A transaction of the REST API may name a thousand queues."""
-    assert resolve_queue("eu-west-1", "123456789012", "q" * LONGEST_NAME) is not None
+    assert resolve_queue("eu-west-1", "123456789012", "q" * MAX_NAME_LENGTH) is not None
     remembered = _resolve_queue.cache_info().currsize
-    assert resolve_queue("eu-west-1", "123456789012", "q" * (LONGEST_NAME + 1)) is None
+    assert resolve_queue("eu-west-1", "123456789012", "q" * (MAX_NAME_LENGTH + 1)) is None
     assert _resolve_queue.cache_info().currsize == remembered
 
 

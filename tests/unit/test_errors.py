@@ -124,7 +124,7 @@ def test_the_base_class_is_no_row() -> None:
 def test_a_text_that_quotes_megabytes_is_cut() -> None:
     error = errors.InvalidAction.named("x" * 6_000_000)
     assert error.message.startswith("The action xxx")
-    assert len(error.message) == errors.LONGEST_MESSAGE
+    assert len(error.message) == errors.MAX_MESSAGE_LENGTH
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ class Context(Actor):
 
         Raises QueueDoesNotExist if no queue can have this address.
         """
-        if len(url) > queue_url.LONGEST_URL:
+        if len(url) > queue_url.MAX_URL_LENGTH:
             raise QueueDoesNotExist
         settings = self.environment.settings
         queue = queue_url.resolve(url, self.account_id, self.region, settings.queue_region, settings.queue_regions)

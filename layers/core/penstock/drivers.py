@@ -18,7 +18,7 @@ from .postgres.statements.long_polls import READY_QUEUES
 from .postgres.statements.messages import ReceivedRow
 
 FIRST_PAUSE_SECONDS = 0.05
-LONGEST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 1.0
 
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def receive(
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, MAX_PAUSE_SECONDS)
         if database.call(READY_QUEUES, [[effect.queue.arn]]):
             rows = receive_now(effect, database, lengths)
             if not is_empty(rows):

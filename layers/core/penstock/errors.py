@@ -30,7 +30,7 @@ SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
 KMS_KEYS_REFUSED = "This service encrypts nothing with KMS keys, and QUEUE_REFUSE_KMS refuses them."
-LONGEST_MESSAGE = 16_384  # the most characters; a message quotes parts of the request, which can be far longer
+MAX_MESSAGE_LENGTH = 16_384  # the most characters; a message quotes parts of the request, which can be far longer
 
 
 class AwsError(Exception):
@@ -56,7 +56,7 @@ class AwsError(Exception):
     """The message's member in REST-JSON."""
 
     def __init__(self, message: str | None = None, detail: str | None = None) -> None:
-        self.message = self.default_message if message is None else _replace_surrogates(message[:LONGEST_MESSAGE])
+        self.message = self.default_message if message is None else _replace_surrogates(message[:MAX_MESSAGE_LENGTH])
         self.detail = detail
         super().__init__(self.message)
 

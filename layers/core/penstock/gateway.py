@@ -50,12 +50,12 @@ from .sns import link_page
 from .sns.errors import ValidationError
 
 # A batch of 1 MiB with every character escaped as \uXXXX, plus names and ids.
-MAXIMUM_BODY_BYTES = 6 * 1_048_576 + 262_144
+MAX_BODY_BYTES = 6 * 1_048_576 + 262_144
 
 _log = logging.getLogger(__name__)
 _log.addFilter(AtMost(10))  # limits the length of records about refused requests
 
-LONGEST_SCOPE_BYTES = 512  # no client sends a longer scope; scopes are cached
+MAX_SCOPE_BYTES = 512  # no client sends a longer scope; scopes are cached
 
 # The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or the queue's region, account and name.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
@@ -167,7 +167,7 @@ def decode(
             return page
         environment.hosts.check(http.headers, http.host_checked)
         guard = None if access is None else access.check(http)
-        if len(http.body) > MAXIMUM_BODY_BYTES:
+        if len(http.body) > MAX_BODY_BYTES:
             raise RequestEntityTooLarge
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http, protocol)
@@ -373,7 +373,7 @@ def _read_presigned_scope(http: HttpRequest, environment: Environment) -> Creden
 def _parse_known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
     """Parses a scope. Raises SignatureDoesNotMatch for a region that the installation does not serve."""
     settings = environment.settings
-    if len(scope) > LONGEST_SCOPE_BYTES:
+    if len(scope) > MAX_SCOPE_BYTES:
         return None
     found = parse_scope(scope, settings.queue_account_id, settings.queue_region)
     if found is not None:

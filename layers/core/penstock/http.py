@@ -10,8 +10,8 @@ from .limits.response_limit import ResponseLimit
 LONG_BODY_BYTES = 65_536
 # The codecs of AWS's protocols take up to 5 ms per MiB, and 6 µs per parameter of the Query protocol. Longer requests
 # are decoded in a thread (effects.Compute).
-MOST_BYTES_AT_ONCE = 1_048_576
-MOST_PARAMETERS_AT_ONCE = 1_000
+MAX_BYTES_AT_ONCE = 1_048_576
+MAX_PARAMETERS_AT_ONCE = 1_000
 
 
 class HttpRequest(Struct, frozen=True):
@@ -35,9 +35,9 @@ class HttpRequest(Struct, frozen=True):
     def takes_long(self) -> bool:
         """Returns whether the request has more than a MiB or more than 1,000 parameters. Decoding it would delay
         other requests."""
-        if len(self.body) > MOST_BYTES_AT_ONCE:
+        if len(self.body) > MAX_BYTES_AT_ONCE:
             return True
-        return self.body.count(b"&") + self.query.count(b"&") > MOST_PARAMETERS_AT_ONCE
+        return self.body.count(b"&") + self.query.count(b"&") > MAX_PARAMETERS_AT_ONCE
 
     @property
     def without_body(self) -> "HttpRequest":

@@ -29,7 +29,7 @@ from penstock.context import find_client_address
 from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
-from penstock.gateway import MAXIMUM_BODY_BYTES
+from penstock.gateway import MAX_BODY_BYTES
 from penstock.http import HttpRequest
 from penstock.settings import SettingError, Settings
 
@@ -279,7 +279,7 @@ def limit_body(receive: Receive) -> Receive:
             headers = {name: response.headers[name] for name in PASSED_HEADERS if name in response.headers}
             raise HTTPException(response.status_code, error.message, {**headers, "connection": "close"}) from error
         size += len(message.get("body", b""))
-        if size > MAXIMUM_BODY_BYTES:
+        if size > MAX_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})
         return message
 

@@ -139,7 +139,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_wait_for_nothing(direct: Functions, pauses: list[float]) -> None:
     assert not (call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=7) or {}).get("Messages")
     assert sum(pauses) == pytest.approx(7)
-    assert max(pauses) <= drivers.LONGEST_PAUSE_SECONDS
+    assert max(pauses) <= drivers.MAX_PAUSE_SECONDS
 
 
 def test_pauses_grow_while_nobody_gets_what_is_ready(
@@ -155,7 +155,7 @@ def test_pauses_grow_while_nobody_gets_what_is_ready(
         response = call(direct, "ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
     assert not (response or {}).get("Messages")
     assert pauses[:5] == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8])
-    assert pauses[5:-1] == [drivers.LONGEST_PAUSE_SECONDS] * 18
+    assert pauses[5:-1] == [drivers.MAX_PAUSE_SECONDS] * 18
     assert sum(pauses) == pytest.approx(20)
 
 
@@ -283,7 +283,7 @@ def test_maintain_fails_when_the_database_does(empty_database: Database) -> None
 class Worker:
     """A worker with a fake clock whose runs take the given times."""
 
-    LONGEST_RUN_SECONDS = 1.5
+    MAX_RUN_SECONDS = 1.5
 
     def __init__(self, *seconds: float) -> None:
         self.now = 0.0
@@ -325,7 +325,7 @@ def scheduled_environment(
 class Polling:
     """A worker whose runs take 0.5 seconds and find work each time. `limits` holds the time limit of each run."""
 
-    LONGEST_RUN_SECONDS = 20.0
+    MAX_RUN_SECONDS = 20.0
 
     def __init__(self, pause: float | None) -> None:
         self.now = 0.0
@@ -333,7 +333,7 @@ class Polling:
         self._pause = pause
 
     def run_once(
-        self, settings: Settings, connection: object, longest_run_seconds: float = LONGEST_RUN_SECONDS
+        self, settings: Settings, connection: object, longest_run_seconds: float = MAX_RUN_SECONDS
     ) -> dict[str, int]:
         self.limits.append(longest_run_seconds)
         self.now += 0.5

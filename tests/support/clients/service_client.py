@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import boto3
 
-from tests.support.wait import LONGEST_SECONDS
+from tests.support.wait import MAX_SECONDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,11 +62,11 @@ def worker(command: Sequence[str], environment: dict[str, str], log: Path) -> It
     finally:
         if process.returncode is None:
             process.terminate()
-        process.wait(LONGEST_SECONDS)
+        process.wait(MAX_SECONDS)
     assert process.returncode in (0, -signal.SIGKILL), log.read_text()
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Ends a worker and its children without warning, as a lost machine does."""
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait(LONGEST_SECONDS)
+    process.wait(MAX_SECONDS)

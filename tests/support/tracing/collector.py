@@ -19,7 +19,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 # Only a broken test gets this far.
-LONGEST_SECONDS = 60
+MAX_SECONDS = 60
 
 
 class Collector(TraceServiceServicer):
@@ -41,7 +41,7 @@ class Collector(TraceServiceServicer):
     def Export(  # noqa: N802 - gRPC's name
         self, request: ExportTraceServiceRequest, context: Any
     ) -> ExportTraceServiceResponse:
-        self.open.wait(LONGEST_SECONDS)
+        self.open.wait(MAX_SECONDS)
         with self._arrived:
             for group in request.resource_spans:
                 self.resource = attributes(group.resource.attributes)
@@ -60,7 +60,7 @@ class Collector(TraceServiceServicer):
 
         with self._arrived:
             names = [span.name for span in self.spans]
-            assert self._arrived.wait_for(arrived, LONGEST_SECONDS), f"not among {names}"
+            assert self._arrived.wait_for(arrived, MAX_SECONDS), f"not among {names}"
         return found[0]
 
     def request(self, trace_id: str) -> Span:

@@ -29,7 +29,7 @@ from tests.support.upgrade import release
 VISIBILITY_SECONDS = 20
 _BATCH = 5
 _LARGEST_BACKLOG = 300
-_LONGEST_SECONDS = 120
+_MAX_SECONDS = 120
 _CONFIG = Config(retries={"mode": "standard", "total_max_attempts": 4}, read_timeout=40)
 WANTED, OTHERS = {"kind": ["wanted"]}, {"kind": [{"anything-but": ["wanted"]}]}
 QUEUES = ("standard", "orders.fifo", "wanted", "others")
@@ -69,7 +69,7 @@ class Customers:
     def wait_for(self, condition: Callable[[Counter[str]], bool]) -> None:
         with self._changed:
             while not (condition(self.tally) or self.errors):
-                assert self._changed.wait(_LONGEST_SECONDS), f"no progress: {self.tally}"
+                assert self._changed.wait(_MAX_SECONDS), f"no progress: {self.tally}"
         assert not self.errors, self.errors
 
     def progress(self, messages: int) -> None:

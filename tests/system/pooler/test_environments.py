@@ -38,7 +38,7 @@ from tests.support.sql.server_crash import kill_server
 from tests.support.wait import wait_until
 
 POOL_SIZE = 8  # 2 are in reserve (pgbouncer.ini.tmpl), which makes 10 connections to the server.
-MOST_CONNECTIONS = 10
+MAX_CONNECTIONS = 10
 LONGEST_RECOVERY_SECONDS = 5.0
 
 Disaster = Literal["pgbouncer killed", "postgresql restarted", "postgresql killed"]
@@ -184,7 +184,7 @@ def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None
     connections."""
     assert [each["unexpected"] for each in seen] == [[]] * len(seen)
     assert [each["violations"] for each in seen] == [{}] * len(seen)
-    assert 1 < stage.most_connections <= MOST_CONNECTIONS
+    assert 1 < stage.most_connections <= MAX_CONNECTIONS
     successes = sorted(moment for each in seen for moment in each["successes"])
     failures = sorted(moment for each in seen for moment in each["failures"])
     ends = [begun for _, begun, _ in stage.outages[1:]] + [float("inf")]

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import errors
 from penstock.access.audit.refusals import (
-    MOST_CALLERS,
+    MAX_CALLERS,
     OTHERS,
     Refusals,
     count_refusal,
@@ -19,7 +19,7 @@ from penstock.access.audit.refusals import (
 )
 from penstock.access.authorization import find_refusing_policies
 from penstock.access.denial import Policies, build_action_name, make_denial
-from penstock.access.hosts import LONGEST_HOST, MOST_DECISIONS, Hosts
+from penstock.access.hosts import MAX_DECISIONS, MAX_HOST_LENGTH, Hosts
 from penstock.access.policy.evaluation import Decision
 from penstock.access.policy.requests import Principal
 from penstock.effects import Call, Operation
@@ -86,11 +86,11 @@ def test_an_asterisk_names_nothing() -> None:
 
 def test_strangers_do_not_fill_the_memory() -> None:
     known = hosts()
-    for number in range(3 * MOST_DECISIONS):
+    for number in range(3 * MAX_DECISIONS):
         known.allows(b"h%d.example" % number)
-    assert not known.allows(b"x" * LONGEST_HOST + b".example")
-    assert len(known._decisions) <= MOST_DECISIONS
-    assert max(map(len, known._decisions)) <= LONGEST_HOST
+    assert not known.allows(b"x" * MAX_HOST_LENGTH + b".example")
+    assert len(known._decisions) <= MAX_DECISIONS
+    assert max(map(len, known._decisions)) <= MAX_HOST_LENGTH
 
 
 @pytest.mark.parametrize("access", ["off", "presence"])
@@ -272,11 +272,11 @@ def test_a_refusal_is_counted_once_and_other_errors_never() -> None:
 
 def test_strangers_cannot_fill_the_memory() -> None:
     refusals = Refusals()
-    for number in range(3 * MOST_CALLERS):
+    for number in range(3 * MAX_CALLERS):
         count_refusal(errors.InvalidClientTokenId(), request(refusals, f"192.0.2.{number}", "\0" * 900), "a")
     rows = written(refusals.write())
-    assert len(rows) == MOST_CALLERS + 1
-    assert (rows[-1][4], rows[-1][8]) == (OTHERS, 2 * MOST_CALLERS)
+    assert len(rows) == MAX_CALLERS + 1
+    assert (rows[-1][4], rows[-1][8]) == (OTHERS, 2 * MAX_CALLERS)
     assert {len(row[3]) for row in rows[:-1]} == {256}
 
 

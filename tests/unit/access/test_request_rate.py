@@ -21,8 +21,8 @@ from penstock.access.authentication import (
     hash_secret,
     make_access_rule,
 )
-from penstock.access.failures import MOST_ADDRESSES, MOST_FAILURES, WINDOW_SECONDS, FailureCounter, rate_limit_key
-from penstock.access.request_rate import MOST_CALLERS, RequestRate
+from penstock.access.failures import MAX_ADDRESSES, MAX_FAILURES, WINDOW_SECONDS, FailureCounter, rate_limit_key
+from penstock.access.request_rate import MAX_CALLERS, RequestRate
 from penstock.access.users import build_user
 from penstock.effects import Call
 from penstock.environment import Environment
@@ -140,7 +140,7 @@ def test_callers_do_not_count_for_each_other(move: Move) -> None:
 
 def test_it_remembers_a_bounded_number_of_callers(move: Move) -> None:
     rate = RequestRate(1)
-    for n in range(MOST_CALLERS):
+    for n in range(MAX_CALLERS):
         rate.check(str(n))
     assert admitted(rate, "0", 1) == 0
     rate.check("one more")
@@ -153,7 +153,7 @@ def test_a_window_and_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(failures, "monotonic", lambda: now)
     counter = FailureCounter()
-    for _ in range(MOST_FAILURES):
+    for _ in range(MAX_FAILURES):
         counter.add("192.0.2.1")
     assert not counter.is_exceeded("192.0.2.1")
     counter.add("192.0.2.1")
@@ -167,18 +167,18 @@ def test_a_window_and_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_addresses_are_forgotten() -> None:
     counter = FailureCounter()
-    for _ in range(MOST_FAILURES + 1):
+    for _ in range(MAX_FAILURES + 1):
         counter.add("192.0.2.1")
-    for number in range(MOST_ADDRESSES):
+    for number in range(MAX_ADDRESSES):
         counter.add(f"2001:db8:0:{number:x}::1")
     assert not counter.is_exceeded("192.0.2.1")
-    assert len(counter._windows) == MOST_ADDRESSES
+    assert len(counter._windows) == MAX_ADDRESSES
 
 
 def test_a_network_of_ipv6_is_one_address() -> None:
     """Each client may have a whole /64 (RFC 6177), and so any number of addresses."""
     counter = FailureCounter()
-    for number in range(MOST_FAILURES + 1):
+    for number in range(MAX_FAILURES + 1):
         counter.add(f"2001:db8:0:1::{number:x}")
     assert counter.is_exceeded("2001:db8:0:1::ffff")
     assert not counter.is_exceeded("2001:db8:0:2::1")
@@ -272,7 +272,7 @@ def test_the_head_names_a_key_or_is_refused(api: Api, header: str, query: str, c
 
 def test_an_address_with_many_unknown_keys_delays_neither_others_nor_keys_in_use() -> None:
     rule = make_rule()
-    for n in range(MOST_FAILURES + 1):
+    for n in range(MAX_FAILURES + 1):
         with pytest.raises(InvalidClientTokenId):
             find(rule, Api.AWS, SIGNED.format(f"PSTK{n:016}"))
     with pytest.raises(RequestThrottled):

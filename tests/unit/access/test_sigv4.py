@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from penstock.access.sigv4 import LONGEST_EXPIRES_SECONDS, derive_signing_key, parse, query_pairs, verify
+from penstock.access.sigv4 import MAX_EXPIRES_SECONDS, derive_signing_key, parse, query_pairs, verify
 from penstock.errors import (
     AwsError,
     IncompleteSignature,
@@ -165,9 +165,9 @@ def test_an_address_is_good_until_it_expires() -> None:
         check(signed, -910)
 
 
-@pytest.mark.parametrize("expires", [0, LONGEST_EXPIRES_SECONDS + 1])
+@pytest.mark.parametrize("expires", [0, MAX_EXPIRES_SECONDS + 1])
 def test_an_address_lives_at_most_a_week(expires: int) -> None:
-    check(presigned(expires=LONGEST_EXPIRES_SECONDS))
+    check(presigned(expires=MAX_EXPIRES_SECONDS))
     with pytest.raises(IncompleteSignature, match="X-Amz-Expires"):
         check(presigned(expires=expires))
 

@@ -21,7 +21,7 @@ from penstock.environment import Environment
 from penstock.event_sources import errors as mapping_errors
 from penstock.event_sources.batches import StoredMapping, build_records, make_context
 from penstock.event_sources.errors import InvalidParameterValueException, LambdaError
-from penstock.event_sources.event import MOST_BYTES, Record, build_event, split_events
+from penstock.event_sources.event import MAX_BYTES, Record, build_event, split_events
 from penstock.event_sources.response import Malformed, read_failed_ids, select_succeeded
 from penstock.event_sources.targets import check_target, parse_target
 from penstock.event_sources.types import Options
@@ -216,8 +216,8 @@ def test_a_fifo_queue_keeps_what_stands_behind_a_failure_of_the_group() -> None:
 
 def test_events_have_6_mb_at_most() -> None:
     """A message of any size is sent alone, because otherwise it would never be sent."""
-    sizes = [MOST_BYTES // 2, MOST_BYTES // 2, 10, MOST_BYTES + 1, 10]
+    sizes = [MAX_BYTES // 2, MAX_BYTES // 2, 10, MAX_BYTES + 1, 10]
     records = [Record(row(str(n), "x"), b'"' + b"x" * (size - 2) + b'"') for n, size in enumerate(sizes)]
     parts = list(split_events(records))
     assert [[record.row.message_id for record in part] for part in parts] == [["0"], ["1", "2"], ["3"], ["4"]]
-    assert len(build_event(parts[1])) <= MOST_BYTES
+    assert len(build_event(parts[1])) <= MAX_BYTES

@@ -20,7 +20,7 @@ from penstock.access.authorization import RULES
 from penstock.access.resources import ACCOUNT_USE, Use, list_invoked_arns, use_source_of_task
 from penstock.actions import ACTIONS, BY_ROUTE, MAPPING_ACTIONS, Action, load_operation
 from penstock.lambda_runtime.handler import Handler
-from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
+from penstock.lambda_runtime.scheduled import MAX_INVOCATION_SECONDS
 from penstock.settings import Settings
 from tests.support.functions.server import FUNCTIONS, file_name, load_handler
 from tests.support.local_lambda.template import CloudFormationLoader, Values, expand_for_each, read_balancer
@@ -123,7 +123,7 @@ def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dic
         assert event["Properties"]["OmitName"] is True
         assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
         assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
-        assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
+        assert properties["Timeout"] > MAX_INVOCATION_SECONDS
         # PollMappings waits for functions, so several invocations of it run at the same time.
         assert ("ReservedConcurrentExecutions" in properties) is (name != "poll_mappings")
 

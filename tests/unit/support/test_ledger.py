@@ -268,7 +268,7 @@ def test_a_message_seen_again_must_be_kept_from_then_on(rewound: Ledger) -> None
 
 # --- waiting ---------------------------------------------------------------------------------------------------------
 def test_a_wait_reports_the_last_response_and_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wait, "LONGEST_SECONDS", 0)
+    monkeypatch.setattr(wait, "MAX_SECONDS", 0)
     messages = ["a"]
     with pytest.raises(AssertionError, match=r"still False: .*len\(messages\) == 2.* with {'messages': \['a'\]}"):
         wait.wait_until(lambda: len(messages) == 2)

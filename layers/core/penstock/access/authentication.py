@@ -54,14 +54,14 @@ GuardedOperation = Callable[["GuardedCall"], AnyOperation]
 
 # Key prefixes. They distinguish Penstock's keys from AWS's keys, and help scanners to find leaked keys.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
-MOST_KEYS = 4096
+MAX_KEYS = 4096
 # How long a missing key counts as unknown. The time is short because a user can create the key at any moment.
 UNKNOWN_KEY_SECONDS = 1.0
 OTHER_ENCRYPTION_KEY = "The access key was made under another QUEUE_ENCRYPTION_KEY than the one of this service."
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _BEARER = re.compile(rb"(?i:bearer) +(.*)").fullmatch
-LONGEST_HEADER = 1_024
+MAX_HEADER_LENGTH = 1_024
 UNKNOWN_CALLERS = "(unknown keys)"
 """The shared caller name of all requests without a known key."""
 _log = logging.getLogger(__name__)
@@ -222,7 +222,7 @@ class KeyCache(Generic[RowT]):
 
 def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
     cache.pop(key_id, None)
-    if len(cache) >= MOST_KEYS:
+    if len(cache) >= MAX_KEYS:
         del cache[next(iter(cache))]
     cache[key_id] = value
 
@@ -312,7 +312,7 @@ class RequireSignature:
             return key_id
         if api is Api.REST and not header:
             raise MissingAuthenticationToken
-        bearer = _BEARER(header[:LONGEST_HEADER])
+        bearer = _BEARER(header[:MAX_HEADER_LENGTH])
         key_id, _, secret = bearer[1].decode("latin-1").strip().partition(".") if bearer else ("", "", "")
         if bearer and (yield from self.find_key(key_id, secret, address)) is not None:
             return key_id

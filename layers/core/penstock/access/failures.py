@@ -8,9 +8,9 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
-MOST_FAILURES = 50
+MAX_FAILURES = 50
 WINDOW_SECONDS = 10.0
-MOST_ADDRESSES = 4096
+MAX_ADDRESSES = 4096
 
 
 class FailureCounter:
@@ -20,7 +20,7 @@ class FailureCounter:
     `most` is the number of failures that an address can have in a window.
     """
 
-    def __init__(self, most: int = MOST_FAILURES, seconds: float = WINDOW_SECONDS) -> None:
+    def __init__(self, most: int = MAX_FAILURES, seconds: float = WINDOW_SECONDS) -> None:
         self._most = most
         self._seconds = seconds
         self._windows: dict[str, tuple[float, int]] = {}
@@ -30,7 +30,7 @@ class FailureCounter:
         started_at, number = self._windows.pop(address, (now, 0))
         if now - started_at > self._seconds:
             started_at, number = now, 0
-        if len(self._windows) >= MOST_ADDRESSES:
+        if len(self._windows) >= MAX_ADDRESSES:
             del self._windows[next(iter(self._windows))]
         self._windows[address] = started_at, number + 1
 

@@ -23,13 +23,13 @@ from penstock.settings import Settings
 from penstock.settings.formats import split_hosts
 
 PRIVATE_DOMAINS: Final = (".localhost", ".internal", ".svc", ".svc.cluster.local")
-MOST_DECISIONS: Final = 1024
+MAX_DECISIONS: Final = 1024
 OTHER_SITES: Final = (b"cross-site", b"same-site")
 DEFAULT_PORTS: Final = {b"https:": b":443", b"http:": b":80"}
 FOREIGN_PAGE: Final = (
     "A web page of another site sent this request; pages of hosts in the setting QUEUE_ALLOWED_HOSTS may."
 )
-LONGEST_HOST: Final = 261  # the longest DNS name with a port; longer hosts are not cached
+MAX_HOST_LENGTH: Final = 261  # the longest DNS name with a port; longer hosts are not cached
 
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*)(?::[0-9]{0,5})?").fullmatch
 _IP_ADDRESS = re.compile(r"\[.*\]|[0-9]{1,3}(?:\.[0-9]{1,3}){3}").fullmatch
@@ -87,8 +87,8 @@ class Hosts:
         decision = self._decisions.get(host)
         if decision is None:
             decision = self._judge(host)
-            if len(host) <= LONGEST_HOST:
-                if len(self._decisions) >= MOST_DECISIONS:
+            if len(host) <= MAX_HOST_LENGTH:
+                if len(self._decisions) >= MAX_DECISIONS:
                     self._decisions.clear()
                 self._decisions[host] = decision
         return decision

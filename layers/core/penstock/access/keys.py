@@ -9,7 +9,7 @@ from .authentication import ACCESS_PREFIX, BEARER_PREFIX, hash_secret
 from .policy.checks import has_known_operators
 from .policy.statements import find_misspelling, list_statements, read_policy
 from .secret_encryption import SecretCipher
-from .users import BUILT_IN, LONGEST_POLICY
+from .users import BUILT_IN, MAX_POLICY_LENGTH
 
 _SECRET_BYTES: Final = 30
 is_user_name: Final = re.compile(r"[A-Za-z0-9_+=,.@-]{1,64}").fullmatch
@@ -41,8 +41,8 @@ def find_form_problem(text: str) -> str | None:
     """Returns why a text is not a user's policy, or None for a built-in policy's name or a valid JSON policy."""
     if text in BUILT_IN:
         return None
-    if len(text) > LONGEST_POLICY:
-        return f"a policy has at most {LONGEST_POLICY} characters"
+    if len(text) > MAX_POLICY_LENGTH:
+        return f"a policy has at most {MAX_POLICY_LENGTH} characters"
     if problem := find_misspelling(text):
         return problem
     if problem := _find_element_problem(text):

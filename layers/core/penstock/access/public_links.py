@@ -12,7 +12,7 @@ from penstock.http import HttpRequest
 PUBLIC_ACTIONS = frozenset(("sns:ConfirmSubscription", "sns:Unsubscribe"))
 # The Accept header of java.net.URL. Many subscribers open SubscribeURL with this class, which is not a browser.
 JAVA = b"text/html, image/gif, image/jpeg"
-LONGEST_FORM = 4_096  # fits an ARN, a token and the parameter names
+MAX_FORM_LENGTH = 4_096  # fits an ARN, a token and the parameter names
 
 _PUBLIC_LINK = re.compile(
     rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(label.partition(":")[2].encode() for label in sorted(PUBLIC_ACTIONS))
@@ -28,7 +28,7 @@ def is_public_link(http: HttpRequest) -> bool:
         return False
     if _PUBLIC_LINK(http.query) is not None:
         return True
-    return http.method == "POST" and len(http.body) <= LONGEST_FORM and _PUBLIC_LINK(http.body) is not None
+    return http.method == "POST" and len(http.body) <= MAX_FORM_LENGTH and _PUBLIC_LINK(http.body) is not None
 
 
 def is_followed_in_browser(http: HttpRequest) -> bool:

@@ -14,7 +14,7 @@ from penstock.settings import Settings
 
 from .failures import rate_limit_key
 
-MOST_CALLERS = 65_536
+MAX_CALLERS = 65_536
 CHUNK_BYTES = 65_536
 """The number of bytes that count as one request."""
 
@@ -82,7 +82,7 @@ class RequestRate:
 
     def _count(self, caller: str, requests: int) -> None:
         now = monotonic()
-        if caller not in self._paced_at and len(self._paced_at) >= MOST_CALLERS:
+        if caller not in self._paced_at and len(self._paced_at) >= MAX_CALLERS:
             del self._paced_at[next(iter(self._paced_at))]
         self._paced_at[caller] = max(self._paced_at.get(caller, now), now) + requests * self._interval
 

@@ -17,7 +17,7 @@ from penstock.errors import AccessDenied
 
 from .policy.requests import Principal
 
-LONGEST_TASK_HANDLE = 1_024
+MAX_TASK_HANDLE_LENGTH = 1_024
 # The resource for a user's policy if the request has no resource.
 ANY = "*"
 NO_TOKENS = (
@@ -139,7 +139,7 @@ def use_source_and_destination(request: _WithDestinationArn, context: ResourceCo
 def use_source_of_task(request: _WithTaskHandle, _: ResourceContext) -> Uses:
     """Returns the source queue in a message move task's handle (base64 of JSON)."""
     try:
-        document = msgspec.json.decode(b64decode(request.task_handle[:LONGEST_TASK_HANDLE], validate=True))
+        document = msgspec.json.decode(b64decode(request.task_handle[:MAX_TASK_HANDLE_LENGTH], validate=True))
     except (ValueError, msgspec.DecodeError, RecursionError):
         document = None
     return (_use_queue_arn(str(document.get("sourceArn", "")) if isinstance(document, dict) else ""),)

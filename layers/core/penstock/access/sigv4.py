@@ -25,10 +25,10 @@ from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
-LONGEST_EXPIRES_SECONDS = 604_800
+MAX_EXPIRES_SECONDS = 604_800
 # The length in characters of the longest header, or part of a header, that is cached. No client sends longer ones.
 # The limit bounds the memory of the caches.
-LONGEST_CACHED = 2048
+MAX_CACHED_LENGTH = 2048
 # The only parameter that can be repeated (UntagResource of EventBridge Scheduler). The order of its values has no
 # meaning.
 SET_MEMBER = b"TagKeys"
@@ -95,7 +95,7 @@ def parse(http: HttpRequest) -> SignatureClaim:
 def _parse_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
     # A client's requests often differ only in the signature. The rest is parsed once.
     before, _, signature = header.rpartition("Signature=")
-    if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
+    if "," in signature or " " in signature or len(header) > MAX_CACHED_LENGTH:
         parts = _read_parts(header)
         signature = parts.get("Signature", "")
     else:
@@ -134,8 +134,8 @@ def _parse_query(pairs: Pairs) -> SignatureClaim:
         raise IncompleteSignature(f"X-Amz-Algorithm must be '{ALGORITHM}'.")
     _refuse_session(parameters.get("X-Amz-Security-Token"))
     expires = parameters["X-Amz-Expires"]
-    if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
-        raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
+    if not _EXPIRES(expires) or not 1 <= int(expires) <= MAX_EXPIRES_SECONDS:
+        raise IncompleteSignature(f"X-Amz-Expires must be 1 to {MAX_EXPIRES_SECONDS} seconds.")
     return _build_claim(
         parameters["X-Amz-Credential"],
         parameters["X-Amz-Date"],
@@ -163,7 +163,7 @@ def _build_claim(
 def _parse_scope(credential: str) -> tuple[str, str, str, str]:
     """Returns key id, date, region and service."""
     parts = credential.split("/")
-    if len(parts) != 5 or len(credential) > LONGEST_CACHED:
+    if len(parts) != 5 or len(credential) > MAX_CACHED_LENGTH:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
     if end != "aws4_request" or not is_region(region):
@@ -320,7 +320,7 @@ def build_canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 def _split_names(signed_headers: str) -> dict[bytes, None]:
     """Returns the names in SignedHeaders, in order, as keys of a dict. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
-    if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
+    if len(signed_headers) > MAX_CACHED_LENGTH or any(first >= second for first, second in pairwise(names)):
         raise SignatureDoesNotMatch("SignedHeaders must be sorted and must not repeat a header.")
     if b"host" not in names:
         raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")

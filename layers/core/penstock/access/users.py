@@ -27,7 +27,7 @@ OPERATE = (
     "penstock:TestEndpoint",
     "penstock:PauseQueue", "penstock:RunSchedule",
 )  # fmt: skip
-LONGEST_POLICY = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
+MAX_POLICY_LENGTH = 6_144  # the most characters of a managed policy ("IAM and AWS STS quotas", IAM User Guide)
 
 
 def _build_policy(actions: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .fifo_name import is_fifo_name
 from .named_queue import NamedQueue
 
-LONGEST_NAME = 80
+MAX_NAME_LENGTH = 80
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
 _PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,80}").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
@@ -70,7 +70,7 @@ def build_queue_arn(region: str, account_id: str, name: str) -> str | None:
 
 def resolve_queue(region: str, account_id: str, name: str) -> NamedQueue | None:
     """Returns the queue, or None for an invalid account or name. Results are cached."""
-    return None if len(name) > LONGEST_NAME else _resolve_queue(region, account_id, name)
+    return None if len(name) > MAX_NAME_LENGTH else _resolve_queue(region, account_id, name)
 
 
 @lru_cache(maxsize=4096)

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _BEYOND: Final = 10**400
 """Replaces numbers beyond the range of doubles. msgspec and jsonb can write and compare it."""
-_LONGEST_INTEGER: Final = 4_300  # the most digits that Python converts
+_MAX_INTEGER_DIGITS: Final = 4_300  # the most digits that Python converts
 
 # A pair of surrogates, a lone surrogate (group 1), or another escape. Without the third case, the second half of an
 # escaped backslash would start an escape.
@@ -63,14 +63,14 @@ def replace_lone_surrogates(text: str) -> str:
 
 def _read_float(text: str) -> float:
     value = float(text)
-    return value if abs(value) <= _LARGEST else _take_bound(text)
+    return value if abs(value) <= _MAX_DOUBLE else _take_bound(text)
 
 
-_LARGEST: Final = 1.7976931348623157e308
+_MAX_DOUBLE: Final = 1.7976931348623157e308
 
 
 def _read_integer(text: str) -> int:
-    return int(text) if len(text) <= _LONGEST_INTEGER else _take_bound(text)
+    return int(text) if len(text) <= _MAX_INTEGER_DIGITS else _take_bound(text)
 
 
 def _take_bound(text: str) -> int:

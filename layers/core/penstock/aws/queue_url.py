@@ -16,7 +16,7 @@ from functools import lru_cache
 from .arn import is_account_id, resolve_queue
 from .named_queue import NamedQueue
 
-LONGEST_URL = 2_048
+MAX_URL_LENGTH = 2_048
 """The most characters of a QueueUrl. A name has at most 80 of them. The limit is our choice; it keeps caches small.
 """
 

@@ -21,7 +21,7 @@ GATEWAY_DELAYS: Final = tuple(
     })
 )  # fmt: skip
 _FIXED_DELAYS: Final = {EVENT: EVENT_DELAYS, GATEWAY: GATEWAY_DELAYS, MAIL: GATEWAY_DELAYS}
-MOST_ERROR_CHARACTERS: Final = 200
+MAX_ERROR_CHARACTERS: Final = 200
 NOT_ATTEMPTED: Final = 0
 """The value of `status` if no request was sent, and no attempt was used up."""
 

@@ -25,8 +25,8 @@ from .warnings import DeliveryWarnings, log_expired, log_failed_redrives
 
 LEASE_MS: Final = 30_000
 """Twice the time limit of an attempt (15 s). An attempt starts as soon as its delivery is claimed."""
-MOST_EXPIRED: Final = 1_000
-MOST_HANDED_OVER: Final = 200
+MAX_EXPIRED: Final = 1_000
+MAX_HANDED_OVER: Final = 200
 _ENDPOINTS: Final = {"paused", "failing", "recovered"}
 SETTLED: Final = tuple(name for name in SettledDeliveriesRow._fields if name not in _ENDPOINTS)
 """The outcomes that the worker counts."""
@@ -92,7 +92,7 @@ class DeliveryStore:
         """Converts outgoing messages to deliveries. Returns the number of deliveries."""
         if not self._protocols:
             return 0
-        (row,) = self._calls.call(HAND_OVER_OUTGOING, (self._protocols, MOST_HANDED_OVER, *self._hand_over_limits))
+        (row,) = self._calls.call(HAND_OVER_OUTGOING, (self._protocols, MAX_HANDED_OVER, *self._hand_over_limits))
         return row.handed
 
     def _read_trace(self, header: str | None) -> TraceContext | None:
@@ -115,7 +115,7 @@ class DeliveryStore:
     def expire(self) -> dict[str, int]:
         """Gives up deliveries that waited too long for paused endpoints. Returns the number of deliveries of each
         kind."""
-        (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MOST_EXPIRED,))
+        (expired,) = self._calls.call(EXPIRE_DELIVERIES, (MAX_EXPIRED,))
         if number := expired.exhausted + expired.dead_lettered:
             log_expired(number)
         log_failed_redrives(expired.failed_redrives)

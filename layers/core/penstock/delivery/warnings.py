@@ -15,7 +15,7 @@ from .outcome import Finished
 SECONDS_BETWEEN_RECORDS: Final = 60.0
 """The shortest time between two records about one endpoint. The next record counts the deliveries that were given
 up meanwhile."""
-MOST_ENDPOINTS: Final = 1_000
+MAX_ENDPOINTS: Final = 1_000
 
 _log = logging.getLogger(__name__)
 _redrives = logging.getLogger("penstock.delivery.redrives")
@@ -61,7 +61,7 @@ class DeliveryWarnings:
         now = self._clock()
         if now - self._logged_at.get(key, float("-inf")) < SECONDS_BETWEEN_RECORDS:
             return False
-        if len(self._logged_at) >= MOST_ENDPOINTS:
+        if len(self._logged_at) >= MAX_ENDPOINTS:
             self._logged_at.clear()
         self._logged_at[key] = now
         return True

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 Address = IPv4Address | IPv6Address
 
-MAXIMUM_URL_CHARACTERS: Final = 2_048
+MAX_URL_CHARACTERS: Final = 2_048
 _PORTS: Final = {"http": 80, "https": 443}
 _URL: Final = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[a-z0-9._~!$&'()*+,;=%-]*):(?P<password>[a-z0-9._~!$&'()*+,;=%-]*)@)?(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9._-]{1,253}))"
@@ -105,7 +105,7 @@ def fill_in_password(endpoint: Endpoint, password: str | None) -> Credentials | 
 
 def parse_endpoint(url: str) -> Endpoint:
     """Parses an http or https URL with or without credentials. Raises EndpointInvalid for any other text."""
-    if len(url) > MAXIMUM_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
+    if len(url) > MAX_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
         raise EndpointInvalid("the URL is too long, or has characters that are not printable ASCII")
     match = _URL.fullmatch(url)
     if match is None:

@@ -18,13 +18,13 @@ from penstock.scheduler.errors import UnknownOperationException
 from penstock.settings import Settings
 
 from .errors import InvalidParameterValueException
-from .types import MOST_PATTERN, ChangeRequest, Options, ProvisionedPollerConfig
+from .types import MAX_PATTERN_LENGTH, ChangeRequest, Options, ProvisionedPollerConfig
 
-MOST_FILTERS = 5
+MAX_FILTERS = 5
 DEFAULT_BATCH = 10
-MOST_FIFO_BATCH = 10
-MOST_WITHOUT_WINDOW = 10
-MOST_TAGS = 50
+MAX_FIFO_BATCH = 10
+MAX_WITHOUT_WINDOW = 10
+MAX_TAGS = 50
 LEAST_POLLERS = 2
 
 _OFFERED = frozenset(
@@ -75,27 +75,27 @@ def check_members(request: ChangeRequest) -> None:
 
 def check_pattern(text: str) -> None:
     """Raises InvalidParameterValueException for a filter whose pattern is too long."""
-    if len(text) > MOST_PATTERN:
-        raise InvalidParameterValueException(f"A filter has at most {MOST_PATTERN} characters.")
+    if len(text) > MAX_PATTERN_LENGTH:
+        raise InvalidParameterValueException(f"A filter has at most {MAX_PATTERN_LENGTH} characters.")
 
 
 def check_options(options: Options, *, fifo: bool) -> None:
     """Raises InvalidParameterValueException."""
     size, window = options.batch_size or DEFAULT_BATCH, options.maximum_batching_window_in_seconds or 0
-    if fifo and size > MOST_FIFO_BATCH:
+    if fifo and size > MAX_FIFO_BATCH:
         raise InvalidParameterValueException(
-            f"BatchSize of a FIFO queue must be less than or equal to {MOST_FIFO_BATCH}."
+            f"BatchSize of a FIFO queue must be less than or equal to {MAX_FIFO_BATCH}."
         )
     if fifo and window:
         raise InvalidParameterValueException("Batching window is not supported for FIFO queues")
-    if size > MOST_WITHOUT_WINDOW and not window:
+    if size > MAX_WITHOUT_WINDOW and not window:
         raise InvalidParameterValueException(
             "Maximum batch window in seconds must be greater than 0 if maximum batch size is greater than 10"
         )
     check_pollers(options.provisioned_poller_config or ProvisionedPollerConfig())
     criteria = options.filter_criteria
-    if criteria is not None and len(criteria.filters or ()) > MOST_FILTERS:
-        raise InvalidParameterValueException(f"A mapping has at most {MOST_FILTERS} filters.")
+    if criteria is not None and len(criteria.filters or ()) > MAX_FILTERS:
+        raise InvalidParameterValueException(f"A mapping has at most {MAX_FILTERS} filters.")
 
 
 def check_pollers(config: ProvisionedPollerConfig) -> None:
@@ -123,10 +123,10 @@ def check_tags(tags: Mapping[str, str]) -> None:
                 "Keys of tags have 1 to 128 characters and do not begin with aws:, values have at most 256; neither "
                 "has a NUL character."
             )
-    if len(tags) > MOST_TAGS:
+    if len(tags) > MAX_TAGS:
         raise make_tag_limit_error()
 
 
 def make_tag_limit_error() -> InvalidParameterValueException:
     """Returns the error for too many tags of a mapping."""
-    return InvalidParameterValueException(f"A mapping has at most {MOST_TAGS} tags.")
+    return InvalidParameterValueException(f"A mapping has at most {MAX_TAGS} tags.")

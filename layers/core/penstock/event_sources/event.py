@@ -19,7 +19,7 @@ from penstock.sqs.attributes import ALL_ATTRIBUTES
 from penstock.sqs.receive import build_message
 from penstock.sqs.types import MessageAttributeValue
 
-MOST_BYTES = 6 * 1_048_576
+MAX_BYTES = 6 * 1_048_576
 """The maximum size of an event ("payload limit", 6 MB:
 https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html)."""
 
@@ -77,7 +77,7 @@ def split_events(records: Sequence[Record]) -> Iterator[list[Record]]:
     part: list[Record] = []
     size = len(_START) + len(_END)
     for record in records:
-        if part and size + len(record.encoded) + 1 > MOST_BYTES:
+        if part and size + len(record.encoded) + 1 > MAX_BYTES:
             yield part
             part, size = [], len(_START) + len(_END)
         part.append(record)

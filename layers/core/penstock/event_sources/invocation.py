@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from penstock.aws.function_arn import FunctionArn, parse_function
 from penstock.delivery.delivery import EVENT, Delivery
-from penstock.delivery.functions.client import FUNCTION_ERROR, MOST_RESPONSE_BYTES, THROTTLED, FunctionClient
+from penstock.delivery.functions.client import FUNCTION_ERROR, MAX_RESPONSE_BYTES, THROTTLED, FunctionClient
 from penstock.delivery.http.connection import Response
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.request import read_secrets, request_bytes
@@ -35,7 +35,7 @@ class Invoker:
         self._functions = FunctionClient(settings.queue_lambda_endpoint, KEPT_BYTES)
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         self._urls = Sender(
-            guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None, dropped_bytes=MOST_RESPONSE_BYTES
+            guard, kept_bytes=KEPT_BYTES, keeps_private=True, drain_seconds=None, dropped_bytes=MAX_RESPONSE_BYTES
         )
         self._secrets = read_secrets(settings.webhook_signing_secret)
 

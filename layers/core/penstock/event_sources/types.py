@@ -30,12 +30,12 @@ Resource = Annotated[
 ResponseType = Literal["ReportBatchItemFailures"]
 Metric = Literal["EventCount", "ErrorCount", "KafkaMetrics"]
 KeyArn = Annotated[str, Meta(max_length=10_000, pattern=r"(arn:(aws[a-zA-Z-]*)?:[a-z0-9-.]+:.*)|()")]
-MOST_PATTERN = 4_096
+MAX_PATTERN_LENGTH = 4_096
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class Filter(RestMessage):
-    pattern: Annotated[str, Meta(max_length=MOST_PATTERN)] | None = None
+    pattern: Annotated[str, Meta(max_length=MAX_PATTERN_LENGTH)] | None = None
 
 
 class FilterCriteria(RestMessage):

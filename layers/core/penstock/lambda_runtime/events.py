@@ -67,7 +67,7 @@ def is_host_checked(event: Event) -> bool:
     return bool(domain) and [host.lower() for host in hosts] == [str(domain).lower()]
 
 
-LONGEST_ESCAPE = 12  # the most bytes of a character in a function's result: two escapes \uXXXX
+MAX_ESCAPE_BYTES = 12  # the most bytes of a character in a function's result: two escapes \uXXXX
 
 _UTF_8_RUNTIMES = frozenset(f"AWS_Lambda_python3.{minor}" for minor in (12, 13, 14))
 
@@ -161,6 +161,6 @@ def build_response(event: Event, response: HttpResponse) -> Response:
 
 def is_within_limit(result: Response, limit: ResponseLimit) -> bool:
     """Returns whether the result fits AWS's limit after the runtime has written it as JSON."""
-    if LONGEST_ESCAPE * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
+    if MAX_ESCAPE_BYTES * len(result["body"]) + HEAD_BYTES <= limit.max_bytes:
         return True
     return limit.count_bytes(result) <= limit.max_bytes

@@ -35,7 +35,7 @@ from penstock.sqs.visibility import change
 from penstock.workers.poll.poller import Poller
 
 from .environment import ExecutionEnvironment
-from .scheduled import LONGEST_INVOCATION_SECONDS
+from .scheduled import MAX_INVOCATION_SECONDS
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)
@@ -212,7 +212,7 @@ class MappingsHandler:
         return counts.totals
 
     async def _poll(self, counts: FunctionCounts, ends: float) -> None:
-        seconds = self.environment.settings.queue_lambda_worker_seconds or LONGEST_INVOCATION_SECONDS
+        seconds = self.environment.settings.queue_lambda_worker_seconds or MAX_INVOCATION_SECONDS
         service = FunctionService(self.environment.database, counts)
         memory = self.environment.variables.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
         free_mb = None if memory is None else int(memory) - OWN_MB

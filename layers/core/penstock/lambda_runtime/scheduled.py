@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.postgres.statement import Row
     from penstock.postgres.statements.installation import QueueCountsRow
 
-LONGEST_INVOCATION_SECONDS = 45
+MAX_INVOCATION_SECONDS = 45
 """A schedule invokes the function every minute; the function's own timeout is 60 seconds."""
 
 Run = Callable[[ExecutionEnvironment], Counts]
@@ -35,7 +35,7 @@ class PollingWorker(Protocol):
     while.
     """
 
-    LONGEST_RUN_SECONDS: float
+    MAX_RUN_SECONDS: float
 
     def run_once(
         self, settings: Settings, connection: "Connection[Row]", longest_run_seconds: float = ...
@@ -47,7 +47,7 @@ class PollingWorker(Protocol):
 class StatementWorker(Protocol):
     """A module of `penstock.workers` that makes calls, with either driver."""
 
-    LONGEST_RUN_SECONDS: float
+    MAX_RUN_SECONDS: float
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts: ...
 
@@ -55,7 +55,7 @@ class StatementWorker(Protocol):
 class ReportingWorker(Protocol):
     """A module of `penstock.workers` that makes calls and reports gauges."""
 
-    LONGEST_RUN_SECONDS: float
+    MAX_RUN_SECONDS: float
 
     def report_once(
         self, settings: Settings, connection: "StatementExecutor", report: "Callable[[QueueCountsRow], None]"
@@ -76,7 +76,7 @@ class ScheduledHandler:
         return self.environment.traced(self._work, lambda_context)
 
     def _work(self) -> dict[str, int]:
-        deadline = monotonic() + LONGEST_INVOCATION_SECONDS
+        deadline = monotonic() + MAX_INVOCATION_SECONDS
         totals: dict[str, int] = {}
         finished = False
         while not finished and monotonic() < deadline:
@@ -100,7 +100,7 @@ class PollingHandler(ScheduledHandler):
         def run(environment: ExecutionEnvironment) -> Counts:
             return worker.run_once(environment.settings, environment.psycopg_connection())
 
-        super().__init__(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, environment)
+        super().__init__(name_worker(worker), run, worker.MAX_RUN_SECONDS, environment)
         self._worker = worker
 
     def _work(self) -> dict[str, int]:
@@ -130,7 +130,7 @@ def make_statement_handler(worker: StatementWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.database)
 
-    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start())
+    return ScheduledHandler(name_worker(worker), run, worker.MAX_RUN_SECONDS, ExecutionEnvironment.start())
 
 
 def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
@@ -139,7 +139,7 @@ def make_reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.report_once(environment.settings, environment.database, environment.metrics.put_depth)
 
-    return ScheduledHandler(name_worker(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment.start())
+    return ScheduledHandler(name_worker(worker), run, worker.MAX_RUN_SECONDS, ExecutionEnvironment.start())
 
 
 def name_worker(worker: object) -> str:

@@ -15,20 +15,20 @@ from typing import Final
 
 from penstock.aws.named_queue import NamedQueue
 
-LARGEST_RECEIVE: Final = 250
+MAX_RECEIVE: Final = 250
 """The number of short messages that one receive returns."""
 
 # The most bytes that a receive for many callers returns, apart from the last caller's share.
 MERGED_BYTES = 1_048_576
 # The share of one caller: ten messages of 400 KB, or four messages of a MiB. ReceiveMessage can return fewer messages
 # than requested.
-LARGEST_RESPONSE_BYTES = 4 * 1_048_576
+MAX_RESPONSE_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 LONG_BYTES = 200_000
 # Applies to a queue with long messages among short ones. A receive is then merged with few others, because any message
 # can have a MiB.
 LEAST_BYTES_OF_LONG = 25_000
-MOST_QUEUES = 10_000
+MAX_QUEUES = 10_000
 
 
 class MessageLengths:
@@ -49,12 +49,12 @@ class MessageLengths:
 
     def largest_receive(self, queue: NamedQueue) -> int:
         """Returns how many messages one receive should return."""
-        return min(LARGEST_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
+        return min(MAX_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue.arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue: NamedQueue) -> int:
         """Returns how many messages a caller should get: at least one, and from an unknown queue the requested
         number."""
-        return 1 + LARGEST_RESPONSE_BYTES // (self._bytes.get(queue.arn, 0) + 1)
+        return 1 + MAX_RESPONSE_BYTES // (self._bytes.get(queue.arn, 0) + 1)
 
     def received(self, queue: NamedQueue, number: int, characters: int) -> None:
         """Records `number` received messages with `characters` characters in total. An empty queue leaves the
@@ -67,7 +67,7 @@ class MessageLengths:
             self._note(queue, length)
 
     def _note(self, queue: NamedQueue, length: int) -> None:
-        if len(self._bytes) >= MOST_QUEUES:
+        if len(self._bytes) >= MAX_QUEUES:
             self._bytes.clear()
             self._long.clear()
         self._bytes[queue.arn] = max(length, LEAST_BYTES_OF_LONG) if queue.arn in self._long else length

@@ -37,9 +37,9 @@ PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
 FAILING_SECONDS: Final = 120
 """An endpoint that has not responded for this time needs attention. Restarting an endpoint takes less."""
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 """The most given-up deliveries that are counted, newest first."""
-MOST_QUEUES: Final = 200
+MAX_QUEUES: Final = 200
 """The most queues that are judged: those with the most messages, the oldest messages, and dead letters."""
 
 
@@ -72,7 +72,7 @@ class Attention(Struct):
 def read_attention(context: Context) -> Operation[Attention]:
     """Returns the queues and endpoints that need attention."""
     place = (context.account_id, context.region)
-    total, *rows = yield from Call(READ_OVERVIEW, (*place, MOST_QUEUES // 4))
+    total, *rows = yield from Call(READ_OVERVIEW, (*place, MAX_QUEUES // 4))
     names = {row.arn: row.name for row in rows if row.arn is not None and row.name is not None}
     limit = context.environment.settings.queue_in_flight_limit
     verdicts = yield from read_verdicts(list(names), limit, TARGET_LAG_SECONDS)
@@ -83,7 +83,7 @@ def read_attention(context: Context) -> Operation[Attention]:
 
 def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointRow]]:
     """Returns an account's endpoints that are paused, fail, or have given-up deliveries."""
-    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MOST_COUNTED, FAILING_SECONDS)))
+    return (yield from Call(LIST_FAILED_ENDPOINTS, (account_id, MAX_COUNTED, FAILING_SECONDS)))
 
 
 def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:

@@ -14,7 +14,7 @@ from penstock.event_sources import checks
 from penstock.event_sources import operations as mappings
 from penstock.event_sources import types as aws
 from penstock.event_sources.batches import StoredMapping
-from penstock.event_sources.checks import DEFAULT_BATCH, MOST_FILTERS
+from penstock.event_sources.checks import DEFAULT_BATCH, MAX_FILTERS
 
 from .rights import needs, show
 
@@ -24,7 +24,7 @@ Function = Annotated[str, Meta(min_length=1, max_length=256)]
 BatchSize = Annotated[int, Meta(ge=1, le=10_000)]
 WindowSeconds = Annotated[int, Meta(ge=0, le=300)]
 Concurrency = Annotated[int, Meta(ge=2, le=1_000)]
-Filters = Annotated[list[Filter], Meta(max_length=MOST_FILTERS)]
+Filters = Annotated[list[Filter], Meta(max_length=MAX_FILTERS)]
 State = Literal["enabled", "disabled"]
 
 

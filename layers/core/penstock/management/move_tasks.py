@@ -32,11 +32,11 @@ from penstock.sqs.sql_errors import make_sql_error
 
 from .rights import needs, show
 
-MOST_IDS = 10_000
-MOST_PER_SECOND = 500  # as in StartMessageMoveTask
+MAX_IDS = 10_000
+MAX_PER_SECOND = 500  # as in StartMessageMoveTask
 
 PublicId = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MOST_PER_SECOND)]
+PerSecond = Annotated[int, msgspec.Meta(ge=1, le=MAX_PER_SECOND)]
 
 
 class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -47,7 +47,7 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     rate. The task pauses after `canary` messages until a request continues it.
     """
 
-    ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
+    ids: Annotated[list[PublicId], msgspec.Meta(min_length=1, max_length=MAX_IDS)] | None = None
     filter: MessageFilter | None = None
     to: Annotated[str, msgspec.Meta(min_length=1, max_length=80)] | None = None
     per_second: PerSecond | None = None

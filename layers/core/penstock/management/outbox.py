@@ -40,7 +40,7 @@ class OutgoingMessageDescription(msgspec.Struct, kw_only=True, omit_defaults=Tru
     created_at: str
 
 
-MOST_TEXT_BYTES = 524_288
+MAX_TEXT_BYTES = 524_288
 """The most text of a page, in bytes. It fits into the response of a container or function even if escapes make it
 six times as long."""
 _attributes = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
@@ -53,7 +53,7 @@ def list_outgoing(
     """Returns a page of the account's outgoing messages. The page is empty for a destination with NUL."""
     if destination is not None and "\0" in destination:
         return []
-    rows = yield from Call(LIST_OUTGOING, (context.account_id, protocol, destination, after, limit, MOST_TEXT_BYTES))
+    rows = yield from Call(LIST_OUTGOING, (context.account_id, protocol, destination, after, limit, MAX_TEXT_BYTES))
     return [describe_outgoing(row) for row in rows]
 
 

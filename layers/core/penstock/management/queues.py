@@ -103,7 +103,7 @@ def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     return name
 
 
-MOST_RECEIVERS = 100
+MAX_RECEIVERS = 100
 
 
 def convert_attributes(values: Attributes) -> dict[str, str]:
@@ -194,7 +194,7 @@ def purge_queue(name: str, context: Context) -> Operation[int]:
 def list_receivers(name: str, context: Context) -> Operation[list[ReceiverDescription]]:
     """Returns a queue's receivers of the last day, up to 100, latest first. Raises QueueDoesNotExist."""
     arn = build_queue_arn(name, context)
-    rows = yield from Call(LIST_RECEIVERS, (arn, MOST_RECEIVERS))
+    rows = yield from Call(LIST_RECEIVERS, (arn, MAX_RECEIVERS))
     if not rows:
         yield from handles.check_queue(arn)
     return [

@@ -18,7 +18,7 @@ KEPT: Final = timedelta(hours=25)
 """How long the database keeps minutes."""
 QUEUES_PER_READ: Final = {RECENT: 60, KEPT: 5}
 """The number of queues per read, by length of history."""
-MOST_HISTORIES: Final = 20
+MAX_HISTORIES: Final = 20
 """The number of queues, worst first, for which the complete history is read. These histories have 30,000 rows."""
 ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
 """The kinds in the order of lists, worst first."""
@@ -138,7 +138,7 @@ def ask_for_more(verdicts: Mapping[str, Verdict]) -> list[str]:
     Queues that have long been in one state come last, because more history would not change the verdict.
     """
     asking = [arn for arn, verdict in verdicts.items() if is_asking_for_more(verdict)]
-    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[:MOST_HISTORIES]
+    return sorted(asking, key=lambda arn: (verdicts[arn].since_or_before, rank_badness(verdicts[arn])))[:MAX_HISTORIES]
 
 
 def rank_badness(verdict: Verdict) -> tuple[int, int]:

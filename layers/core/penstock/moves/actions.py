@@ -26,8 +26,8 @@ from penstock.sqs.types import (
     StartMessageMoveTaskResult,
 )
 
-MOST_RESULTS = 10
-LONGEST_HANDLE = 1_024  # in characters; a longer handle is truncated and therefore invalid
+MAX_RESULTS = 10
+MAX_HANDLE_LENGTH = 1_024  # in characters; a longer handle is truncated and therefore invalid
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
@@ -68,9 +68,9 @@ def list_message_move_tasks(
 ) -> Operation[ListMessageMoveTasksResult]:
     """Returns a queue's last tasks, newest first. The default maximum is one task."""
     limit = 1 if request.max_results is None else request.max_results
-    if not 1 <= limit <= MOST_RESULTS:
+    if not 1 <= limit <= MAX_RESULTS:
         raise errors.InvalidParameterValue(
-            f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MOST_RESULTS}."
+            f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MAX_RESULTS}."
         )
     source = check_arn("SourceArn", request.source_arn, context)
     header, *tasks = yield from Call(LIST_MOVE_TASKS, (source, limit))
@@ -117,7 +117,7 @@ def check_arn(parameter: str, text: str, context: Context) -> str:
 def read_handle(text: str) -> TaskHandle:
     """Returns the content of a task handle. Raises InvalidParameterValue for another text."""
     try:
-        return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
+        return msgspec.json.decode(b64decode(text[:MAX_HANDLE_LENGTH], validate=True), type=TaskHandle)
     except (ValueError, msgspec.DecodeError, RecursionError):
         # The text is not ASCII, base64 or JSON, or has other members.
         raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

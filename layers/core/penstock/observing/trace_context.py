@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol
 
-LONGEST_HEADER_BYTES: Final = 1_024
+MAX_HEADER_BYTES: Final = 1_024
 """A longer X-Amzn-Trace-Id is not passed on (our choice; headers of X-Ray have about 100 characters)."""
 
 # The patterns are compiled at first use, because every function imports this module and few requests have a trace.
@@ -116,7 +116,7 @@ def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
     if current is not None:
         return as_trace_header(current)
     header = headers.get(b"x-amzn-trace-id")
-    if header is None or b"Parent=" not in header or len(header) > LONGEST_HEADER_BYTES:
+    if header is None or b"Parent=" not in header or len(header) > MAX_HEADER_BYTES:
         return None
     text = header.decode("latin-1")
     return text if re.fullmatch(_PRINTABLE, text) else None

@@ -10,7 +10,7 @@ the body is `{"Message": …}`.
 from collections.abc import Mapping, Sequence
 
 from penstock import errors
-from penstock.aws.codec.limits import MOST_QUOTED, describe_problem, describe_violations
+from penstock.aws.codec.limits import MAX_QUOTED_LENGTH, describe_problem, describe_violations
 from penstock.errors import AwsError
 
 
@@ -36,7 +36,7 @@ class ValidationException(SchedulerError):
     @classmethod
     def member(cls, value: str | None, path: str, constraint: str, detail: str | None = None) -> "ValidationException":
         """Returns AWS's error for a member such as `target.arn`. None means absent. Constraints are our choice."""
-        shown = "null" if value is None else f"'{value[:MOST_QUOTED]}'"
+        shown = "null" if value is None else f"'{value[:MAX_QUOTED_LENGTH]}'"
         error = cls.of([describe_problem(shown, path, f"Member must {constraint}")])
         error.detail = detail
         return error

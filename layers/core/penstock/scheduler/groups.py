@@ -33,7 +33,7 @@ from .errors import (
 )
 
 PAGE = 100
-MAXIMUM_TAGS = 50  # "Tagging your AWS resources". The model's limit of 200 applies to one request.
+MAX_TAGS = 50  # "Tagging your AWS resources". The model's limit of 200 applies to one request.
 
 
 class ScheduleGroup(Struct):
@@ -123,7 +123,7 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
     """Adds tags to a group. An existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = check_tags(request.tags)
-    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*make_key(arn), encode_jsonb(tags), MAX_TAGS))
     raise_tag_error(row.error, arn)
 
 
@@ -152,13 +152,13 @@ def check_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
         raise ValidationException.member("[…]", "tags", "have each key once")
     if any(key.lower().startswith("aws:") for key in found):
         raise ValidationException.member("[…]", "tags", "have no keys that begin with aws:")
-    if len(found) > MAXIMUM_TAGS:
+    if len(found) > MAX_TAGS:
         raise make_tag_limit_error()
     return found
 
 
 def make_tag_limit_error() -> ServiceQuotaExceededException:
-    return ServiceQuotaExceededException(f"A schedule group has at most {MAXIMUM_TAGS} tags.")
+    return ServiceQuotaExceededException(f"A schedule group has at most {MAX_TAGS} tags.")
 
 
 def raise_tag_error(error: str | None, arn: GroupArn) -> None:

@@ -26,7 +26,7 @@ from .groups import check_group, make_token
 from .rows import Period, StoredSchedule, read_row
 
 PAGE = 100
-LONGEST_PAST = timedelta(minutes=5)  # the allowed age of a new schedule's StartDate
+MAX_PAST = timedelta(minutes=5)  # the allowed age of a new schedule's StartDate
 WINDOW = "flexibleTimeWindow.maximumWindowInMinutes"
 
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
@@ -173,7 +173,7 @@ def check_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 def check_start(period: Period, now: datetime) -> None:
     """Raises ValidationException, with AWS's text, for a new recurring schedule with an old StartDate."""
-    if period.start is not None and period.start < now - LONGEST_PAST:
+    if period.start is not None and period.start < now - MAX_PAST:
         raise ValidationException("The StartDate you specify cannot be earlier than 5 minutes ago.")
 
 

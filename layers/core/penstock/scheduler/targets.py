@@ -14,7 +14,7 @@ from penstock.aws.function_arn import parse_function_arn
 from penstock.aws.json_text import decode_json
 from penstock.aws.sns_arn import parse_topic_arn
 from penstock.settings import Settings
-from penstock.sns.publishing.publish import MOST_BYTES as TOPIC_BYTES
+from penstock.sns.publishing.publish import MAX_BYTES as TOPIC_BYTES
 from penstock.sqs import validation
 
 from .errors import ValidationException
@@ -44,7 +44,7 @@ def check_target(target: Target, account_id: str, region: str, settings: Setting
         raise ValidationException.member(group_id, GROUP_ID, "satisfy regular expression pattern: [!-~]{1,128}")
     if parse_queue_arn(target.arn) is not None:
         _check_queue(target.arn, group_id)
-        _check_input(target.input, validation.MAXIMUM_MESSAGE_BYTES)
+        _check_input(target.input, validation.MAX_MESSAGE_BYTES)
     elif parse_function_arn(target.arn) is not None:
         _check_function(target, group_id, account_id, region, settings)
         _check_input(target.input, FUNCTION_BYTES)

@@ -9,12 +9,12 @@ from penstock.aws.arn import resolve_queue
 from penstock.context import Context
 from penstock.sqs import validation
 
-LONGEST_TEXT = 1_024
-MOST_NAMES = 32  # the length of a path into JSON
-LONGEST_TIME = 2_592_000  # seconds; the service keeps no message for longer than 14 days
+MAX_TEXT_LENGTH = 1_024
+MAX_NAMES = 32  # the length of a path into JSON
+MAX_TIME_SECONDS = 2_592_000  # seconds; the service keeps no message for longer than 14 days
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT)]
-Seconds = Annotated[int, msgspec.Meta(ge=0, le=LONGEST_TIME)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT_LENGTH)]
+Seconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_TIME_SECONDS)]
 Receives = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Number = int | float
 State = Annotated[str, msgspec.Meta(pattern="^(visible|in_flight|delayed)$")]
@@ -27,7 +27,7 @@ class JsonFilter(msgspec.Struct, forbid_unknown_fields=True):
     `a.lines.0.sku`.
     """
 
-    path: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MOST_NAMES)]
+    path: Text | Annotated[list[Text], msgspec.Meta(min_length=1, max_length=MAX_NAMES)]
     equals: Text | Number | bool | None
 
     @property

@@ -9,7 +9,7 @@ from penstock.postgres.statements.stored_messages import SEARCH_MESSAGES, FoundR
 
 from .filters import MessageFilter
 
-MOST_SCANNED = 100_000
+MAX_SCANNED = 100_000
 SCANNED = 10_000
 
 

@@ -12,7 +12,7 @@ from .formats import Format
 Value = str | int | float | bool
 V = TypeVar("V", bound=Value)
 
-MOST: Final = 2_147_483_647
+MAX_INTEGER: Final = 2_147_483_647
 """The maximum of a whole number without its own maximum: PostgreSQL's `integer`."""
 
 
@@ -58,7 +58,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
 
     def __post_init__(self) -> None:
         if self.maximum is None and type(self.default) is int:
-            force_setattr(self, "maximum", MOST)
+            force_setattr(self, "maximum", MAX_INTEGER)
 
     def __set_name__(self, owner: type, name: str) -> None:
         force_setattr(self, "attribute", name)
@@ -83,7 +83,7 @@ class Setting(Struct, Generic[V], frozen=True, eq=False):
     @property
     def has_own_maximum(self) -> bool:
         """Returns whether the setting has its own maximum. Otherwise the maximum of every whole number applies."""
-        return self.maximum is not None and self.maximum != MOST
+        return self.maximum is not None and self.maximum != MAX_INTEGER
 
     def write(self, value: Value | None = None) -> str:
         """Returns the value, or the default, as the text of an environment variable."""

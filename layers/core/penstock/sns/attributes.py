@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 Check = Callable[[str], bool]
 
-MAXIMUM_TAGS = 50
-MAXIMUM_POLICY_BYTES = 30_720
+MAX_TAGS = 50
+MAX_POLICY_BYTES = 30_720
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 _PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")
@@ -150,7 +150,7 @@ def _check_access_policy(text: str) -> None:
     The limits come from "Amazon SNS API permissions" (SNS Developer Guide). The texts are AWS's
     (serverless/serverless, issue 5519; hashicorp/terraform, issues 12740 and 31538).
     """
-    is_long = len(text) > MAXIMUM_POLICY_BYTES or len(text.encode()) > MAXIMUM_POLICY_BYTES
+    is_long = len(text) > MAX_POLICY_BYTES or len(text.encode()) > MAX_POLICY_BYTES
     problem = PolicyProblem("form") if is_long else find_policy_problem(text, SNS_RULES)
     if problem is None:
         return

@@ -17,14 +17,14 @@ from .errors import InvalidParameter
 
 Policy = Mapping[str, Any]  # JSON whose members were checked before it was stored
 
-MOST_RETRY_SECONDS: Final = 3_600
-MOST_CHARACTERS: Final = 30_720  # our choice, as for an access policy; all members together have less than 1,000
+MAX_RETRY_SECONDS: Final = 3_600
+MAX_CHARACTERS: Final = 30_720  # our choice, as for an access policy; all members together have less than 1,000
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
 
 # The minimum and the maximum of each member.
 _RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
-    "minDelayTarget": (1, MOST_RETRY_SECONDS),
-    "maxDelayTarget": (1, MOST_RETRY_SECONDS),
+    "minDelayTarget": (1, MAX_RETRY_SECONDS),
+    "maxDelayTarget": (1, MAX_RETRY_SECONDS),
     "numRetries": (0, 100),
     "numMaxDelayRetries": (0, None),
     "numNoDelayRetries": (0, None),
@@ -177,8 +177,8 @@ def _check_retries(retries: Policy, path: str) -> None:
             f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
             " numMinDelayRetries and numMaxDelayRetries"
         )
-    if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
-        raise make_policy_error(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
+    if sum(retry_delays(whole)) > MAX_RETRY_SECONDS:
+        raise make_policy_error(f"{path}: total retry time must be less than or equal to {MAX_RETRY_SECONDS}")
 
 
 def _check_numbers(section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str) -> None:
@@ -210,8 +210,8 @@ def _check_object(value: object, path: str) -> Policy:
 
 
 def _parse_given(text: str) -> object:
-    if len(text) > MOST_CHARACTERS:
-        raise make_policy_error(f"must not be longer than {MOST_CHARACTERS} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise make_policy_error(f"must not be longer than {MAX_CHARACTERS} characters")
     return _parse(text)
 
 

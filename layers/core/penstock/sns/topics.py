@@ -138,7 +138,7 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
     """Adds tags. An existing tag gets the new value."""
     arn = read_topic_arn(request.resource_arn, context, "ResourceArn")
     tags = check_tags(request.tags)
-    (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_TOPIC, (str(arn), encode_jsonb(tags), topic_attributes.MAX_TAGS))
     raise_tag_error(row.error)
     return sns.TagResourceResult()
 
@@ -185,7 +185,7 @@ def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
         raise errors.InvalidParameter.named("Duplicated keys are not allowed.")
-    if len(found) > topic_attributes.MAXIMUM_TAGS:
+    if len(found) > topic_attributes.MAX_TAGS:
         raise errors.TagLimitExceeded
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from penstock.access.policy.checks import MOST_BRACKETS, SQS_RULES, PolicyProblem, find_policy_problem
+from penstock.access.policy.checks import MAX_BRACKETS, SQS_RULES, PolicyProblem, find_policy_problem
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.json_text import decode_json
 from penstock.errors import (
@@ -38,7 +38,7 @@ V = TypeVar("V")
 Check = Callable[[str], bool]
 
 # The maximum size of a policy in bytes (Developer Guide, "Amazon SQS policy quotas"). Every other value is shorter.
-LONGEST_VALUE = 8_192
+MAX_VALUE_LENGTH = 8_192
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 
@@ -123,8 +123,8 @@ def check_queue_attributes(
             raise make_fifo_error(name) if _is_for_fifo(name, creating) else make_unknown_error(name)
         if name == "FifoQueue" and value.lower() == "false" and not creating:
             raise make_value_error(name, "Modifying queue type is not supported.")
-        data = None if len(value) > LONGEST_VALUE else encode_text(value)
-        if data is None or len(data) > LONGEST_VALUE or not known[name](value):
+        data = None if len(value) > MAX_VALUE_LENGTH else encode_text(value)
+        if data is None or len(data) > MAX_VALUE_LENGTH or not known[name](value):
             raise make_value_error(name)
     _check_combinations(attributes, fifo, creating)
     return {
@@ -380,7 +380,7 @@ def make_policy_error(parameter: str, text: str, reason: str) -> AwsError:
 
 def _decode_json(text: str) -> Any:
     """Parses JSON. Returns None for another text, and for JSON that is nested too deeply for PostgreSQL."""
-    if text.count("[") + text.count("{") > MOST_BRACKETS:
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
         return None
     try:
         return decode_json(text)

@@ -14,9 +14,9 @@ from .attributes import ALL_ATTRIBUTES
 from .receive import build_message
 from .types import Message, PeekRequest, ReceiveMessageResult
 
-MOST_MESSAGES = 1_000
-MOST_BYTES = 8 * 1_048_576
-MOST_GROWTH = 7  # the factor by which escapes can lengthen a function's result
+MAX_MESSAGES = 1_000
+MAX_BYTES = 8 * 1_048_576
+MAX_GROWTH = 7  # the factor by which escapes can lengthen a function's result
 
 # Replaces the receipt handle, because a client cannot delete a message that it has not received.
 NOT_RECEIVED = "NOT-RECEIVED"
@@ -31,11 +31,11 @@ def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMe
     """
     queue = context.queue(request.queue_url)
     limit = context.http.response_limit
-    most_bytes = MOST_BYTES if limit is None else limit.max_bytes // MOST_GROWTH
+    most_bytes = MAX_BYTES if limit is None else limit.max_bytes // MAX_GROWTH
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
     messages: list[Message] = []
     for state in (state for state, included in states.items() if included):
-        for row in (yield from _read_rows(queue.arn, state, MOST_MESSAGES - len(messages), most_bytes)):
+        for row in (yield from _read_rows(queue.arn, state, MAX_MESSAGES - len(messages), most_bytes)):
             most_bytes -= len(row.body.encode()) + len((row.attributes or "").encode())
             if messages and most_bytes < 0:
                 break

@@ -18,7 +18,7 @@ from penstock.effects import Call, Operation
 from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
-from .attributes import LONGEST_VALUE
+from .attributes import MAX_VALUE_LENGTH
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
@@ -34,8 +34,8 @@ GRANTABLE = (
     "GetQueueAttributes",
     "GetQueueUrl",
 )
-MOST_STATEMENTS = 20
-MOST_ACTIONS = 7
+MAX_STATEMENTS = 20
+MAX_ACTIONS = 7
 
 _attributes = msgspec.json.Decoder(dict[str, str])
 
@@ -53,8 +53,8 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Operation
     def add_statement(statements: Statements) -> Statements:
         if any(statement.get("Sid") == request.label for statement in statements):
             raise make_label_error(request.label, "Already exists.")
-        if len(statements) >= MOST_STATEMENTS:
-            raise errors.OverLimit(f"A policy can have at most {MOST_STATEMENTS} statements.")
+        if len(statements) >= MAX_STATEMENTS:
+            raise errors.OverLimit(f"A policy can have at most {MAX_STATEMENTS} statements.")
         return [*statements, statement]
 
     yield from change_policy(arn, add_statement, context)
@@ -83,8 +83,8 @@ def change_policy(arn: str, change: Callable[[Statements], Statements], context:
         queue = yield from describe(arn)
         old = _attributes.decode(queue.attributes).get("Policy")
         new = apply_change(arn, old, change)
-        if len((new or "").encode()) > LONGEST_VALUE:
-            raise errors.OverLimit(f"A policy can have at most {LONGEST_VALUE} bytes.")
+        if len((new or "").encode()) > MAX_VALUE_LENGTH:
+            raise errors.OverLimit(f"A policy can have at most {MAX_VALUE_LENGTH} bytes.")
         subscriptions = yield from judge_subscriptions(arn, new, context)
         (row,) = yield from Call(REPLACE_POLICY, (arn, old, new, *subscriptions))
         if row.error is not None:
@@ -128,8 +128,8 @@ def check_grant(request: AddPermissionRequest) -> None:
         raise errors.MissingParameter.named("AWSAccountIds")
     if not request.actions:
         raise errors.MissingParameter.named("Actions")
-    if len(request.actions) > MOST_ACTIONS:
-        raise errors.OverLimit(f"{len(request.actions)} Actions were found, maximum allowed is {MOST_ACTIONS}.")
+    if len(request.actions) > MAX_ACTIONS:
+        raise errors.OverLimit(f"{len(request.actions)} Actions were found, maximum allowed is {MAX_ACTIONS}.")
     for account in request.aws_account_ids:
         if not (len(account) == 12 and account.isascii() and account.isdigit()):
             raise errors.InvalidParameterValue(

@@ -44,10 +44,10 @@ from .types import (
     SetQueueAttributesRequest,
 )
 
-LONGEST_PAGE = 1000
+MAX_PER_PAGE = 1000
 # A request added a subscription while the policy was evaluated for the existing subscriptions.
 SUBSCRIPTIONS_CHANGED = "SubscriptionsChanged"
-LONGEST_TOKEN = 1_024  # in characters; a longer token is truncated and therefore invalid
+MAX_TOKEN_LENGTH = 1_024  # in characters; a longer token is truncated and therefore invalid
 
 _log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[Ge
 def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQueuesResult]:
     """Returns the URLs of the account's queues, in pages if the request sets a page size."""
     validation.check_range("MaxResults", request.max_results)
-    limit = request.max_results or LONGEST_PAGE
+    limit = request.max_results or MAX_PER_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
     if not is_queue_name_prefix(prefix):
         return ListQueuesResult()
@@ -149,7 +149,7 @@ def read_token(token: str | None) -> str | None:
     """Returns the name in a token. Raises InvalidParameterValue for another text."""
     if token is None:
         return None
-    name = read_name(token[:LONGEST_TOKEN])
+    name = read_name(token[:MAX_TOKEN_LENGTH])
     if name is None or not is_queue_name(name):
         raise errors.InvalidParameterValue("Invalid or expired next token.")
     return name
@@ -269,7 +269,7 @@ def list_dead_letter_source_queues(
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxResults", request.max_results)
     yield from check_queue(arn)
-    limit = request.max_results or LONGEST_PAGE
+    limit = request.max_results or MAX_PER_PAGE
     rows = yield from Call(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
     names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None

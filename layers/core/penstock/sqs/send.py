@@ -144,7 +144,7 @@ def report_sent(queue: NamedQueue, rows: Sequence[SentRow], sizes: Sequence[int]
 
 def check_batch_characters(entries: Sequence[SendMessageBatchRequestEntry]) -> None:
     """Raises BatchRequestTooLong with the exact size if the batch has too many characters."""
-    if sum(map(count_characters, entries)) > validation.MAXIMUM_MESSAGE_BYTES:
+    if sum(map(count_characters, entries)) > validation.MAX_MESSAGE_BYTES:
         validation.check_batch_size(sum(map(count_bytes, entries)))
 
 

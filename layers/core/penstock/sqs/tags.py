@@ -26,7 +26,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Operation[None]:
     """Adds tags. An existing tag gets the new value."""
     arn = context.queue_arn(request.queue_url)
     validation.check_tags(request.tags)
-    (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAXIMUM_TAGS))
+    (row,) = yield from Call(TAG_QUEUE, (arn, encode_jsonb(request.tags), validation.MAX_TAGS))
     if row.error is not None:
         raise make_sql_error(row.error, row.detail)
 

@@ -14,13 +14,13 @@ from penstock.aws.fifo_name import is_fifo_name
 
 from .types import MessageAttributeValue
 
-MAXIMUM_MESSAGE_BYTES = 1_048_576
-MAXIMUM_ATTRIBUTES = 10
-MAXIMUM_ENTRIES = 10
-MAXIMUM_DELAY_SECONDS = 900
-MAXIMUM_TAGS = 50
+MAX_MESSAGE_BYTES = 1_048_576
+MAX_ATTRIBUTES = 10
+MAX_ENTRIES = 10
+MAX_DELAY_SECONDS = 900
+MAX_TAGS = 50
 # Our choice. The header does not count towards the message size, and X-Ray's headers have 100 characters.
-MAXIMUM_TRACE_HEADER = 8_192
+MAX_TRACE_HEADER = 8_192
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
@@ -69,8 +69,8 @@ def _describe_character(text: str, where: str) -> str:
 
 def check_message_size(size_bytes: int) -> None:
     """Raises an error if body and attributes together are too long for any queue."""
-    if size_bytes > MAXIMUM_MESSAGE_BYTES:
-        raise make_length_error(MAXIMUM_MESSAGE_BYTES)
+    if size_bytes > MAX_MESSAGE_BYTES:
+        raise make_length_error(MAX_MESSAGE_BYTES)
 
 
 def make_length_error(maximum_bytes: int, problem: str = "are invalid") -> errors.AwsError:
@@ -95,9 +95,9 @@ def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) ->
 
 def check_number_of_attributes(number: int) -> None:
     """Raises an error for more than 10 attributes."""
-    if number > MAXIMUM_ATTRIBUTES:
+    if number > MAX_ATTRIBUTES:
         raise errors.InvalidParameterValue(
-            f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
+            f"Number of message attributes [{number}] exceeds the allowed maximum [{MAX_ATTRIBUTES}]."
         )
 
 
@@ -111,7 +111,7 @@ def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> 
                 f"The type of message system attribute '{name}' is invalid. "
                 "You must use only the following supported type: String."
             )
-        if len(value.string_value or "") > MAXIMUM_TRACE_HEADER:
+        if len(value.string_value or "") > MAX_TRACE_HEADER:
             raise errors.InvalidParameterValue(f"The value of message system attribute '{name}' is too long.")
         _check_attribute_value(name, value)
 
@@ -232,8 +232,8 @@ def check_queue_name(name: str, *, fifo: bool) -> None:
 def check_tags(tags: Mapping[str, str]) -> None:
     """Validates tags. A queue has at most 50 tags, with keys of 1-128 and values of at most 256 characters
     (Developer Guide, "Tags")."""
-    if len(tags) > MAXIMUM_TAGS:
-        raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
+    if len(tags) > MAX_TAGS:
+        raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAX_TAGS}.")
     for key, value in tags.items():
         if not 1 <= len(key) <= 128 or encode_text(key) is None:
             raise errors.InvalidParameterValue("Tag keys must be between 1 and 128 characters in length.")
@@ -251,7 +251,7 @@ def check_label(value: str) -> None:
 
 
 _RANGES = {
-    "DelaySeconds": (0, MAXIMUM_DELAY_SECONDS, "DelaySeconds must be >= 0 and <= 900."),
+    "DelaySeconds": (0, MAX_DELAY_SECONDS, "DelaySeconds must be >= 0 and <= 900."),
     "VisibilityTimeout": (0, 43_200, "VisibilityTimeout must be an integer between 0 and 43200."),
     "MaxNumberOfMessages": (1, 10, "Must be between 1 and 10, if provided."),
     "WaitTimeSeconds": (0, 20, "Must be >= 0 and <= 20, if provided."),
@@ -282,9 +282,9 @@ def check_batch(entries: Sequence[BatchEntry], kind: str = "entry") -> None:
     """
     if not entries:
         raise errors.EmptyBatchRequest(f"There should be at least one {kind} in the request.")
-    if len(entries) > MAXIMUM_ENTRIES:
+    if len(entries) > MAX_ENTRIES:
         raise errors.TooManyEntriesInBatchRequest(
-            f"Maximum number of entries per request are {MAXIMUM_ENTRIES}. You have sent {len(entries)}."
+            f"Maximum number of entries per request are {MAX_ENTRIES}. You have sent {len(entries)}."
         )
     _check_entry_ids([entry.id for entry in entries])
 
@@ -308,7 +308,7 @@ def _check_entry_ids(ids: Sequence[str]) -> None:
 
 def check_batch_size(size_bytes: int) -> None:
     """Raises an error if bodies and attributes of a SendMessageBatch together are too long."""
-    if size_bytes > MAXIMUM_MESSAGE_BYTES:
+    if size_bytes > MAX_MESSAGE_BYTES:
         raise errors.BatchRequestTooLong(
-            f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. You have sent {size_bytes} bytes."
+            f"Batch requests cannot be longer than {MAX_MESSAGE_BYTES} bytes. You have sent {size_bytes} bytes."
         )

@@ -11,7 +11,7 @@ RATE_MINUTES: Final = (5, 10, 15)
 """A rate is measured in the shortest of these windows with enough arrivals or departures."""
 ENOUGH_MESSAGES: Final = 100
 """This many messages make a rate accurate to about a tenth, because a count's usual error is its square root."""
-MOST_BURSTS: Final = 2
+MAX_BURSTS: Final = 2
 """Up to this many burst minutes in a quarter of an hour are ignored. More burst minutes count as the new rate."""
 
 
@@ -61,6 +61,6 @@ def find_steady_rate(counts: Sequence[int]) -> float:
     middle = median(counts)
     limit = middle + 6 * sqrt(middle) + 10
     usual = [count for count in counts if count <= limit]
-    if len(counts) - len(usual) > MOST_BURSTS or not usual:
+    if len(counts) - len(usual) > MAX_BURSTS or not usual:
         usual = list(counts)
     return sum(usual) / len(usual)

@@ -16,7 +16,7 @@ RECEIVES_MISSED: Final = 7
 
 All consumers may be busy then. Seven independent receives are missing by chance only once in a thousand times.
 """
-LONGEST_PATIENCE: Final = timedelta(minutes=30)
+MAX_PATIENCE: Final = timedelta(minutes=30)
 """Messages in flight do not explain a wait that is longer than this."""
 USUAL: Final = 1.5
 """A wait counts as unusual from this multiple of the usual wait on."""
@@ -80,7 +80,7 @@ def compute_busy_patience(series: Series) -> timedelta:
     if not received:
         return STALL_WHILE_IN_FLIGHT
     minutes = min(end, BEFORE_MINUTES)
-    return min(RECEIVES_MISSED * minutes * MINUTE / received, LONGEST_PATIENCE)
+    return min(RECEIVES_MISSED * minutes * MINUTE / received, MAX_PATIENCE)
 
 
 def find_usual_wait(series: Series) -> timedelta:

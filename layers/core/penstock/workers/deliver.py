@@ -40,13 +40,13 @@ from penstock.settings.mail_address import parse_sender, parse_server
 
 from . import Counts
 
-LONGEST_RUN_SECONDS = 20.0
+MAX_RUN_SECONDS = 20.0
 """A run claims no deliveries after this time. Open requests end within 15 seconds."""
 LOGGED_BYTES: Final = 256
 """The limit for a response's body if WEBHOOK_LOG_RESPONSES is on."""
 KEPT_BYTES: Final = 1
 """The limit for Lambda's response. The worker reads only the headers, but the value 0 would keep no headers."""
-MOST_PER_HOST: Final = 20
+MAX_PER_HOST: Final = 20
 """The most concurrent requests of one process to one host and port, for one account."""
 
 
@@ -60,7 +60,7 @@ class Deliverer:
     def __init__(
         self,
         watcher: UUID | None = None,
-        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+        longest_run_seconds: float = MAX_RUN_SECONDS,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
         observer: Observer = NO_OBSERVER,
@@ -94,7 +94,7 @@ class Deliverer:
         store = DeliveryStore(
             connection,
             self._watcher,
-            MOST_PER_HOST,
+            MAX_PER_HOST,
             traced=self._tracer is not None,
             protocols=settings.carried_protocols,
             hand_over=HandOver(settings.quota_confirmation_mails, settings.quota_text_messages),

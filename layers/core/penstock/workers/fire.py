@@ -23,7 +23,7 @@ from penstock.settings import Settings
 
 from . import Counts
 
-LONGEST_RUN_SECONDS = 58.0
+MAX_RUN_SECONDS = 58.0
 """How long a function without polling waits for schedules that are due before its next invocation, a minute later."""
 LOCKED_SECONDS: Final = 0.05
 """The longest pause while other workers lock all due schedules, or the schedules' accounts exceed their firing
@@ -42,7 +42,7 @@ class Firer:
 
     def __init__(
         self,
-        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+        longest_run_seconds: float = MAX_RUN_SECONDS,
         *,
         continues: bool = True,
         observer: Observer = NO_OBSERVER,

@@ -37,7 +37,7 @@ from . import Counts
 if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
-LONGEST_RUN_SECONDS = 1.5
+MAX_RUN_SECONDS = 1.5
 # How often a process cleans tables that belong to no queue. While they have rows to remove, each round cleans them.
 INSTALLATION_SECONDS = 10.0
 # A run finishes the queues that it took. A call for a queue ends soon after a second. Most calls take 0.3 ms, and
@@ -89,7 +89,7 @@ class Maintainer:
         If a call that cleans fails, the run still makes the other calls, and raises the first such error at its end.
         Errors of other calls are raised at once; earlier calls stay committed.
         """
-        deadline = monotonic() + LONGEST_RUN_SECONDS
+        deadline = monotonic() + MAX_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True

@@ -23,7 +23,7 @@ from . import Counts
 if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
-LONGEST_RUN_SECONDS = 5.0
+MAX_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
 CALLS_AT_ONCE = 100_000
 """The most rows of queue.activity that a run adds to the minutes. Adding them takes 0.3 s."""
@@ -39,7 +39,7 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
 
     The first page of a round is measured after the pause. `rounds` is 1 if the run ended a round, otherwise 0.
     """
-    deadline = monotonic() + LONGEST_RUN_SECONDS
+    deadline = monotonic() + MAX_RUN_SECONDS
     stored = store_minutes(settings, connection)
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
     queues = pages = rounds = 0
@@ -56,7 +56,7 @@ def report_once(
     settings: Settings, connection: "StatementExecutor", report: Callable[[QueueCountsRow], None]
 ) -> Counts:
     """Does one bounded run and calls `report` with each queue's gauges. Raises the errors of calls."""
-    deadline = monotonic() + LONGEST_RUN_SECONDS
+    deadline = monotonic() + MAX_RUN_SECONDS
     queues = 0
     store_minutes(settings, connection)
     while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):

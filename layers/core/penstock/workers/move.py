@@ -17,7 +17,7 @@ from penstock.settings import Settings
 
 from . import Counts
 
-LONGEST_RUN_SECONDS = 1.5
+MAX_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
 """The name of tasks in NOTIFY, in place of a queue's ARN (queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
@@ -29,7 +29,7 @@ messages."""
 def run_once(
     settings: Settings,  # noqa: ARG001 - as every worker
     connection: "psycopg.Connection[Row]",
-    longest_run_seconds: float = LONGEST_RUN_SECONDS,
+    longest_run_seconds: float = MAX_RUN_SECONDS,
 ) -> Counts:
     """Does one bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
     deadline = monotonic() + longest_run_seconds

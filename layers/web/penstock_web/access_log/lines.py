@@ -12,8 +12,8 @@ from penstock.observing.telemetry import SERVICE, as_timestamp
 
 WRITE_BYTES: Final = 4_096
 """Limits the size of one write. Lines of several processes do not mix in a pipe up to this size (POSIX, PIPE_BUF)."""
-LONGEST_METHOD: Final = 20
-LONGEST_ADDRESS: Final = 64
+MAX_METHOD_LENGTH: Final = 20
+MAX_ADDRESS_LENGTH: Final = 64
 
 
 class Answered(NamedTuple):
@@ -79,7 +79,7 @@ def encode(entry: AnsweredRequest) -> bytes:
         message="request",
         service=SERVICE,
         request_id=answered.request_id,
-        method=answered.method[:LONGEST_METHOD],
+        method=answered.method[:MAX_METHOD_LENGTH],
         action=answered.action,
         account=entry.account,
         user=entry.user,
@@ -87,7 +87,7 @@ def encode(entry: AnsweredRequest) -> bytes:
         duration_ms=round(answered.seconds * 1000, 3),
         request_bytes=answered.request_bytes,
         response_bytes=answered.response_bytes,
-        client_address=answered.client_address[:LONGEST_ADDRESS] or None,
+        client_address=answered.client_address[:MAX_ADDRESS_LENGTH] or None,
         trace_id=entry.trace_id,
     )
     return msgspec.json.encode(line) + b"\n"

@@ -16,7 +16,7 @@ from penstock.settings import Settings
 
 from .lines import Answered, AnsweredRequest, encode, join_lines, read_caller
 
-MOST_LINES: Final = 10_000
+MAX_LINES: Final = 10_000
 """Limits the lines that wait to be written, which take about 5 MB."""
 PAUSE_SECONDS: Final = 0.25
 BATCH_LINES: Final = 500
@@ -36,7 +36,7 @@ class AccessLog:
     at a time.
     """
 
-    def __init__(self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MOST_LINES) -> None:
+    def __init__(self, descriptor: int, count_dropped: Callable[[int], None], most_lines: int = MAX_LINES) -> None:
         self._descriptor = descriptor
         self._count_dropped = count_dropped
         self._most_lines = most_lines

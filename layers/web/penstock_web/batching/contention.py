@@ -30,7 +30,7 @@ from .merge import Mergeable
 # effects of others wait with it. Every locked key must be tried again before this time, one second each on a quarter of
 # the connections: on two connections, 120 keys. A successful call makes the batcher forget the key.
 REMEMBER_SECONDS = 60.0
-MOST_KEYS = 10_000
+MAX_KEYS = 10_000
 
 _HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
 
@@ -101,10 +101,10 @@ class LockedKeys:
     def add(self, effect: Mergeable) -> Hashable | None:
         """Adds an effect's keys after a timeout. Each of these keys could be the reason. Returns the first key."""
         now = asyncio.get_running_loop().time()
-        if len(self._until) >= MOST_KEYS:
+        if len(self._until) >= MAX_KEYS:
             self._until = {key: until for key, until in self._until.items() if until > now}
         keys = list(list_keys(effect))
-        if len(self._until) + len(keys) <= MOST_KEYS:
+        if len(self._until) + len(keys) <= MAX_KEYS:
             self._until.update(dict.fromkeys(keys, now + REMEMBER_SECONDS))
         return keys[0] if keys else None
 

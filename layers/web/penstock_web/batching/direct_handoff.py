@@ -14,7 +14,7 @@ from typing import Protocol, cast
 
 from penstock.aws.message_id import as_text
 from penstock.aws.named_queue import NamedQueue
-from penstock.limits.message_lengths import LARGEST_RECEIVE
+from penstock.limits.message_lengths import MAX_RECEIVE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow, SendEntry
 from penstock_web.database.calls import RowT, StatementCall
@@ -148,7 +148,7 @@ class DirectHandoff:
             return groups
         for queue_arn, count in counts.items():
             if len(groups) < MAX_WAITER_GROUPS and (
-                waiters := self._long_polls.claim(queue_arn, min(count, LARGEST_RECEIVE))
+                waiters := self._long_polls.claim(queue_arn, min(count, MAX_RECEIVE))
             ):
                 groups.append(WaiterGroup(waiters))
         return groups

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from penstock.aws.named_queue import NamedQueue
-from penstock.limits.message_lengths import LARGEST_RECEIVE, MessageLengths
+from penstock.limits.message_lengths import MAX_RECEIVE, MessageLengths
 from penstock.postgres.statement import Row
 
 from .merge import Mergeable
@@ -88,7 +88,7 @@ class PendingBatch:
     @property
     def receives_long_messages(self) -> bool:
         """Returns whether long messages lower the number of messages that one request can get."""
-        return self.queue is not None and self._lengths.most_for_one(self.queue) < LARGEST_RECEIVE
+        return self.queue is not None and self._lengths.most_for_one(self.queue) < MAX_RECEIVE
 
     def next_flush(self) -> list[PendingEffect]:
         """Returns the next flush's entries. Entries of ended requests are left out."""

@@ -14,14 +14,14 @@ from penstock.scheduler.rows import Period, next_fire
 
 DAYS: Final = 7
 DAY: Final = timedelta(days=1)
-MOST_EXPRESSIONS: Final = 60
+MAX_EXPRESSIONS: Final = 60
 """Evaluating 60 expressions with 28 times each takes about 120 ms (77 µs for each time)."""
-MOST_OFTEN: Final = 25
+MAX_OFTEN: Final = 25
 MAX_PER_DAY: Final = 12
 """The most lines for one day. The page counts further times."""
 SELDOM: Final = 4
 """The most times of a schedule in a day's list. A schedule that fires more often takes one line above the days."""
-MOST_MISSED: Final = 20
+MAX_MISSED: Final = 20
 A_TURN: Final = 16
 """The calendar lets other requests run after this many expressions."""
 
@@ -71,8 +71,8 @@ def read_calendar(context: Context) -> Operation[Calendar]:
     and missed times of schedules that the caller may not read.
     """
     until = midnight(datetime.now(UTC)) + DAYS * DAY
-    rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MOST_EXPRESSIONS))
-    missed = yield from Call(LIST_MISSED_RUNS, (*group_key(context), MOST_MISSED))
+    rows = yield from Call(READ_CALENDAR, (*group_key(context), until, MAX_EXPRESSIONS))
+    missed = yield from Call(LIST_MISSED_RUNS, (*group_key(context), MAX_MISSED))
     often: list[Often] = []
     fires: list[Fires] = []
     for number, row in enumerate(rows, 1):
@@ -84,7 +84,7 @@ def read_calendar(context: Context) -> Operation[Calendar]:
         if number % A_TURN == 0:
             yield from Pause(0)
     return Calendar(
-        list(build_days(fires, until - DAYS * DAY)), often[:MOST_OFTEN], max(0, len(often) - MOST_OFTEN),
+        list(build_days(fires, until - DAYS * DAY)), often[:MAX_OFTEN], max(0, len(often) - MAX_OFTEN),
         sum(row.late for row in rows), rows[0].looked_at if rows else 0,
         rows[0].expressions - len(rows) if rows else 0,
         [run for run in missed if may_read(run.name, context)],

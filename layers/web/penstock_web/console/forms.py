@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 
 from penstock.errors import InvalidParameterValue, RequestEntityTooLarge
 
-LONGEST_FORM: Final = 1_400_000
+MAX_FORM_LENGTH: Final = 1_400_000
 """Bytes. A form can contain a message of 256 KiB with escaped characters and attributes."""
 
 
@@ -48,7 +48,7 @@ class Form:
     async def read(cls, request: Request) -> Self:
         """Reads the body. Raises RequestEntityTooLarge and InvalidParameterValue."""
         body = await request.body()
-        if len(body) > LONGEST_FORM:
+        if len(body) > MAX_FORM_LENGTH:
             raise RequestEntityTooLarge
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != "application/x-www-form-urlencoded":

@@ -18,7 +18,7 @@ from penstock.management.messages.search import show_message
 from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import PEEK_MESSAGES, FailureRow, FoundRow, PeekedRow
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import MOST_SCANNED, Search, search_messages
+from penstock.search.messages import MAX_SCANNED, Search, search_messages
 from penstock.sqs import handles
 from penstock.sqs.types import MessageAttributeValue
 
@@ -27,10 +27,10 @@ from .snippets import Attribute
 STATES: Final = ("visible", "in_flight", "delayed")
 PAGE: Final = 50
 PAGE_BYTES: Final = 2_000_000
-MOST_EXPORTED: Final = 1_000
+MAX_EXPORTED: Final = 1_000
 EXPORTED_BYTES: Final = 4_000_000
-LONGEST_PREVIEW: Final = 240
-LONGEST_PRETTY: Final = 200_000
+MAX_PREVIEW_LENGTH: Final = 240
+MAX_PRETTY_LENGTH: Final = 200_000
 """The page indents a JSON body with at most this many characters."""
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
@@ -51,16 +51,16 @@ class Seen:
     @property
     def preview(self) -> str:
         """Returns the body's beginning in one line."""
-        text = " ".join(self.row.body[: 2 * LONGEST_PREVIEW].split())
-        is_cut = len(text) > LONGEST_PREVIEW or len(self.row.body) > 2 * LONGEST_PREVIEW
-        return f"{text[:LONGEST_PREVIEW]}\u2026" if is_cut else text
+        text = " ".join(self.row.body[: 2 * MAX_PREVIEW_LENGTH].split())
+        is_cut = len(text) > MAX_PREVIEW_LENGTH or len(self.row.body) > 2 * MAX_PREVIEW_LENGTH
+        return f"{text[:MAX_PREVIEW_LENGTH]}\u2026" if is_cut else text
 
     @cached_property
     def pretty(self) -> str | None:
         """Returns a JSON body with indentation and unchanged numbers. Returns None for a long body and for a body
         that is not JSON."""
         body = self.row.body
-        if len(body) > LONGEST_PRETTY or not body.lstrip().startswith(("{", "[")):
+        if len(body) > MAX_PRETTY_LENGTH or not body.lstrip().startswith(("{", "[")):
             return None
         try:
             return msgspec.json.format(replace_lone_surrogates(body), indent=2)
@@ -136,7 +136,7 @@ class MessagePage(NamedTuple):
 @needs("queue", "sqs:ReceiveMessage")
 def export_found(name: str, wanted: MessageFilter, context: Context) -> Operation[bytes]:
     """Returns matching messages as lines of JSON, at most 1,000 messages and 4 MB."""
-    search = Search(build_queue_arn(name, context), wanted, None, MOST_EXPORTED, MOST_SCANNED)
+    search = Search(build_queue_arn(name, context), wanted, None, MAX_EXPORTED, MAX_SCANNED)
     found = yield from search_messages(search, EXPORTED_BYTES, context)
     yield from note_reading(search.arn, context)
     return b"".join(msgspec.json.encode(show_message(row)) + b"\n" for row in found.rows)

@@ -19,8 +19,8 @@ from penstock.postgres.statements.metrics import READ_MINUTES, READ_VERDICT_FACT
 from penstock.verdicts import TARGET_LAG_SECONDS, Minute, Verdict
 from penstock.verdicts.series import MINUTE, SETTLE
 
-MOST_QUEUES: Final = QUEUES_PER_READ[RECENT]
-MOST_LONG: Final = QUEUES_PER_READ[KEPT]
+MAX_QUEUES: Final = QUEUES_PER_READ[RECENT]
+MAX_LONG_QUEUES: Final = QUEUES_PER_READ[KEPT]
 LATE_SECONDS: Final = 60.0
 """Schedules and deliveries that are due for longer need attention."""
 OLD_SNAPSHOT_SECONDS: Final = 600.0
@@ -69,13 +69,13 @@ class Observed(NamedTuple):
 
 def observe(arns: Sequence[str], in_flight_limit: int) -> Operation[dict[str, Observed]]:
     """Returns the existing queues by ARN, at most the first 60."""
-    some = list(arns[:MOST_QUEUES])
+    some = list(arns[:MAX_QUEUES])
     facts = (yield from Call(READ_VERDICT_FACTS, (some,))) if some else []
     if not facts:
         return {}
     rows = yield from Call(READ_MINUTES, (some, *find_span_before(facts[0].read_at, RECENT)))
     found = yield from Compute(partial(_observe, facts, rows, in_flight_limit))
-    asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})[:MOST_LONG]
+    asking = ask_for_more({arn: queue.verdict for arn, queue in found.items()})[:MAX_LONG_QUEUES]
     if asking:
         rows = yield from Call(READ_MINUTES, (asking, *find_span_before(facts[0].read_at, KEPT)))
         places = {arn: place for place, arn in enumerate(asking, 1)}

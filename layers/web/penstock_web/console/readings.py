@@ -14,8 +14,8 @@ T = TypeVar("T")
 FRESH_SECONDS: Final = 3.0
 SHARE: Final = 0.01
 """The largest share of time for one kind of read."""
-LONGEST_SECONDS: Final = 30.0
-MOST: Final = 256
+MAX_SECONDS: Final = 30.0
+MAX_KNOWN: Final = 256
 MARGIN_SECONDS: Final = 0.25
 """A page polls every three seconds. Without this margin, the poll would find a result that is slightly too young to be
 replaced.
@@ -32,7 +32,7 @@ class CachedView(Generic[T]):
     __slots__ = ("_seconds", "_task", "_until", "_values")
 
     def __init__(self) -> None:
-        self._seconds = LONGEST_SECONDS
+        self._seconds = MAX_SECONDS
         self._until = 0.0
         self._values: list[T] = []
         self._task: asyncio.Task[T] | None = None
@@ -52,7 +52,7 @@ class CachedView(Generic[T]):
         self._values = [value]
         # The duration on an idle system counts, so one slow read raises the estimate at most to twice its value.
         self._seconds = min(now - started, 2 * self._seconds)
-        self._until = now + min(LONGEST_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
+        self._until = now + min(MAX_SECONDS, max(FRESH_SECONDS - MARGIN_SECONDS, self._seconds / SHARE))
         return value
 
 
@@ -69,7 +69,7 @@ class ViewCache:
         known = cast("CachedView[T] | None", self._known.get(key))
         if known is None:
             known = CachedView()
-            if len(self._known) >= MOST:
+            if len(self._known) >= MAX_KNOWN:
                 del self._known[next(iter(self._known))]
             self._known[key] = known
         return await known.get(read)

@@ -24,12 +24,12 @@ from penstock.postgres.statements.access import CLOSE_SESSION, FIND_SESSION, OPE
 
 SESSION_SECONDS: Final = 12 * 3600
 FRESH_SECONDS: Final = 5.0
-MOST_SESSIONS: Final = 1024
-MOST_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
+MAX_SESSIONS: Final = 1024
+MAX_ATTEMPTS, ATTEMPTS_SECONDS = 10, 60.0
 """An address can fail to sign in with one key this many times in a minute. After that, the console refuses the key from
 this address.
 """
-LONGEST_KEY_ID: Final = 64
+MAX_KEY_ID_LENGTH: Final = 64
 COOKIE: Final = "penstock_console"
 
 
@@ -57,7 +57,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[float, SessionRow]] = {}
-        self.failures = FailureCounter(MOST_ATTEMPTS, ATTEMPTS_SECONDS)
+        self.failures = FailureCounter(MAX_ATTEMPTS, ATTEMPTS_SECONDS)
 
     def find(self, session_id: str, seconds: float) -> Operation[SessionRow | None]:
         """Returns the session's row, or None if the session does not exist or has ended. Reads the row again after
@@ -70,7 +70,7 @@ class Sessions:
             self.forget(session_id)
             if not rows:
                 return None
-            if len(self._known) >= MOST_SESSIONS:
+            if len(self._known) >= MAX_SESSIONS:
                 del self._known[next(iter(self._known))]
             known = self._known[session_id] = now + seconds, rows[0]
         return known[1] if known[1].expires_at > datetime.now(UTC) else None
@@ -106,7 +106,7 @@ def open_session(key_id: str, secret: str, context: Context) -> Operation[str]:
     if not isinstance(rule, RequireSignature):
         raise AccessDenied("This console has no sign-in, because QUEUE_ACCESS is not sigv4.")
     failures = context.environment.cache(Sessions).failures
-    caller = f"{context.client_address} {key_id[:LONGEST_KEY_ID]}"
+    caller = f"{context.client_address} {key_id[:MAX_KEY_ID_LENGTH]}"
     if failures.is_exceeded(caller):
         raise RequestThrottled
     key = yield from rule.find_key(key_id, secret, context.client_address)

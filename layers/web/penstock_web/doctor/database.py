@@ -13,7 +13,7 @@ from .examination import Examination, Finding
 
 DATABASE = "database"
 CLOCK = "clock"
-MOST_SECONDS: Final = 2.0
+MAX_SECONDS: Final = 2.0
 
 
 def check_database(examined: Examination) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def judge_clock(ahead: float, uncertain: float) -> Iterator[Finding]:
     """Yields a finding for a wrong clock. `ahead` is the database's time less this machine's time, in seconds, plus or
     minus `uncertain`.
     """
-    if abs(ahead) - uncertain <= MOST_SECONDS:
+    if abs(ahead) - uncertain <= MAX_SECONDS:
         return
     direction = "ahead of" if ahead > 0 else "behind"
     yield Finding(

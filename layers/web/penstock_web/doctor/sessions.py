@@ -11,13 +11,13 @@ from .examination import Examination, Finding
 
 SUBJECT = "old snapshots"
 LISTENING = "notifications"
-LONGEST_SECONDS: Final = 3600
+MAX_SECONDS: Final = 3600
 """This limit equals the limit of the alert PenstockOldTransaction."""
 PREPARED_SECONDS: Final = 300
 """Sets the age from which a prepared transaction is in doubt. The coordinator normally ends a prepared transaction
 within seconds.
 """
-_MOST_WAL_BYTES: Final = 10 * 1024**3
+_MAX_WAL_BYTES: Final = 10 * 1024**3
 
 _OLD_TRANSACTIONS: Final = """
 select 'the session ' || a.pid || ' of ' || coalesce(a.usename, '?')
@@ -85,7 +85,7 @@ def find_silence(examined: Examination, seconds: float) -> Iterator[Finding]:
 def check_old_snapshots(examined: Examination) -> Iterator[Finding]:
     """Checks old snapshots. Only members of pg_monitor see other roles' sessions. Raises psycopg's errors."""
     yield from find_hidden_sessions(examined)
-    yield from find_old_snapshots(examined, LONGEST_SECONDS, PREPARED_SECONDS)
+    yield from find_old_snapshots(examined, MAX_SECONDS, PREPARED_SECONDS)
 
 
 def find_hidden_sessions(examined: Examination) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def find_old_snapshots(examined: Examination, seconds: float, prepared_seconds: 
     """Yields old snapshots. `seconds` is a transaction's minimum age, and `prepared_seconds` is a prepared
     transaction's minimum age.
     """
-    limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MOST_WAL_BYTES}
+    limits = {"seconds": seconds, "prepared_seconds": prepared_seconds, "bytes": _MAX_WAL_BYTES}
     for query in (_OLD_TRANSACTIONS, _OLD_PREPARED, _IDLE_SLOTS):
         for problem, command in examined.direct().execute(query, limits).fetchall():
             yield Finding(

@@ -8,7 +8,7 @@ import asyncio
 from starlette.types import Receive, Scope, Send
 
 from penstock.errors import AwsError, RequestEntityTooLarge
-from penstock.gateway import MAXIMUM_BODY_BYTES, ActionCall, decode
+from penstock.gateway import MAX_BODY_BYTES, ActionCall, decode
 from penstock.http import LONG_BODY_BYTES, HttpRequest, HttpResponse
 from penstock_web.runtime.deadlines import DisconnectWatch, EndReason
 
@@ -158,7 +158,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
     """Returns the whole body. Raises RequestEntityTooLarge as soon as the length exceeds 6.25 MiB. Raises
     ClientDisconnected if the client disconnects first.
     """
-    if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
+    if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()
     body: bytes = message.get("body", b"")
@@ -169,7 +169,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
             message = await receive()
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
-            if size > MAXIMUM_BODY_BYTES:
+            if size > MAX_BODY_BYTES:
                 raise RequestEntityTooLarge
         body = b"".join(chunks)
     if message["type"] == "http.disconnect":

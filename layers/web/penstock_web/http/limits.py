@@ -14,15 +14,15 @@ from penstock.http import LONG_BODY_BYTES
 # A process needs this many files besides client connections, for databases, deliveries and logs.
 RESERVED_FILES = 64
 # More idle connections would take more than about 500 MB.
-MOST_CONNECTIONS = 65_536
+MAX_CONNECTIONS = 65_536
 
 
 def connections_of_process() -> int:
     """Returns the process's limit of open files (`ulimit -n`), less the files that the process itself needs."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(1, min(MOST_CONNECTIONS, files - RESERVED_FILES))
+        return MAX_CONNECTIONS
+    return max(1, min(MAX_CONNECTIONS, files - RESERVED_FILES))
 
 
 @dataclass(frozen=True, slots=True)

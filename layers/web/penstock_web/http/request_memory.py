@@ -23,18 +23,18 @@ from typing import NamedTuple, Protocol
 from starlette.types import Message, Receive
 
 from penstock.errors import RequestTimeout, ServiceUnavailable
-from penstock.gateway import MAXIMUM_BODY_BYTES
+from penstock.gateway import MAX_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
 
 READING_BYTES = 20 * 1_048_576
-PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # The longest request would wait forever with a smaller budget.
+PROCESSING_BYTES = MAX_BODY_BYTES  # The longest request would wait forever with a smaller budget.
 READING_SHARE = 0.5
 """The share of one caller in the memory, and of one address in the share of its key. A caller without other requests
 may always have one."""
 FIRST_BYTES = 16_384
 """A body gets memory after this many bytes have arrived."""
 SLOW_BYTES_A_SECOND = 65_536
-MOST_DOUBLINGS = 4
+MAX_DOUBLINGS = 4
 """How often the rate doubles while a request waits: up to 1 MiB a second after four seconds."""
 SLOW_SECONDS = 1.0
 """A slow upload loses its memory after this grace period."""
@@ -128,7 +128,7 @@ class MemoryBudget:
             owner = self._next_owner()
             waited = 0 if owner is None else int(now - self._waiters[owner.caller][owner.address][0][2])
             for holder in list(self._admitted):
-                holder.end_if_slow(SLOW_BYTES_A_SECOND * 2 ** min(waited, MOST_DOUBLINGS))
+                holder.end_if_slow(SLOW_BYTES_A_SECOND * 2 ** min(waited, MAX_DOUBLINGS))
 
     def _admit_waiters(self) -> None:
         while (owner := self._next_owner()) is not None:
@@ -256,6 +256,6 @@ def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
     """
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:
-        return MAXIMUM_BODY_BYTES
-    size = min(int(headers_by_name.get(b"content-length", b"0")), MAXIMUM_BODY_BYTES)
+        return MAX_BODY_BYTES
+    size = min(int(headers_by_name.get(b"content-length", b"0")), MAX_BODY_BYTES)
     return 0 if size <= LONG_BODY_BYTES else size

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from penstock.actions import UNDECODED, AnyAction
-from penstock.aws.queue_url import LONGEST_URL
+from penstock.aws.queue_url import MAX_URL_LENGTH
 from penstock.errors import AwsError, InternalFailure
 from penstock.gateway import ActionCall, DecodedRequest, GuardedActionCall, RejectedRequest
 from penstock.http import HttpResponse
@@ -57,9 +57,9 @@ class RequestNotes:
     def _note(self, action: AnyAction, request: Struct) -> None:
         self.action = action
         queue_url = getattr(request, "queue_url", None) or ""
-        self.queue_url = queue_url if len(queue_url) <= LONGEST_URL else ""
+        self.queue_url = queue_url if len(queue_url) <= MAX_URL_LENGTH else ""
         topic_arn = getattr(request, "topic_arn", None) or getattr(request, "target_arn", None) or ""
-        self.topic_arn = topic_arn if len(topic_arn) <= LONGEST_URL else ""
+        self.topic_arn = topic_arn if len(topic_arn) <= MAX_URL_LENGTH else ""
 
 
 class RequestTrace(Protocol):

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from starlette.types import Scope
 
-from penstock.http import LONG_BODY_BYTES, MOST_PARAMETERS_AT_ONCE
+from penstock.http import LONG_BODY_BYTES, MAX_PARAMETERS_AT_ONCE
 
 from .asgi_exchange import AsgiExchange
 from .aws_request import AwsRequest
@@ -203,7 +203,7 @@ class RequestReader:
         if (
             body is not None
             and len(body) <= LONG_BODY_BYTES
-            and body.count(b"&") + self._query.count(b"&") <= MOST_PARAMETERS_AT_ONCE
+            and body.count(b"&") + self._query.count(b"&") <= MAX_PARAMETERS_AT_ONCE
         ):
             self._body = None
             request = self._connection.add_fast_path_request()

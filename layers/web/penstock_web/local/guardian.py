@@ -20,7 +20,7 @@ from typing import Final
 # PgBouncer gets SIGKILL, because PgBouncer inherits the handling of SIGQUIT. A shell that starts programs in the
 # background ignores SIGQUIT.
 _SIGNALS: Final = {"postgres/data/postmaster.pid": signal.SIGQUIT, "pgbouncer/pid": signal.SIGKILL}
-_LONGEST_END_SECONDS: Final = 20.0
+_MAX_END_SECONDS: Final = 20.0
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def clean_up(folder: Path) -> None:
     for pid in running:
         with suppress(ProcessLookupError):
             os.kill(pid, found[pid])
-    deadline = time.monotonic() + _LONGEST_END_SECONDS
+    deadline = time.monotonic() + _MAX_END_SECONDS
     while any(_runs_in(folder, pid) for pid in running) and time.monotonic() < deadline:
         time.sleep(0.05)
     shutil.rmtree(folder, ignore_errors=True)

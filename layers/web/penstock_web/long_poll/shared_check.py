@@ -18,7 +18,7 @@ POLL_SECONDS = 1.0
 MANY_QUEUES = 100  # The check examines this many queues in each second with a commit.
 # With more queues, checks take at most a hundredth of the time, unless a notification arrives or a delay or visibility
 # timeout ends.
-CHECK_PAUSE_FACTOR, LONGEST_CHECK_PAUSE_SECONDS = 100, 10.0
+CHECK_PAUSE_FACTOR, MAX_CHECK_PAUSE_SECONDS = 100, 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -160,4 +160,4 @@ class SharedCheck:
         if len(arns) <= MANY_QUEUES:
             return float("-inf")
         ended_at = asyncio.get_running_loop().time()
-        return ended_at + min(CHECK_PAUSE_FACTOR * (ended_at - began_at), LONGEST_CHECK_PAUSE_SECONDS)
+        return ended_at + min(CHECK_PAUSE_FACTOR * (ended_at - began_at), MAX_CHECK_PAUSE_SECONDS)

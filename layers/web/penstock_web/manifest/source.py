@@ -21,10 +21,10 @@ from penstock_web.local_error import LocalError
 from .check import check, check_name_alone, convert_schedule, list_named_queues
 from .model import SECTIONS, Document, Manifest, build_schema
 
-MOST_MISTAKES: Final = 20
-MOST_VALUES: Final = 200_000
-MOST_LEVELS: Final = 50
-TOO_DEEP: Final = f"values are nested more than {MOST_LEVELS} levels deep, or contain themselves"
+MAX_MISTAKES: Final = 20
+MAX_VALUES: Final = 200_000
+MAX_LEVELS: Final = 50
+TOO_DEEP: Final = f"values are nested more than {MAX_LEVELS} levels deep, or contain themselves"
 
 Steps = tuple[str, ...]
 """The path to a part of an entry: keys and numbers."""
@@ -55,9 +55,9 @@ class Source:
     def refuse(self, missing: Sequence[LocalError] = ()) -> None:
         """Raises one LocalError with one line for each mistake, if there are mistakes."""
         mistakes = [*self.mistakes, *missing]
-        shown = [str(mistake) for mistake in mistakes[:MOST_MISTAKES]]
-        if len(mistakes) > MOST_MISTAKES:
-            shown.append(f"{self.name}: {len(mistakes) - MOST_MISTAKES} more mistakes")
+        shown = [str(mistake) for mistake in mistakes[:MAX_MISTAKES]]
+        if len(mistakes) > MAX_MISTAKES:
+            shown.append(f"{self.name}: {len(mistakes) - MAX_MISTAKES} more mistakes")
         if shown:
             raise LocalError("\n".join(shown))
 
@@ -261,15 +261,15 @@ def _check_size(root: yaml.Node | None, name: str) -> None:
     sizes: dict[int, int] = {}
 
     def measure(node: yaml.Node, depth: int) -> int:
-        if depth > MOST_LEVELS:
+        if depth > MAX_LEVELS:
             raise LocalError(f"{name}:{node.start_mark.line + 1}: {TOO_DEEP}")
         if (known := sizes.get(id(node))) is not None:
             return known
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         children = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
         size = sizes[id(node)] = 1 + sum(measure(child, depth + 1) for child in children)
-        if size > MOST_VALUES:
-            text = f"the file has more than {MOST_VALUES:,} values, including aliases"
+        if size > MAX_VALUES:
+            text = f"the file has more than {MAX_VALUES:,} values, including aliases"
             raise LocalError(f"{name}:{node.start_mark.line + 1}: {text}")
         return size
 

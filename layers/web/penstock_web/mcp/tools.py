@@ -28,9 +28,9 @@ from penstock.search.failures import Grouping
 from penstock.search.filters import MessageFilter
 from penstock.verdicts import TARGET_LAG_SECONDS
 
-LONGEST_BODY: Final = 4_000
+MAX_BODY_LENGTH: Final = 4_000
 """The most characters of a body."""
-MOST_MINUTES: Final = 15
+MAX_MINUTES: Final = 15
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=80)]
 After = Annotated[str, msgspec.Meta(pattern=PLACE)]
@@ -91,7 +91,7 @@ def describe(wanted: DescribeQueue, context: Context) -> Operation[str]:
     heads = ("minute", "sent", "received", "received again", "deleted", "dead-lettered", "visible")
     rows = (
         (row.starts_at, row.sent, row.received, row.redelivered, row.deleted, row.dead_lettered, row.visible)
-        for row in minutes.minutes[-MOST_MINUTES:]
+        for row in minutes.minutes[-MAX_MINUTES:]
     )
     attributes = _fence_facts({**queue.attributes, **{f"tag {key}": tag for key, tag in queue.tags.items()}})
     return _join(
@@ -174,8 +174,8 @@ def _group(group: ShownGroup) -> str:
 
 def _body(raw: msgspec.Raw) -> str:
     text = bytes(raw).decode()
-    if len(text) > LONGEST_BODY:
-        text = f"{text[:LONGEST_BODY]}\n(cut: {len(text)} characters)"
+    if len(text) > MAX_BODY_LENGTH:
+        text = f"{text[:MAX_BODY_LENGTH]}\n(cut: {len(text)} characters)"
     return _fence(text)
 
 

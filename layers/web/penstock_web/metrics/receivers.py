@@ -18,9 +18,9 @@ from penstock.postgres.statements.queues import NOTE_RECEIVERS
 WRITE_SECONDS: Final = 10.0
 EMPTY_WRITES: Final = 6
 """While no receiver gets messages, only every sixth interval writes."""
-MOST_RECEIVERS: Final = 10_000
+MAX_RECEIVERS: Final = 10_000
 """The most receivers that a process records between two writes."""
-LONGEST_AGENT: Final = 200
+MAX_AGENT_LENGTH: Final = 200
 
 # botocore lists used features as m/ and letters. The order of the features differs between processes.
 _FEATURES: Final = re.compile(r"(?<=\bm/)[\w,+-]+")
@@ -39,7 +39,7 @@ class Noted:
         client = report.client
         self.queue_arn = report.queue_arn
         self.caller = client.caller_arn
-        agent = client.http.headers.get(b"user-agent", b"")[:LONGEST_AGENT]
+        agent = client.http.headers.get(b"user-agent", b"")[:MAX_AGENT_LENGTH]
         self.agent = _FEATURES.sub(_sort_features, agent.decode("latin-1").replace("\0", ""))
         self.address = client.client_address.replace("\0", "")[:64]
         self.last_at = 0.0
@@ -64,7 +64,7 @@ class Receivers:
         )
         noted = self._noted.get(key)
         if noted is None:
-            if len(self._noted) >= MOST_RECEIVERS:
+            if len(self._noted) >= MAX_RECEIVERS:
                 return
             noted = self._noted[key] = Noted(report)
         noted.last_at = time()

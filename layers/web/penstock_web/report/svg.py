@@ -12,7 +12,7 @@ Point = tuple[float, float]
 _TIME_STEPS = [timedelta(minutes=n) for n in (1, 5, 10, 30, 60, 180, 360, 720, 1440)] + [
     timedelta(days=n) for n in (2, 7, 14, 30, 90, 180, 365)
 ]
-_MOST_TIME_TICKS = 7
+_MAX_TIME_TICKS = 7
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -98,7 +98,7 @@ def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list
 
 def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:
     """Returns at most eight moments in UTC at whole steps. The date replaces the time at midnight."""
-    step = next((s for s in _TIME_STEPS if (end - start) / s <= _MOST_TIME_TICKS), _TIME_STEPS[-1])
+    step = next((s for s in _TIME_STEPS if (end - start) / s <= _MAX_TIME_TICKS), _TIME_STEPS[-1])
     first = math.ceil((start - _EPOCH) / step)
     moments = [_EPOCH + step * n for n in range(first, math.floor((end - _EPOCH) / step) + 1)]
     return [(at, _time_label(at, step)) for at in moments]

@@ -11,7 +11,7 @@ from penstock.management.messages import search as searching
 from penstock.management.messages.search import PLACE, SearchRequest, SearchResponse, ShownGroup
 from penstock.management.rights import right_of
 from penstock.search import failures as grouping
-from penstock.search.messages import MOST_SCANNED
+from penstock.search.messages import MAX_SCANNED
 from penstock_web.routing.routes import Routes, Runner
 
 
@@ -51,7 +51,7 @@ async def failures(
     runner: Runner,
     by: Annotated[list[grouping.By] | None, Query(max_length=4)] = None,
     attribute: Annotated[str | None, Query(min_length=1, max_length=256, pattern=r"^[\w.-]*$")] = None,
-    scan: Annotated[int, Query(ge=1, le=MOST_SCANNED)] = grouping.SCANNED,
+    scan: Annotated[int, Query(ge=1, le=MAX_SCANNED)] = grouping.SCANNED,
     groups: Annotated[int, Query(ge=1, le=100)] = 50,
     after: Annotated[str | None, Query(pattern=PLACE)] = None,
 ) -> FailureResponse:

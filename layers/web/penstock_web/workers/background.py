@@ -34,16 +34,16 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 from .worker import Worker
 
 # A run ends after a minute without due work, or at this limit. An earlier end would wait for the slowest endpoint.
-LONGEST_DELIVERY_RUN_SECONDS = 3600.0
+MAX_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends without due work, or at this limit.
-LONGEST_FIRING_RUN_SECONDS = 3600.0
+MAX_FIRING_RUN_SECONDS = 3600.0
 # The longest run of a worker that takes turns, because the process gets too few connections.
-LONGEST_TURN_SECONDS = 2.0
+MAX_TURN_SECONDS = 2.0
 # After a stop, the deliverer has this time to write known outcomes. Then the process cancels the current query.
 SETTLE_SECONDS = 0.4
 # The longest pause of a worker that notifications wake. `maintain` then removes old rows: of deduplication, of runs and
 # of deleted queues.
-LONGEST_PAUSE_SECONDS = 3600.0
+MAX_PAUSE_SECONDS = 3600.0
 # The factor for the pause after a round without expired rows.
 IDLE_PAUSE_FACTOR = 5
 # `deliver` runs every second for this time, to register for a notification before the long pause.
@@ -64,7 +64,7 @@ class DeliveryWorker(Worker):
         self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
     ) -> None:
         observer = WorkerObserver(meter, "deliver")
-        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
+        self._deliverer = Deliverer(uuid4(), MAX_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliver, settings, pause_seconds, meter)
         self._long_polls = long_polls
@@ -72,7 +72,7 @@ class DeliveryWorker(Worker):
         long_polls.on_wake(DELIVERIES, self.wake)
 
     def _deliver(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        return self._deliverer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
+        return self._deliverer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         """Stops the worker, after the deliverer has written the outcomes of finished deliveries."""
@@ -113,14 +113,14 @@ class FiringWorker(Worker):
         self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
     ) -> None:
         observer = WorkerObserver(meter, "fire")
-        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, continues=False, observer=observer, tracer=tracer)
+        self._firer = Firer(MAX_FIRING_RUN_SECONDS, continues=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
         super().__init__("fire", self._fire, settings, pause_seconds, meter)
         self._long_polls = long_polls
         long_polls.on_wake(SCHEDULES, self.wake)
 
     def _fire(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
-        return self._firer.run_once(settings, connection, LONGEST_TURN_SECONDS if self.takes_turns else None)
+        return self._firer.run_once(settings, connection, MAX_TURN_SECONDS if self.takes_turns else None)
 
     def stop(self) -> None:
         """Stops the worker. The database rolls back an uncommitted batch."""
@@ -187,7 +187,7 @@ class MaintenanceWorker(Worker):
     def _next_pause(self) -> float:
         if self._maintainer.idle and self._long_polls.receives_notifications:
             self._activity.wait(self.wake, self._maintainer.changes)
-            return LONGEST_PAUSE_SECONDS
+            return MAX_PAUSE_SECONDS
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
 
 
@@ -243,13 +243,13 @@ class MeasurementWorker(Worker):
         if known[0] is not None and known[0] == known[1] and self._long_polls.receives_notifications:
             self._known.clear()
             self._activity.wait(self.wake, known[0][0])
-            return LONGEST_PAUSE_SECONDS
+            return MAX_PAUSE_SECONDS
         return self._pause_seconds
 
 
 def choose_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
     """Returns the pause of a worker that notifications wake, or `seconds` without LISTEN."""
-    return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
+    return MAX_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:

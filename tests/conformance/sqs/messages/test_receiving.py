@@ -248,7 +248,7 @@ def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
 
 
 MIB = 1_048_576
-LONGEST_RESPONSE = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
+MAX_RESPONSE_LENGTH = 6 * MIB  # SDKs and proxies must store it; functions may answer no more ("Lambda quotas")
 
 
 @pytest.mark.parametrize("fifo", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["standard", "fifo"])
@@ -262,7 +262,7 @@ def test_ten_long_messages_are_all_received_once(sqs: Sqs, fifo: bool) -> None:
         sqs.send(url, str(number) * 700_000, **ids)
     found = []
     while messages := sqs.poll(url, AttributeNames=["ApproximateReceiveCount"]):
-        assert sum(len(message["Body"]) for message in messages) < LONGEST_RESPONSE
+        assert sum(len(message["Body"]) for message in messages) < MAX_RESPONSE_LENGTH
         found += [(message["Body"][0], message["Attributes"]["ApproximateReceiveCount"]) for message in messages]
     assert sorted(found) == [(str(number), "1") for number in range(10)]
     assert (sqs.counts(url), sqs.counts(dead)) == ((0, 10, 0), (0, 0, 0))

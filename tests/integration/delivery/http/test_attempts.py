@@ -26,7 +26,7 @@ from penstock.delivery.outcome import Finished
 from penstock.delivery.store import DeliveryStore
 from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from penstock.settings import Settings
-from penstock.workers.deliver import MOST_PER_HOST, Deliverer
+from penstock.workers.deliver import MAX_PER_HOST, Deliverer
 from tests.integration.delivery.http.conftest import Deliver
 from tests.support.database import Database
 from tests.support.delivery.receiver import Receiver
@@ -131,7 +131,7 @@ def test_memory_stays_flat_under_endless_responses(db: Connection, receiver: Rec
     publish(db, receiver.url("/gzip"), copies=100)
     assert Deliverer(longest_run_seconds=60).run_once(settings, db)["delivered"] == 100
     assert memory_mib() - before < 32
-    assert receiver.connections >= 100 // MOST_PER_HOST
+    assert receiver.connections >= 100 // MAX_PER_HOST
 
 
 BAD = "http://bad.example/"

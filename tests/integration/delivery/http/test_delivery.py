@@ -74,7 +74,7 @@ def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: 
     publish(db, receiver.url("/200"), copies=200)
     assert deliver()["delivered"] == 200
     assert receiver.count("/200") == 200
-    assert receiver.connections <= worker.MOST_PER_HOST
+    assert receiver.connections <= worker.MAX_PER_HOST
 
 
 def test_nothing_is_claimed_when_delivery_is_off(db: Connection, deliver: Deliver, receiver: Receiver) -> None:

@@ -67,7 +67,7 @@ WINDOWS = (
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """Imitates a clock that ends the run after one check."""
-    seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.4)
+    seconds = count(0.0, maintain.MAX_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 
@@ -137,7 +137,7 @@ def test_workers_side_by_side_clean_and_count_once(
     db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # This time is long enough for every machine.
-    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)
+    monkeypatch.setattr(maintain, "MAX_RUN_SECONDS", 600.0)
     arns = make_queues(db, 60)
     for arn in arns[:30]:
         send(db, arn, "n")

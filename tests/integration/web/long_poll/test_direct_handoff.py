@@ -13,7 +13,7 @@ import pytest
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.limits.message_lengths import LARGEST_RECEIVE
+from penstock.limits.message_lengths import MAX_RECEIVE
 from penstock.postgres.statement import Row, Statement
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
@@ -219,12 +219,12 @@ async def test_as_many_are_served_as_messages_are_enough_for(
 @pytest.mark.virtual_time
 async def test_one_call_hands_over_a_bounded_number_of_messages() -> None:
     """The process counts memory by messages, because the queue may hold larger messages than the arriving ones."""
-    pool = Pool(found=LARGEST_RECEIVE + 20)
+    pool = Pool(found=MAX_RECEIVE + 20)
     waiters = Waiters(pool)
-    responses = [waiters.wait(make_receive(1)) for _ in range(LARGEST_RECEIVE + 20)]
-    await waiters.send(LARGEST_RECEIVE + 10)
+    responses = [waiters.wait(make_receive(1)) for _ in range(MAX_RECEIVE + 20)]
+    await waiters.send(MAX_RECEIVE + 10)
     (arguments,) = pool.asked
-    assert arguments[1] == LARGEST_RECEIVE
+    assert arguments[1] == MAX_RECEIVE
     looking = [response for response in responses if response.done() and response.result() == Woken.FOR_ONE]
     assert len(looking) == 10
 

@@ -44,7 +44,7 @@ from penstock.http import HttpRequest
 from tests.support.database import Database
 from tests.support.mappings.harness import Functions, Harness, Invocation, Refusal, running_functions
 from tests.support.programs.penstock_service import Service, running_service
-from tests.support.wait import LONGEST_SECONDS, wait_until
+from tests.support.wait import MAX_SECONDS, wait_until
 
 KILLS = 5
 SENDERS = 4
@@ -96,20 +96,20 @@ class Ledger:
             self.came.update(bodies)
             self.waiting.append(bodies)
             self._changed.notify_all()
-            assert self._changed.wait_for(lambda: self._goes_on, LONGEST_SECONDS)
+            assert self._changed.wait_for(lambda: self._goes_on, MAX_SECONDS)
             self.waiting.remove(bodies)
         return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failures]}
 
     def until_came(self, messages: int) -> None:
         """Waits for this number of first or repeated deliveries."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.came.total() >= messages, LONGEST_SECONDS)
+            assert self._changed.wait_for(lambda: self.came.total() >= messages, MAX_SECONDS)
 
     def pause(self) -> list[str]:
         """Returns the messages of the invocations that wait for `go_on`."""
         with self._changed:
             self._goes_on = False
-            assert self._changed.wait_for(lambda: bool(self.waiting), LONGEST_SECONDS)
+            assert self._changed.wait_for(lambda: bool(self.waiting), MAX_SECONDS)
             return [body for bodies in self.waiting for body in bodies]
 
     def go_on(self) -> None:

@@ -336,14 +336,14 @@ async def test_the_counts_of_a_process_are_added_up(database: Database) -> None:
         rows = db.execute("select agent, received from queue.receiver order by received desc").fetchall()
         assert [received for _, received in rows] == [10, 0]
         assert rows[1][0].startswith("\u00ff<script>")
-        assert len(rows[1][0]) <= module.LONGEST_AGENT
+        assert len(rows[1][0]) <= module.MAX_AGENT_LENGTH
         db.execute("update queue.receiver set last_at = now() - interval '25 hours'")
         db.execute("select queue.maintain_installation(1000, 30)")
         assert db.execute("select from queue.receiver").fetchall() == []
 
 
 async def test_an_outage_loses_only_what_was_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_RECEIVERS", 2)
+    monkeypatch.setattr(module, "MAX_RECEIVERS", 2)
     written: list[Any] = []
 
     async def refuse(*_: Any) -> list[Any]:

@@ -35,7 +35,7 @@ from tests.support.sql.calls import Connection
 from tests.support.tracing.collector import Collector, attributes, running_collector
 from tests.support.wait import wait_until
 
-LONGEST_SECONDS = 60
+MAX_SECONDS = 60
 
 
 class Stuck(SpanExporter):
@@ -48,7 +48,7 @@ class Stuck(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.held.set()
-        self.go_on.wait(LONGEST_SECONDS)
+        self.go_on.wait(MAX_SECONDS)
         self.exported += [span.name for span in spans]
         return self.result
 
@@ -70,11 +70,11 @@ def test_spans_that_do_not_fit_are_dropped_and_counted() -> None:
     exporter = Stuck()
     span_queue = SpanQueue(exporter, most_spans=2)
     end_spans(span_queue, "under way")
-    assert exporter.held.wait(LONGEST_SECONDS)
+    assert exporter.held.wait(MAX_SECONDS)
     end_spans(span_queue, "a", "b", "c", "d")
     assert span_queue.dropped == 2
     exporter.go_on.set()
-    span_queue.close(LONGEST_SECONDS)
+    span_queue.close(MAX_SECONDS)
     assert exporter.exported == ["under way", "a", "b"]
     assert span_queue.dropped == 2
 
@@ -84,7 +84,7 @@ def test_refused_spans_are_counted() -> None:
     exporter.go_on.set()
     span_queue = SpanQueue(exporter)
     end_spans(span_queue, "a", "b", "c")
-    span_queue.close(LONGEST_SECONDS)
+    span_queue.close(MAX_SECONDS)
     assert span_queue.dropped == 3
 
 
@@ -93,7 +93,7 @@ def test_the_end_does_not_wait_for_the_collector() -> None:
     exporter = Stuck()
     span_queue = SpanQueue(exporter)
     end_spans(span_queue, "under way")
-    assert exporter.held.wait(LONGEST_SECONDS)
+    assert exporter.held.wait(MAX_SECONDS)
     end_spans(span_queue, "a", "b")
     span_queue.close(0)
     end_spans(span_queue, "late")
@@ -104,11 +104,11 @@ def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> Non
     exporter = Stuck(SpanExportResult.FAILURE)
     span_queue = SpanQueue(exporter, most_spans=1)
     end_spans(span_queue, "under way")
-    assert exporter.held.wait(LONGEST_SECONDS)
+    assert exporter.held.wait(MAX_SECONDS)
     end_spans(span_queue, *["x"] * 10)
     assert [record.getMessage() for record in caplog.records] == ["spans were dropped"]
     exporter.go_on.set()
-    span_queue.close(LONGEST_SECONDS)
+    span_queue.close(MAX_SECONDS)
 
 
 def test_over_a_real_connection() -> None:
@@ -118,7 +118,7 @@ def test_over_a_real_connection() -> None:
         span = tracing.root("fire", {"n": 1})
         assert span is not None
         span.end()
-        tracing.close(LONGEST_SECONDS)
+        tracing.close(MAX_SECONDS)
         assert [found.name for found in collector.spans] == ["fire"]
         assert tracing.dropped == 0
     away = open_tracing(Settings.read({"OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"}))
@@ -126,7 +126,7 @@ def test_over_a_real_connection() -> None:
     assert span is not None
     span.end()
     away.close(0.1)
-    away._span_queue._thread.join(LONGEST_SECONDS)
+    away._span_queue._thread.join(MAX_SECONDS)
     assert away.dropped == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import json, rest_json
-from penstock.aws.codec.json import MAXIMUM_STRUCTURAL_CHARACTERS
+from penstock.aws.codec.json import MAX_STRUCTURAL_CHARACTERS
 from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, RequestEntityTooLarge, SerializationException
 from penstock.scheduler.types import CreateScheduleRequest
 from penstock.sqs import types as sqs
@@ -155,12 +155,12 @@ def test_a_longer_body_than_any_request_is_refused_unread(filler: str) -> None:
 
 
 def test_a_million_small_members_are_refused_unread() -> None:
-    many = {str(number): 0 for number in range(json.MAXIMUM_STRINGS + 1)}
+    many = {str(number): 0 for number in range(json.MAX_STRINGS + 1)}
     padding = " " * json.SHORT_BYTES
     for value in ({"QueueUrl": "u", "MessageBody": padding, **many}, {"AttributeNames": ["All"] * 100_000}):
         with pytest.raises(SerializationException, match="more than 5000 names and texts"):
             decode_send(msgspec.json.encode(value))
-    fewer = {str(number): 0 for number in range(json.MAXIMUM_STRINGS - 10)}
+    fewer = {str(number): 0 for number in range(json.MAX_STRINGS - 10)}
     assert decode_send(msgspec.json.encode({"QueueUrl": "u", "MessageBody": padding, **fewer})).queue_url == "u"
     for item in (b"0", b"[]", b"{}", b"null", b"1.5"):
         with pytest.raises(SerializationException):
@@ -238,7 +238,7 @@ def test_a_long_input_may_hold_whatever_it_likes() -> None:
 
 @pytest.mark.parametrize("value", ["[]", "1", "{}", '[""]'])
 def test_many_values_are_refused_unread(value: str) -> None:
-    values = ",".join([value] * (MAXIMUM_STRUCTURAL_CHARACTERS + 1))
+    values = ",".join([value] * (MAX_STRUCTURAL_CHARACTERS + 1))
     with pytest.raises(SerializationException):
         decode("s", b"", body(Input="x").replace(b'"x"', f'"x","y":[{values},"{"z" * 131_072}"]'.encode()))
 

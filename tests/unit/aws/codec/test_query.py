@@ -269,9 +269,9 @@ def test_texts_that_are_no_parameters_are_malformed(text: bytes) -> None:
 
 
 def test_parameters_are_counted_before_they_are_read() -> None:
-    assert len(query.parse(b"&".join(b"a%d=1" % n for n in range(query.MAXIMUM_PARAMETERS)))) == 5_000
+    assert len(query.parse(b"&".join(b"a%d=1" % n for n in range(query.MAX_PARAMETERS)))) == 5_000
     with pytest.raises(MalformedQueryString):
-        query.parse(b"&".join(b"a%d=1" % n for n in range(query.MAXIMUM_PARAMETERS + 1)))
+        query.parse(b"&".join(b"a%d=1" % n for n in range(query.MAX_PARAMETERS + 1)))
 
 
 ESCAPED = st.binary(max_size=40).map(lambda data: b"".join(b"%%%02x" % byte for byte in data))
@@ -305,7 +305,7 @@ def test_escapes_do_not_count_for_the_size() -> None:
     """A fully escaped MiB is 3 MiB on the wire. The decoder refuses a longer body before it reads it."""
     mebibyte = b"Action=SendMessage&MessageBody=" + b"%41" * 1_048_576
     assert query.parse(mebibyte)["MessageBody"] == "A" * 1_048_576
-    for text in (b"a=" + b"x" * query.MAXIMUM_DECODED_BYTES, b"a=" + b"%41" * query.MAXIMUM_DECODED_BYTES):
+    for text in (b"a=" + b"x" * query.MAX_DECODED_BYTES, b"a=" + b"%41" * query.MAX_DECODED_BYTES):
         with pytest.raises(RequestEntityTooLarge):
             query.parse(text)
 

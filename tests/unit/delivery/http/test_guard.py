@@ -16,7 +16,7 @@ import pytest
 
 from penstock.delivery.http.guard import AddressGuard, read_networks
 from penstock.delivery.http.outcome import judge_failure
-from penstock.delivery.http.resolver import MOST_LOOKUPS, MOST_OF_A_DOMAIN, ResolverBusyError, find_domain, resolve
+from penstock.delivery.http.resolver import MAX_LOOKUPS, MAX_OF_A_DOMAIN, ResolverBusyError, find_domain, resolve
 from penstock.delivery.http.sender import Sender
 from penstock.delivery.outcome import NOT_ATTEMPTED
 from penstock.documents.endpoint import (
@@ -260,7 +260,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
-    slow = [asyncio.ensure_future(resolve(f"{n}.tarpit.example", ONE)) for n in range(MOST_OF_A_DOMAIN)]
+    slow = [asyncio.ensure_future(resolve(f"{n}.tarpit.example", ONE)) for n in range(MAX_OF_A_DOMAIN)]
     await asyncio.sleep(0)
     with pytest.raises(ResolverBusyError) as caught:
         await resolve("one-more.tarpit.example", OTHER)
@@ -269,7 +269,7 @@ async def test_a_domain_has_a_share_of_the_look_ups(monkeypatch: pytest.MonkeyPa
     assert (outcome.status, outcome.delay_ms, outcome.health) == (NOT_ATTEMPTED, 1_000, 0)
     response.set()
     await asyncio.gather(*slow)
-    for n in range(MOST_OF_A_DOMAIN + 1):  # The slots are free again.
+    for n in range(MAX_OF_A_DOMAIN + 1):  # The slots are free again.
         await resolve(f"{n}.tarpit.example", ONE)
 
 
@@ -283,12 +283,12 @@ async def test_an_account_with_many_slow_domains_leaves_look_ups_to_others(monke
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
-    slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MOST_LOOKUPS)]
+    slow = [asyncio.ensure_future(resolve(f"tarpit{n}.example", ONE)) for n in range(MAX_LOOKUPS)]
     await asyncio.sleep(0)
     refused = [look_up for look_up in slow if look_up.done()]
-    assert len(refused) == MOST_LOOKUPS // 2  # The other owner gets the free slots.
+    assert len(refused) == MAX_LOOKUPS // 2  # The other owner gets the free slots.
     assert all(isinstance(look_up.exception(), ResolverBusyError) for look_up in refused)
-    for n in range(MOST_LOOKUPS):
+    for n in range(MAX_LOOKUPS):
         assert await resolve(f"good{n}.example", OTHER)
     response.set()
     await asyncio.gather(*slow, return_exceptions=True)

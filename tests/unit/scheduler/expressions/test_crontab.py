@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.scheduler.expressions.expression import ScheduleInvalid, parse, read_stored
-from penstock.scheduler.expressions.invalid import LONGEST
+from penstock.scheduler.expressions.invalid import MAX_EXPRESSION_LENGTH
 
 
 def refused(**form: str) -> ScheduleInvalid:
@@ -283,9 +283,9 @@ def test_exactly_one_form(forms: dict[str, str]) -> None:
 
 
 def test_the_length_of_an_expression() -> None:
-    longest = "0 9 * * " + "1," * ((LONGEST - 9) // 2) + "1"
-    assert parse(cron=longest.ljust(LONGEST)).canonical == longest
-    error = refused(cron=longest.ljust(LONGEST + 1))
+    longest = "0 9 * * " + "1," * ((MAX_EXPRESSION_LENGTH - 9) // 2) + "1"
+    assert parse(cron=longest.ljust(MAX_EXPRESSION_LENGTH)).canonical == longest
+    error = refused(cron=longest.ljust(MAX_EXPRESSION_LENGTH + 1))
     assert (error.position, error.suggestion) == (256, None)
 
 

@@ -10,7 +10,7 @@ import pytest
 from penstock.aws.named_queue import NamedQueue
 from penstock.effects import BatchCall, Receive
 from penstock.errors import ServiceUnavailable
-from penstock.limits.message_lengths import LARGEST_RECEIVE
+from penstock.limits.message_lengths import MAX_RECEIVE
 from penstock.limits.response_limit import make_receive_limit
 from penstock.postgres.sqlstates import LONG_MESSAGE
 from penstock.postgres.statement import Row, Statement
@@ -65,7 +65,7 @@ async def test_a_flush_of_takes_is_bounded_by_messages() -> None:
     batcher = Batcher(database.call, limit=10_000)
     await empty(batcher, ORDERS)
     await asyncio.gather(*(batcher.submit(make_receive(10)) for _ in range(30)))
-    assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_RECEIVE, 300 - LARGEST_RECEIVE]
+    assert [arguments[1] for _, arguments in database.calls[1:]] == [MAX_RECEIVE, 300 - MAX_RECEIVE]
 
 
 async def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
@@ -217,7 +217,7 @@ async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: p
 
 
 async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEYS", 2)
+    monkeypatch.setattr(module, "MAX_KEYS", 2)
     keys = LockedKeys()
     for group in "abc":
         keys.add(send(group))

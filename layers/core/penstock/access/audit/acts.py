@@ -29,8 +29,8 @@ RowT = TypeVar("RowT", bound=Row)
 
 # Matches a NUL in JSON, but not after an escaped backslash. PostgreSQL does not store NUL.
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000").sub
-LONGEST_TARGET = 2_048
-LONGEST_DETAILS = 16_384
+MAX_TARGET_LENGTH = 2_048
+MAX_DETAILS_LENGTH = 16_384
 """The limit for the JSON of `details`, in bytes. Longer details are dropped."""
 
 
@@ -117,8 +117,8 @@ def build_values(
     """Returns the arguments that an extended statement takes after the function's own arguments."""
     details = _NUL(r"\1\\ufffd", msgspec.json.encode(act.details).decode())
     return (
-        account_id, interface, actor, key_id, clean(address), act.action, clean(act.target)[:LONGEST_TARGET],
-        details if len(details) <= LONGEST_DETAILS else "{}", act.when_changed,
+        account_id, interface, actor, key_id, clean(address), act.action, clean(act.target)[:MAX_TARGET_LENGTH],
+        details if len(details) <= MAX_DETAILS_LENGTH else "{}", act.when_changed,
     )  # fmt: skip
 
 

@@ -22,10 +22,10 @@ from .acts import clean
 T = TypeVar("T")
 
 WRITE_SECONDS: Final = 10.0
-MOST_CALLERS: Final = 200
+MAX_CALLERS: Final = 200
 """The most callers and errors that a process counts separately between two writes. The process counts all others
 together."""
-LONGEST_TEXT: Final = 256
+MAX_TEXT_LENGTH: Final = 256
 REFUSING: Final = (
     errors.AccessDenied, errors.IncompleteSignature, errors.InvalidClientTokenId, errors.MisdirectedRequest,
     errors.MissingAuthenticationToken, errors.SignatureDoesNotMatch,
@@ -81,7 +81,7 @@ class Refusals:
         self._written_at = -WRITE_SECONDS
 
     def add(self, refusal: Refusal, action: str, target: str) -> None:
-        if refusal not in self._counts and len(self._counts) >= MOST_CALLERS:
+        if refusal not in self._counts and len(self._counts) >= MAX_CALLERS:
             refusal = Refusal(refusal.account_id, refusal.interface, None, None, OTHERS, refusal.error)
             target = target if refusal.error else OTHERS
         self._counts[refusal] = self._counts.get(refusal, 0) + 1
@@ -167,4 +167,4 @@ async def keep_refusals(refusals: Refusals, call: Callable[..., Awaitable[object
 
 def shorten(text: str) -> str:
     """Removes the characters that PostgreSQL cannot store, and truncates the text."""
-    return clean(text)[:LONGEST_TEXT]
+    return clean(text)[:MAX_TEXT_LENGTH]

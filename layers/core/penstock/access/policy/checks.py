@@ -16,7 +16,7 @@ from penstock.aws.json_text import decode_json
 
 from .statements import as_list, find_misspelling
 
-MOST_BRACKETS = 500  # a policy with 20 statements has 100 patterns
+MAX_BRACKETS = 500  # a policy with 20 statements has 100 patterns
 
 _PRINCIPAL_KINDS = frozenset(("AWS", "Service", "Federated", "CanonicalUser"))
 # Matches an account, an IAM or STS identity, or the id that AWS shows for a deleted identity. The patterns are
@@ -69,7 +69,7 @@ SNS_RULES = PolicyRules("sns", SNS_ACTIONS, 100, None)
 
 def find_policy_problem(text: str, rules: PolicyRules) -> PolicyProblem | None:
     """Returns the first problem of a resource policy, or None."""
-    if text.count("[") + text.count("{") > MOST_BRACKETS * rules.most_statements // SQS_RULES.most_statements:
+    if text.count("[") + text.count("{") > MAX_BRACKETS * rules.most_statements // SQS_RULES.most_statements:
         return PolicyProblem("form")
     try:
         document = decode_json(text)

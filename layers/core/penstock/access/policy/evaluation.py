@@ -10,7 +10,7 @@ from functools import lru_cache
 from .requests import AccessRequest, Principal
 from .statements import PolicyStatement, read_policy
 
-MOST_DECISIONS = 4096
+MAX_DECISIONS = 4096
 
 
 class Decision(Enum):
@@ -51,7 +51,7 @@ def _evaluate_stored(text: str | None, request: AccessRequest, *, of_user: bool)
     return _find_decision(text, of_user, request.principal, request.action, request.arn, keys)
 
 
-@lru_cache(MOST_DECISIONS)
+@lru_cache(MAX_DECISIONS)
 def _find_decision(
     text: str, of_user: bool, principal: Principal, action: str, arn: str, keys: tuple[tuple[str, str], ...]
 ) -> Decision:

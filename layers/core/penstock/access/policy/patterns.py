@@ -4,7 +4,7 @@ User Guide)."""
 from functools import lru_cache
 
 # The size of the cache. A topic's policy has at most 7,500 patterns.
-MOST_PATTERNS = 16_384
+MAX_PATTERNS = 16_384
 
 
 class Pattern:
@@ -43,5 +43,5 @@ class Pattern:
         return bool(reached & self._accepted)
 
 
-compiled = lru_cache(MOST_PATTERNS)(Pattern)
+compiled = lru_cache(MAX_PATTERNS)(Pattern)
 """Returns the compiled pattern from the cache. Many requests compare with the same patterns."""

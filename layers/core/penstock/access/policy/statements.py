@@ -25,7 +25,7 @@ _DOCUMENT = frozenset(("Version", "Id", "Statement"))
 _VERSIONS = ("2008-10-17", "2012-10-17")
 
 # The size of the cache. The longest policy has 30,720 bytes.
-MOST_POLICIES = 256
+MAX_POLICIES = 256
 
 
 class Principals(NamedTuple):
@@ -93,7 +93,7 @@ class Policy(NamedTuple):
     keys: tuple[str, ...]
 
 
-@lru_cache(maxsize=MOST_POLICIES)
+@lru_cache(maxsize=MAX_POLICIES)
 def read_policy(text: str, *, of_user: bool = False) -> Policy:
     """Parses a policy. A text that is not JSON has no statements. The text is the cache key, so changes take effect."""
     statements = tuple(_parse_statement(statement, of_user) for statement in list_statements(text))

@@ -25,10 +25,10 @@ from .schema import List, Map, Scalar, Shape, Structure, build, query_name, read
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
 SHORT_BYTES = 131_072  # any body of this size is decoded within 6 ms
-MAXIMUM_UNESCAPED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
-MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most 1,400 quotes
+MAX_UNESCAPED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
+MAX_STRINGS = 5_000  # names and values; a valid request has at most 1,400 quotes
 # the most brackets, braces and commas in a body that the second pass decodes
-MAXIMUM_STRUCTURAL_CHARACTERS = 50_000
+MAX_STRUCTURAL_CHARACTERS = 50_000
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 encode = msgspec.json.Encoder().encode
@@ -59,17 +59,17 @@ def check_long_body(body: bytes) -> None:
     Quotes inside a string are escaped and do not count.
     """
     # The escape \u0041 is five bytes longer than the character A.
-    if len(body) > MAXIMUM_UNESCAPED_BYTES and len(body) - 5 * body.count(b"\\") > MAXIMUM_UNESCAPED_BYTES:
+    if len(body) > MAX_UNESCAPED_BYTES and len(body) - 5 * body.count(b"\\") > MAX_UNESCAPED_BYTES:
         raise RequestEntityTooLarge
     quotes = body.count(b'"')
-    if quotes > 2 * MAXIMUM_STRINGS and quotes - body.count(b'\\"') > 2 * MAXIMUM_STRINGS:
-        raise SerializationException(f"The request has more than {MAXIMUM_STRINGS} names and texts.")
+    if quotes > 2 * MAX_STRINGS and quotes - body.count(b'\\"') > 2 * MAX_STRINGS:
+        raise SerializationException(f"The request has more than {MAX_STRINGS} names and texts.")
 
 
 def has_too_many_values(body: bytes) -> bool:
     """Returns whether a body has more than 50,000 brackets, braces and commas outside strings."""
     outside = b"".join(body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
-    return sum(map(outside.count, (b"[", b"{", b","))) > MAXIMUM_STRUCTURAL_CHARACTERS
+    return sum(map(outside.count, (b"[", b"{", b","))) > MAX_STRUCTURAL_CHARACTERS
 
 
 def encode_error(error: AwsError) -> bytes:

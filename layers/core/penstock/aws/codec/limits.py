@@ -13,7 +13,7 @@ import msgspec
 
 from .schema import NO_LIMITS, Limits, List, Map, Member, Scalar, Shape, Structure, read_structure
 
-MOST_QUOTED = 512  # the most characters of a value that an error text quotes
+MAX_QUOTED_LENGTH = 512  # the most characters of a value that an error text quotes
 
 Problems = list[str]
 
@@ -30,7 +30,7 @@ def describe_violations(problems: Sequence[str]) -> str:
 
 def find_scalar_problems(limits: Limits, value: str | int, path: str) -> Problems:
     reasons = _find_text_reasons(limits, value) if isinstance(value, str) else size_reasons(limits, value, "value")
-    return [describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons]
+    return [describe_problem(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, reason) for reason in reasons]
 
 
 def _find_text_reasons(limits: Limits, value: str) -> Iterable[str]:

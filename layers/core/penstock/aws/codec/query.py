@@ -23,9 +23,9 @@ from .names import Naming
 from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, read_structure
 
 # An SQS batch has at most 400 parameters. An SNS message has three parameters per attribute.
-MAXIMUM_PARAMETERS = 5_000
-MAXIMUM_DEPTH = 8
-MAXIMUM_DECODED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
+MAX_PARAMETERS = 5_000
+MAX_DEPTH = 8
+MAX_DECODED_BYTES = 2_097_152  # a MiB of binary attributes is 1.4 MiB of base64
 FEW_ESCAPES = 4_096
 
 Tree = dict[str, Any]  # a leaf is a str, and a branch is a Tree
@@ -45,11 +45,11 @@ def parse(*texts: bytes) -> Tree:
     text that is not UTF-8. Raises RequestEntityTooLarge if the unescaped texts are longer than any valid request.
     """
     tree: Tree = {}
-    if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
+    if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAX_DECODED_BYTES:
         raise RequestEntityTooLarge
-    pairs = [pair for text in texts if text for pair in text.split(b"&", MAXIMUM_PARAMETERS) if pair]
-    if len(pairs) > MAXIMUM_PARAMETERS:
-        raise MalformedQueryString(f"The request has more than {MAXIMUM_PARAMETERS} parameters.")
+    pairs = [pair for text in texts if text for pair in text.split(b"&", MAX_PARAMETERS) if pair]
+    if len(pairs) > MAX_PARAMETERS:
+        raise MalformedQueryString(f"The request has more than {MAX_PARAMETERS} parameters.")
     for pair in pairs:
         name, _, value = pair.partition(b"=")
         _insert(tree, _unquote(name), _unquote(value))
@@ -89,8 +89,8 @@ def unquote(text: bytes) -> bytes:
 
 
 def _insert(tree: Tree, name: str, value: str) -> None:
-    *path, last = name.split(".", MAXIMUM_DEPTH)
-    if len(path) == MAXIMUM_DEPTH:
+    *path, last = name.split(".", MAX_DEPTH)
+    if len(path) == MAX_DEPTH:
         raise MalformedQueryString("A parameter name has too many parts.")
     for part in path:
         tree = tree.setdefault(part, {})

@@ -18,14 +18,21 @@ from penstock.aws.json_text import decode_json
 from penstock.errors import AwsError, SerializationException
 
 from . import json
-from .limits import MOST_QUOTED, Problems, build_display_name, describe_problem, find_scalar_problems, size_reasons
+from .limits import (
+    MAX_QUOTED_LENGTH,
+    Problems,
+    build_display_name,
+    describe_problem,
+    find_scalar_problems,
+    size_reasons,
+)
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, read_structure
 
 CONTENT_TYPE = b"application/json"
 ERROR_HEADER = b"x-amzn-errortype"
 
 LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 
 Parameters = dict[str, list[str]]
 
@@ -60,7 +67,7 @@ def make_decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, 
             for member in shape.members
         }
         if problems:
-            raise ConstraintViolation(problems[:MOST_PROBLEMS])
+            raise ConstraintViolation(problems[:MAX_PROBLEMS])
         return build(shape, {name: value for name, value in values.items() if value is not None})
 
     return decode
@@ -164,7 +171,7 @@ def _decode_scalar(kind: type, limits: Limits, value: Any, path: str, problems: 
     problems.extend(find_scalar_problems(limits, value, path))
     if kind is str and "\0" in value:  # our choice: PostgreSQL cannot store NUL in a text
         reason = "Member must not contain the character U+0000"
-        problems.append(describe_problem(f"'{value[:MOST_QUOTED]}'", path, reason))
+        problems.append(describe_problem(f"'{value[:MAX_QUOTED_LENGTH]}'", path, reason))
     return value
 
 
@@ -173,7 +180,7 @@ def _time(value: Any, path: str, problems: Problems) -> float:
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
-        problems.append(describe_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
+        problems.append(describe_problem(f"'{str(value)[:MAX_QUOTED_LENGTH]}'", path, f"Member must be 0 to {LATEST}"))
         return 0.0
     return float(value)
 

@@ -18,7 +18,7 @@ from .request import build_url, forget_missing_credentials, sign_request
 InvocationType = Literal["RequestResponse", "Event"]
 """Lambda responds after the function ends (RequestResponse), or at once and invokes the function later (Event)."""
 
-MOST_RESPONSE_BYTES: Final = 8 * 1_048_576
+MAX_RESPONSE_BYTES: Final = 8 * 1_048_576
 """The limit of a response: at most 6 MB from a function ("payload limit", Lambda quotas), plus a head and a margin."""
 FUNCTION_ERROR: Final = b"x-amz-function-error"
 FORBIDDEN: Final = 403
@@ -35,7 +35,7 @@ class FunctionClient:
             kept_bytes=kept_bytes,
             keeps_private=True,
             drain_seconds=None,
-            dropped_bytes=MOST_RESPONSE_BYTES,
+            dropped_bytes=MAX_RESPONSE_BYTES,
         )
 
     async def close(self) -> None:

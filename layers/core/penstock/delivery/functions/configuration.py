@@ -15,9 +15,9 @@ from penstock.documents.endpoint import parse_endpoint
 
 from .request import build_url, sign_request
 
-LONGEST_SECONDS: Final = 2.0
+MAX_SECONDS: Final = 2.0
 """The time limit for the connection, and for each part of the response."""
-LONGEST_RESPONSE: Final = 1_048_576
+MAX_RESPONSE_LENGTH: Final = 1_048_576
 _NOT_FOUND: Final = "ResourceNotFoundException"
 
 
@@ -45,12 +45,12 @@ def read_function_state(address: str, function: FunctionArn) -> FunctionState:
     url = build_url(address, function, "configuration")
     endpoint = parse_endpoint(url)
     kind = HTTPSConnection if endpoint.scheme == "https" else HTTPConnection
-    connection = kind(endpoint.host, endpoint.port, timeout=LONGEST_SECONDS)
+    connection = kind(endpoint.host, endpoint.port, timeout=MAX_SECONDS)
     try:
         headers = sign_request("GET", url, function.region, b"", {"Host": endpoint.host_header})
         connection.request("GET", endpoint.target, headers=dict(headers))
         response = connection.getresponse()
-        body = response.read(LONGEST_RESPONSE)
+        body = response.read(MAX_RESPONSE_LENGTH)
         if response.status == 404 and (response.getheader("x-amzn-errortype") or "").startswith(_NOT_FOUND):
             return FunctionState(is_missing=True, timeout_seconds=None)
         if response.status != 200:

@@ -15,7 +15,7 @@ from typing import Final
 
 from penstock.delivery.delivery import SCHEDULE, Delivery
 from penstock.delivery.http.connection import Response
-from penstock.delivery.outcome import FAILS, MOST_ERROR_CHARACTERS, RESPONDS, SHOWS_NOTHING, Outcome
+from penstock.delivery.outcome import FAILS, MAX_ERROR_CHARACTERS, RESPONDS, SHOWS_NOTHING, Outcome
 from penstock.sns.delivery_policy import retry_delays
 
 SNS_DELAYS: Final = tuple(
@@ -25,8 +25,8 @@ SNS_DELAYS: Final = tuple(
     })
 )  # fmt: skip
 LATER_SNS_SECONDS: Final = 20.0
-MOST_SNS_RETRIES: Final = len(SNS_DELAYS) + 100_000
-MOST_SCHEDULE_SECONDS: Final = 300.0
+MAX_SNS_RETRIES: Final = len(SNS_DELAYS) + 100_000
+MAX_SCHEDULE_SECONDS: Final = 300.0
 
 _ERRORS: Final = {
     400: "InvalidRequestContentException",
@@ -52,7 +52,7 @@ def judge_response(delivery: Delivery, response: Response) -> Outcome:
 
 def judge_failure(delivery: Delivery, text: str) -> Outcome:
     """Returns the outcome if Lambda cannot be reached."""
-    return Outcome(None, f"ServiceException: {text}"[:MOST_ERROR_CHARACTERS], next_delay_ms(delivery), FAILS)
+    return Outcome(None, f"ServiceException: {text}"[:MAX_ERROR_CHARACTERS], next_delay_ms(delivery), FAILS)
 
 
 def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
@@ -61,7 +61,7 @@ def refuse_invocation(delivery: Delivery, text: str) -> Outcome:
     No request is sent, but the attempt counts.
     """
     delay = next_delay_ms(delivery) if delivery.kind == SCHEDULE else None
-    return Outcome(None, f"AccessDeniedException: {text}"[:MOST_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
+    return Outcome(None, f"AccessDeniedException: {text}"[:MAX_ERROR_CHARACTERS], delay, SHOWS_NOTHING)
 
 
 def next_delay_ms(delivery: Delivery) -> int | None:
@@ -72,7 +72,7 @@ def next_delay_ms(delivery: Delivery) -> int | None:
 
 def compute_sns_delay(attempts: int) -> float | None:
     """Returns the seconds until the next attempt. `attempts` does not include the attempt that just failed."""
-    if attempts >= MOST_SNS_RETRIES:
+    if attempts >= MAX_SNS_RETRIES:
         return None
     return SNS_DELAYS[attempts] if attempts < len(SNS_DELAYS) else LATER_SNS_SECONDS
 
@@ -80,7 +80,7 @@ def compute_sns_delay(attempts: int) -> float | None:
 def schedule_delay(delivery: Delivery) -> float | None:
     """Returns a schedule's delay. The schedule's policy limits the number of retries and the age."""
     policy = delivery.policy or {}
-    seconds = min(MOST_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
+    seconds = min(MAX_SCHEDULE_SECONDS, 2.0 ** min(delivery.attempts, 10))
     if delivery.attempts >= policy["MaximumRetryAttempts"] or seconds > policy["SecondsLeft"]:
         return None
     return seconds

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, cast
 
 import httptools
 
-MOST_RESPONSE_BYTES: Final = 65_536
+MAX_RESPONSE_BYTES: Final = 65_536
 """The bytes of a response that the worker reads besides the kept bytes. A longer response closes the connection."""
 DRAIN_SECONDS: Final = 1.0
 """The time limit for the body. After it, the worker closes the connection, but the status still counts."""
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         on_idle: Callable[["Connection"], None],
         kept_bytes: int = 0,
         drain_seconds: float | None = DRAIN_SECONDS,
-        dropped_bytes: int = MOST_RESPONSE_BYTES,
+        dropped_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._on_idle = on_idle
         self._kept_bytes = kept_bytes

@@ -11,7 +11,7 @@ from typing import Final
 from penstock.delivery.delivery import EVENT, Delivery
 from penstock.delivery.outcome import (
     FAILS,
-    MOST_ERROR_CHARACTERS,
+    MAX_ERROR_CHARACTERS,
     NOT_ATTEMPTED,
     RESPONDS,
     SHOWS_NOTHING,
@@ -36,7 +36,7 @@ def judge_response(delivery: Delivery, status: int) -> Outcome:
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
     """Returns the outcome without a response: refused by the guard, no connection, connection closed, or timed out."""
-    text = describe_failure(error)[:MOST_ERROR_CHARACTERS]
+    text = describe_failure(error)[:MAX_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)
     delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)

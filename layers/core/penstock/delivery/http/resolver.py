@@ -1,7 +1,7 @@
 """Resolves names to addresses without blocking the event loop or the exit of the process.
 
 The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
-which the worker abandons after a timeout. At most `MOST_LOOKUPS` look-ups run at a time. At most `MOST_OF_A_DOMAIN` of
+which the worker abandons after a timeout. At most `MAX_LOOKUPS` look-ups run at a time. At most `MAX_OF_A_DOMAIN` of
 them are for one domain, so slow name servers of one domain do not delay other domains. An account can use only as many
 look-ups as are still free, so an account's slow domains do not delay other accounts. A postponed look-up uses up no
 attempt.
@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from penstock.documents.endpoint import Address
 
-MOST_LOOKUPS: Final = 64
-MOST_OF_A_DOMAIN: Final = 8
+MAX_LOOKUPS: Final = 64
+MAX_OF_A_DOMAIN: Final = 8
 
 _of_domain: Counter[str] = Counter()  # running look-ups
 _of_account: Counter[str] = Counter()
@@ -36,7 +36,7 @@ async def resolve(host: str, account_id: str) -> list[Address]:
     """
     domain = find_domain(host)
     with _lock:
-        if _of_domain[domain] >= MOST_OF_A_DOMAIN or _of_account[account_id] >= MOST_LOOKUPS - _of_account.total():
+        if _of_domain[domain] >= MAX_OF_A_DOMAIN or _of_account[account_id] >= MAX_LOOKUPS - _of_account.total():
             raise ResolverBusyError("too many names are being looked up")
         _of_domain[domain] += 1
         _of_account[account_id] += 1

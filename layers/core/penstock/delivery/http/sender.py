@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from penstock.documents.endpoint import Address, Endpoint, EndpointRefused
 
-from .connection import DRAIN_SECONDS, MOST_RESPONSE_BYTES, Connection, ConnectionLost, Response
+from .connection import DRAIN_SECONDS, MAX_RESPONSE_BYTES, Connection, ConnectionLost, Response
 from .guard import AddressGuard, is_public
 from .resolver import resolve
 
@@ -21,12 +21,12 @@ Resolver = Callable[[str, str], Awaitable[list[Address]]]
 
 CONNECT_SECONDS: Final = 3.0
 """The time limit for name resolution, TCP and TLS together."""
-MOST_ADDRESSES: Final = 3
+MAX_ADDRESSES: Final = 3
 """The most addresses of a name that the sender tries."""
 IDLE_SECONDS: Final = 4.0
 """How long the sender keeps an idle connection. Node.js closes an idle connection after five seconds, most other
 servers later."""
-MOST_IDLE: Final = 200
+MAX_IDLE: Final = 200
 
 
 KEEPALIVE_SECONDS: Final = 60
@@ -69,7 +69,7 @@ class Sender:
         kept_bytes: int = 0,
         keeps_private: bool = False,
         drain_seconds: float | None = DRAIN_SECONDS,
-        dropped_bytes: int = MOST_RESPONSE_BYTES,
+        dropped_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._kept_bytes = kept_bytes
         self._keeps_private = keeps_private
@@ -123,7 +123,7 @@ class Sender:
             async with asyncio.timeout(CONNECT_SECONDS):
                 addresses = await self._addresses(endpoint, account_id)
                 self._guard.check(addresses)
-                return await self._dial(endpoint, addresses[:MOST_ADDRESSES])
+                return await self._dial(endpoint, addresses[:MAX_ADDRESSES])
         except TimeoutError as error:
             raise TimeoutError(f"no connection within {CONNECT_SECONDS:g} s") from error
 
@@ -182,7 +182,7 @@ class Sender:
         return None
 
     def _keep(self, origin: Origin, connection: Connection) -> None:
-        if len(self._timers) >= MOST_IDLE:
+        if len(self._timers) >= MAX_IDLE:
             connection.abort()
             return
         idle = self._idle.setdefault(origin, [])

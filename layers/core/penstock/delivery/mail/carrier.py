@@ -30,7 +30,7 @@ CONNECT_SECONDS: Final = 3.0
 COMMAND_SECONDS: Final = 10.0
 """The time limit for TLS, and for the response to each command."""
 QUIT_SECONDS: Final = 0.5
-MOST_ADDRESSES: Final = 3
+MAX_ADDRESSES: Final = 3
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class MailCarrier:
 
     async def _dial(self) -> socket.socket:
         failed = OSError(f"{self._server.host} has no address")
-        for address in (await self._find_addresses())[:MOST_ADDRESSES]:
+        for address in (await self._find_addresses())[:MAX_ADDRESSES]:
             family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
             connected = socket.socket(family, socket.SOCK_STREAM)
             connected.setblocking(False)

@@ -18,7 +18,7 @@ from penstock.delivery.delivery import Delivery
 from penstock.delivery.outcome import (
     BOUNCED,
     FAILS,
-    MOST_ERROR_CHARACTERS,
+    MAX_ERROR_CHARACTERS,
     RESPONDS,
     SHOWS_NOTHING,
     Outcome,
@@ -28,7 +28,7 @@ from penstock.delivery.outcome import (
 from .message import join_lines
 
 UNKNOWN_DELAY_MS: Final = 600_000
-MOST_COPIES: Final = 5
+MAX_COPIES: Final = 5
 
 _enhanced = re.compile(r"5\.([0-9]{1,3})\.[0-9]{1,3}").match
 
@@ -58,7 +58,7 @@ def make_unreachable(delivery: Delivery, error: str) -> Outcome:
 
 def make_unknown(delivery: Delivery) -> Outcome:
     """Returns the outcome if the carrier sent the mail and the server did not respond."""
-    delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MOST_COPIES else None
+    delay = UNKNOWN_DELAY_MS if delivery.attempts + 1 < MAX_COPIES else None
     return Outcome(None, "the mail server did not answer; it may have the mail", delay, FAILS)
 
 
@@ -69,4 +69,4 @@ def make_impossible(error: Exception) -> Outcome:
 
 def shorten(text: str) -> str:
     """Returns an error's text in one line."""
-    return join_lines(text)[:MOST_ERROR_CHARACTERS]
+    return join_lines(text)[:MAX_ERROR_CHARACTERS]

@@ -16,7 +16,7 @@ from penstock.postgres.statements.deliveries import LIST_DELIVERY_ATTEMPTS, Deli
 
 URL: Final = "^[!-~]{1,2048}$"
 """The form of a webhook's address. Subscribe checks the address further."""
-MOST_LOOKED_AT: Final = 10_000
+MAX_EXAMINED: Final = 10_000
 """The most attempts that one request examines."""
 
 
@@ -69,7 +69,7 @@ def list_attempts(
     """Returns a page of the account's attempts."""
     endpoint = None if endpoint is None else mask_password(endpoint)
     header, *rows = yield from Call(
-        LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MOST_LOOKED_AT)
+        LIST_DELIVERY_ATTEMPTS, (context.account_id, endpoint, failed, since, before, limit, MAX_EXAMINED)
     )
     responses = is_user_allowed("penstock", "ReadResponses", ANY, context)
     return AttemptPage(

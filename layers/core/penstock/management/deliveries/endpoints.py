@@ -17,7 +17,7 @@ from penstock.postgres.statements.deliveries import (
     DeliveryEndpointRow,
 )
 
-from .attempts import MOST_LOOKED_AT
+from .attempts import MAX_EXAMINED
 
 
 class EndpointDescription(msgspec.Struct):
@@ -42,7 +42,7 @@ class EndpointDescription(msgspec.Struct):
 
 @needs("account", "penstock:ListDeliveries")
 def list_endpoints(context: Context) -> Operation[list[EndpointDescription]]:
-    rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MOST_LOOKED_AT))
+    rows = yield from Call(LIST_DELIVERY_ENDPOINTS, (context.account_id, MAX_EXAMINED))
     return [_show(row) for row in rows]
 
 

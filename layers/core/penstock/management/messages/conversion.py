@@ -50,7 +50,7 @@ def count_bytes(message: Content) -> int:
 
 def format_body(raw: msgspec.Raw) -> str:
     """Returns a message's body: its JSON without blanks. Raises RequestEntityTooLarge."""
-    longest = validation.MAXIMUM_MESSAGE_BYTES
+    longest = validation.MAX_MESSAGE_BYTES
     size = memoryview(raw).nbytes
     if longest < size <= MAX_BLANK_RATIO * longest:
         size = len(bytes(raw).translate(None, b" \t\r\n"))  # an upper bound, because blanks in texts stay
@@ -62,7 +62,7 @@ def format_body(raw: msgspec.Raw) -> str:
 
 def is_for_later(message: NewMessage) -> bool:
     """Returns whether the message's delay is longer than SQS allows."""
-    return message.delay is not None and message.delay > validation.MAXIMUM_DELAY_SECONDS
+    return message.delay is not None and message.delay > validation.MAX_DELAY_SECONDS
 
 
 def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
@@ -75,7 +75,7 @@ def to_send_request(message: NewMessage, arn: str) -> SendMessageRequest:
     return SendMessageRequest(
         queue_url="",
         message_body=format_body(message.message),
-        delay_seconds=validation.MAXIMUM_DELAY_SECONDS
+        delay_seconds=validation.MAX_DELAY_SECONDS
         if is_for_later(message) and not is_fifo_name(arn)
         else message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,

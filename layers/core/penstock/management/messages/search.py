@@ -14,7 +14,7 @@ from penstock.management.rights import needs
 from penstock.postgres.statements.stored_messages import FailureRow, FoundRow
 from penstock.search import failures as grouping
 from penstock.search.filters import MessageFilter
-from penstock.search.messages import MOST_SCANNED, SCANNED, Search, search_messages
+from penstock.search.messages import MAX_SCANNED, SCANNED, Search, search_messages
 
 from .conversion import convert_to_json, encode_string, fit_page, limit_page_bytes, to_headers
 from .types import FoundMessage
@@ -32,7 +32,7 @@ class SearchRequest(msgspec.Struct, forbid_unknown_fields=True):
     filter: MessageFilter = msgspec.field(default_factory=MessageFilter)
     after: After | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 10
-    scan: Annotated[int, msgspec.Meta(ge=1, le=MOST_SCANNED)] = SCANNED
+    scan: Annotated[int, msgspec.Meta(ge=1, le=MAX_SCANNED)] = SCANNED
 
 
 class SearchResponse(msgspec.Struct):

@@ -11,7 +11,7 @@ Headers = Annotated[
     dict[str, msgspec.Raw],
     msgspec.Meta(
         extra_json_schema={
-            "maxProperties": validation.MAXIMUM_ATTRIBUTES,
+            "maxProperties": validation.MAX_ATTRIBUTES,
             "propertyNames": {"pattern": "^[A-Za-z0-9_.-]{1,256}$"},
         }
     ),

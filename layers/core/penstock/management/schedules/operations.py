@@ -62,7 +62,7 @@ from .types import (
 )
 from .views import describe_problems, list_queue_message_ids, to_past_run, to_preview, to_shown_schedule
 
-MOST_SCHEDULES = 1_000_000
+MAX_SCHEDULES = 1_000_000
 SCHEDULES_PER_TURN = 20  # an operation lets other requests run after this many schedules
 
 
@@ -209,7 +209,7 @@ def check_pruned(kept: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller can delete all other schedules. Keys of the account itself always can."""
     if context.caller.principal.is_root:
         return
-    rows = yield from Call(LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MOST_SCHEDULES))
+    rows = yield from Call(LIST_SCHEDULES, (*group_key(context), None, None, None, None, None, None, MAX_SCHEDULES))
     found = (read_row(row.schedule) for row in rows)
     others = {schedule.name for schedule in found if schedule.api == "rest"} - set(kept)
     check_schedules(sorted(others), context, "DeleteSchedule")

@@ -19,7 +19,7 @@ from .invalid import Part
 
 Nth = tuple[int, int]
 
-_LONGEST_MONTH = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MAX_DAYS_OF_MONTH = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class MonthDays:
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
         """Returns the field without days that never occur in the months, such as `30` in February."""
-        longest = max(_LONGEST_MONTH[month] for month in months)
+        longest = max(_MAX_DAYS_OF_MONTH[month] for month in months)
         return MonthDays(
             frozenset(day for day in self.days if day <= longest),
             self.before_last,

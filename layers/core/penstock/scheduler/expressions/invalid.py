@@ -10,7 +10,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-LONGEST = 256
+MAX_EXPRESSION_LENGTH = 256
 """The maximum length of an expression (EventBridge Scheduler API reference, ScheduleExpression)."""
 
 _REPAIRS = 6
@@ -105,8 +105,8 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
     Only ASCII is accepted, so that Python and PostgreSQL agree on letters, digits and white space.
     """
-    if len(text) > LONGEST:
-        raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
+    if len(text) > MAX_EXPRESSION_LENGTH:
+        raise Flaw(f"an expression has at most {MAX_EXPRESSION_LENGTH} characters", MAX_EXPRESSION_LENGTH)
     if foreign := _FOREIGN(text):
         instead = " " if foreign[0].isspace() else None
         raise Flaw(f"{foreign[0]!a} is not allowed in an expression", foreign.start(), 1, instead)

@@ -16,7 +16,7 @@ EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
 _RATE = re.compile(r"rate\((\S+) (\S+?)\)", re.ASCII).fullmatch
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
 _UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
-_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice, because a second time would come after 2199
+_MAX_SECONDS = 230 * 366 * 86_400  # our choice, because a second time would come after 2199
 
 
 def read_rate(text: str) -> tuple[int, str]:
@@ -32,7 +32,7 @@ def read_rate(text: str) -> tuple[int, str]:
         near = find_nearest(unit, _UNITS)
         raise Flaw(f'the unit of rate() is {", ".join(_UNITS)}, not "{unit}"', match.start(2), len(unit), near)
     name = unit.removesuffix("s")
-    if int(number) * _SECONDS[name] > _LONGEST_SECONDS:
+    if int(number) * _SECONDS[name] > _MAX_SECONDS:
         raise Flaw("the value of rate() is too large", match.start(1), len(number))
     return int(number), name
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from .invalid import ScheduleInvalid, find_nearest
 
 EXAMPLES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata")
-LONGEST = 50
+MAX_ZONE_LENGTH = 50
 """The maximum length of a name (EventBridge Scheduler API reference, ScheduleExpressionTimezone)."""
 
 _NOT_ZONES = ("posix/", "right/", "posixrules", "localtime", "Factory")
@@ -24,7 +24,7 @@ def find_zone(name: str) -> tzinfo:
     """Returns the IANA zone. Raises ScheduleInvalid."""
     if name in ("UTC", "Etc/UTC"):
         return UTC
-    if not 1 <= len(name) <= LONGEST or name.startswith(_NOT_ZONES):
+    if not 1 <= len(name) <= MAX_ZONE_LENGTH or name.startswith(_NOT_ZONES):
         raise _explain_unknown(name)
     try:
         return ZoneInfo(name)
@@ -94,7 +94,7 @@ def _explain_unknown(name: str) -> ScheduleInvalid:
 def _find_meant(name: str) -> str | None:
     """Returns America/New_York for `america/newyork` and `New York`."""
     known = _index_by_folded_name()
-    word = name[:LONGEST].casefold().strip().replace(" ", "_")
+    word = name[:MAX_ZONE_LENGTH].casefold().strip().replace(" ", "_")
     if word in known:
         return known[word]
     cities = {key.rpartition("/")[2]: key for key in sorted(known) if "/" in key}

@@ -20,10 +20,10 @@ from penstock.scheduler.expressions.expression import read_stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MOST_AT_ONCE: Final = 100
+MAX_AT_ONCE: Final = 100
 """The most occurrences of a schedule that one transaction fires, unless catchup_limit is larger. The next
 transaction fires the rest."""
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 """The most skipped occurrences that are counted. Each one costs a transaction a few microseconds."""
 
 
@@ -80,7 +80,7 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
     occurrence."""
     rest = list_missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
-    skipped = list(islice(rest, MOST_COUNTED))
+    skipped = list(islice(rest, MAX_COUNTED))
     if not skipped:
         return Plan(times, following(times[-1]))
     note = f"catchup_limit_exceeded: {describe_skipped(skipped)} fires skipped"
@@ -88,19 +88,19 @@ def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: date
 
 
 def describe_skipped(skipped: Sized) -> str:
-    """Returns the number of skipped occurrences, up to MOST_COUNTED."""
-    return f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
+    """Returns the number of skipped occurrences, up to MAX_COUNTED."""
+    return f"{len(skipped)}" if len(skipped) < MAX_COUNTED else f"at least {MAX_COUNTED}"
 
 
 def take_recent(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime) -> Plan:
-    """Plans a schedule that does not catch up. Occurrences from `oldest` on fire, up to MOST_AT_ONCE."""
+    """Plans a schedule that does not catch up. Occurrences from `oldest` on fire, up to MAX_AT_ONCE."""
     if due.next_fire_at < oldest:
         until = oldest - timedelta(microseconds=1)
-        skipped = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, until), MOST_COUNTED - 1)]
+        skipped = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, until), MAX_COUNTED - 1)]
         seconds = int((due_until - oldest).total_seconds())
         note = f"missed: {describe_skipped(skipped)} fires skipped, which were more than {seconds} s late"
         return Plan([], following(until), note, due.next_fire_at)
-    times = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
+    times = [due.next_fire_at, *islice(list_missed(due.next_fire_at, following, due_until), MAX_AT_ONCE - 1)]
     return Plan(times, following(times[-1]))
 
 

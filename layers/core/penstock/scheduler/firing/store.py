@@ -36,7 +36,7 @@ from .traces import Traces
 if TYPE_CHECKING:
     import psycopg
 
-MOST_SIGNATURES: Final = 3
+MAX_SIGNATURES: Final = 3
 """The most attempts to sign a batch's messages. A topic can change its signature version during an attempt, but
 rarely twice."""
 
@@ -82,7 +82,7 @@ class FiringStore:
         with self._traces.record_spans(), self._connection.transaction():
             claimed = self._calls.call(CLAIM_SCHEDULES, [limit, self._per_second])
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
-            for _ in range(MOST_SIGNATURES):
+            for _ in range(MAX_SIGNATURES):
                 if planned:
                     planned = self._fire(planned)
             return len(claimed)
@@ -91,7 +91,7 @@ class FiringStore:
         """Retries up to `limit` failed invocations. Returns the number of claimed rows."""
         with self._traces.record_spans(), self._connection.transaction():
             left = retries = self._calls.call(CLAIM_SCHEDULE_RETRIES, [limit, self._per_second])
-            for _ in range(MOST_SIGNATURES):
+            for _ in range(MAX_SIGNATURES):
                 if left:
                     left = self._retry(left)
             return len(retries)

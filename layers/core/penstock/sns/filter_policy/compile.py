@@ -30,15 +30,15 @@ from .operators import Operator, is_or, make_operator_error, read_operator
 from .values import SEPARATOR, build_path, convert_value
 
 NESTED = "Filter policy scope MessageAttributes does not support nested filter policy"
-MAXIMUM_BYTES = 262_144
-MOST_KEYS = 5
-MOST_COMBINATIONS = 150
-MOST_WILDCARD_POINTS = 100
+MAX_BYTES = 262_144
+MAX_KEYS = 5
+MAX_COMBINATIONS = 150
+MAX_WILDCARD_POINTS = 100
 
 NOT_PARSED = "failed to parse JSON."
-TOO_LONG = f"Filter policy is longer than {MAXIMUM_BYTES} bytes"
+TOO_LONG = f"Filter policy is longer than {MAX_BYTES} bytes"
 TOO_COMPLEX = "Filter policy is too complex"
-TOO_MANY_KEYS = f"Filter policy can not have more than {MOST_KEYS} keys"
+TOO_MANY_KEYS = f"Filter policy can not have more than {MAX_KEYS} keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def compile_policy(text: str, scope: str) -> str | None:
     `scope` is MessageAttributes, which allows no nesting, or MessageBody. The limits are 256 KB, five keys, 150
     combinations of values (each times its key's depth), and 100 points of wildcards. Raises InvalidParameter.
     """
-    if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise make_operator_error(TOO_LONG)
     try:
         policy = decode_json(text)
@@ -174,9 +174,9 @@ def compile_key(path: str, depth: int, values: list[object]) -> PolicyKey:
 def check_limits(policy: Object) -> None:
     """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(list_keys(policy))
-    if len({key.path for key in keys}) > MOST_KEYS:
+    if len({key.path for key in keys}) > MAX_KEYS:
         raise make_operator_error(TOO_MANY_KEYS)
-    if count_combinations(policy) > MOST_COMBINATIONS or sum(key.points() for key in keys) > MOST_WILDCARD_POINTS:
+    if count_combinations(policy) > MAX_COMBINATIONS or sum(key.points() for key in keys) > MAX_WILDCARD_POINTS:
         raise make_complexity_error()
 
 

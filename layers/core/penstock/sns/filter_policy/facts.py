@@ -19,11 +19,11 @@ from .values import SEPARATOR, build_path, convert_value
 
 Facts = dict[str, list[object]]
 
-MOST_PATH_CHARACTERS = 4_194_304  # the limit of a message; deep objects with long names have long paths
-MOST_ARRAY_LEVELS = 32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
+MAX_PATH_CHARACTERS = 4_194_304  # the limit of a message; deep objects with long names have long paths
+MAX_ARRAY_LEVELS = 32  # the limit of nested arrays, because queue.keys_match_together calls itself once for each level
 # The limit of objects and arrays, counted by brackets. A message of 256 KiB can contain this many and takes 10 to 25
 # ms.
-MOST_CONTAINERS = 131_072
+MAX_CONTAINERS = 131_072
 _CONTAINERS = frozenset((dict, list))
 
 
@@ -106,10 +106,10 @@ def find_body_facts(body: str) -> Mapping[str, object] | None:
 
 def has_too_many_containers(body: str) -> bool:
     """Returns whether a JSON text has more than 131,072 objects and arrays. Brackets inside strings do not count."""
-    if body.count("{") + body.count("[") <= MOST_CONTAINERS:
+    if body.count("{") + body.count("[") <= MAX_CONTAINERS:
         return False
     outside = "".join(body.replace("\\\\", "").replace('\\"', "").split('"')[::2])
-    return outside.count("{") + outside.count("[") > MOST_CONTAINERS
+    return outside.count("{") + outside.count("[") > MAX_CONTAINERS
 
 
 def remove_surrogates(value: object) -> object:
@@ -145,7 +145,7 @@ def flatten_document(document: dict[str, object]) -> Mapping[str, object]:
                 level += 1
         else:
             facts.setdefault(path, []).append(value)
-        if level > MOST_ARRAY_LEVELS or characters > MOST_PATH_CHARACTERS:
+        if level > MAX_ARRAY_LEVELS or characters > MAX_PATH_CHARACTERS:
             raise UnreadableBody
     if any("." in path for path in facts):
         facts = add_nested_names(facts)

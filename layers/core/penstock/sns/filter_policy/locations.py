@@ -19,7 +19,7 @@ from penstock.sns.errors import InvalidParameter
 from .operators import OPERATOR_NAMES, is_or, read_operator
 from .values import is_number
 
-MOST_QUOTED = 500  # characters of the policy
+MAX_QUOTED_LENGTH = 500  # characters of the policy
 _WORD = re.compile(r"[\w$]+", re.ASCII).match
 _TOKEN_PATTERN = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+)', re.DOTALL)
 _TOKEN, _TOKENS = _TOKEN_PATTERN.match, _TOKEN_PATTERN.finditer
@@ -69,9 +69,9 @@ def describe_location(text: str) -> str:
     if at is None:
         return ""
     quoted = re.sub(
-        r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04X}", text[:MOST_QUOTED]
+        r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda control: f"\\u{ord(control[0]):04X}", text[:MAX_QUOTED_LENGTH]
     )
-    cut = f"[truncated {len(text) - MOST_QUOTED} chars]" if len(text) > MOST_QUOTED else ""
+    cut = f"[truncated {len(text) - MAX_QUOTED_LENGTH} chars]" if len(text) > MAX_QUOTED_LENGTH else ""
     return f'\n at [Source: (String)"{quoted}"{cut}; {_format_place(text, at)}]'
 
 

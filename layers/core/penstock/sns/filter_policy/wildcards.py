@@ -4,7 +4,7 @@ r"""Converts patterns of the operator `wildcard` to patterns of SQL's LIKE.
 "Wildcard pattern usage guidelines", for the number of wildcards.
 """
 
-MOST_WILDCARDS = 3  # in one pattern
+MAX_WILDCARDS = 3  # in one pattern
 
 
 class WildcardError(ValueError):
@@ -30,7 +30,7 @@ def build_like_pattern(text: str) -> tuple[str, int]:
         else:
             parts.append(escape_literal(character))
         at += 1
-    if stars > MOST_WILDCARDS:
+    if stars > MAX_WILDCARDS:
         raise WildcardError("Filter policy is too complex")
     return "".join(parts), stars
 

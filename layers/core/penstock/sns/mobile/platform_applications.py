@@ -35,8 +35,8 @@ ATTRIBUTES = frozenset((
     "SuccessFeedbackRoleArn", "FailureFeedbackRoleArn", "SuccessFeedbackSampleRate", "ApplePlatformTeamID",
     "ApplePlatformBundleID", "Enabled",
 ))  # fmt: skip
-MOST_NAME = 256
-MOST_CHARACTERS = 16_384  # the limit of one attribute (our choice); a certificate or a key file is shorter
+MAX_NAME_LENGTH = 256
+MAX_CHARACTERS = 16_384  # the limit of one attribute (our choice); a certificate or a key file is shorter
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -137,8 +137,8 @@ def check_name(name: str) -> None:
     """Raises InvalidParameter, whose text contains the value, as recorded at AWS."""
     if not name:
         raise errors.InvalidParameter.named("", "cannot be empty")
-    if len(name) > MOST_NAME:
-        raise errors.InvalidParameter.named(name, f"must be at most {MOST_NAME} characters long")
+    if len(name) > MAX_NAME_LENGTH:
+        raise errors.InvalidParameter.named(name, f"must be at most {MAX_NAME_LENGTH} characters long")
     if not is_application_name(name):
         allowed = "'a'-'z', 'A'-'Z', '0'-'9', '_', '-', and '.'"
         raise errors.InvalidParameter.named(name, f"must contain only characters {allowed}")
@@ -164,7 +164,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
     for name, value in given.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter.named("Attributes", f"Invalid attribute name: {name[:64]}")
-        if len(value) > MOST_CHARACTERS or encode_text(value) is None:
+        if len(value) > MAX_CHARACTERS or encode_text(value) is None:
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")

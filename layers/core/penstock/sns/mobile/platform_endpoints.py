@@ -31,8 +31,8 @@ from penstock.sqs.validation import encode_text
 from .platform_applications import PAGE, describe_application, make_application_error
 
 ATTRIBUTES = frozenset(("CustomUserData", "Enabled", "Token"))
-MOST_USER_DATA_BYTES = 2_048
-MOST_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300 characters
+MAX_USER_DATA_BYTES = 2_048
+MAX_TOKEN_CHARACTERS = 4_096  # our choice; tokens of push services have less than 300 characters
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -146,8 +146,8 @@ def check_attributes(given: Mapping[str, str]) -> None:
         data = encode_text(value)
         if data is None:
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}")
-        if name == "CustomUserData" and len(data) > MOST_USER_DATA_BYTES:
-            limit = f"must be at most {MOST_USER_DATA_BYTES} bytes long in UTF-8 encoding"
+        if name == "CustomUserData" and len(data) > MAX_USER_DATA_BYTES:
+            limit = f"must be at most {MAX_USER_DATA_BYTES} bytes long in UTF-8 encoding"
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}: {limit}")
         if name == "Enabled" and value.lower() not in ("true", "false"):
             raise errors.InvalidParameter.named("Attributes", f"Invalid value for attribute: {name}: {value[:64]}")
@@ -156,7 +156,7 @@ def check_attributes(given: Mapping[str, str]) -> None:
 def check_token(token: str, platform: str) -> str:
     """Returns the token in its stored form, which is lower case for Apple (GetEndpointAttributes). Raises
     InvalidParameter."""
-    if not token or len(token) > MOST_TOKEN_CHARACTERS or encode_text(token) is None:
+    if not token or len(token) > MAX_TOKEN_CHARACTERS or encode_text(token) is None:
         raise errors.InvalidParameter.named("Token")
     return token.lower() if platform.startswith(("APNS", "MACOS")) else token
 

@@ -17,7 +17,7 @@ from penstock.sqs.types import MessageAttributeValue
 
 RESERVED = ("AWS.SNS.", "AWS.MM.")
 """Prefixes of attributes that control text messages and pushes of SNS. SQS refuses these prefixes."""
-MOST_NAME_BYTES = 256
+MAX_NAME_BYTES = 256
 
 T = TypeVar("T")
 Given = Mapping[str, sns.MessageAttributeValue]
@@ -53,8 +53,8 @@ def check_attributes(given: Given) -> dict[str, MessageAttributeValue]:
 def find_name_problem(name: str) -> str | None:
     """Returns SNS's text about the name of an attribute, or None. A name has only ASCII letters ("Amazon SNS
     message attributes", https://docs.aws.amazon.com/sns/latest/dg/sns-message-attributes.html)."""
-    if len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES:
-        return f"Length of message attribute name must be less than {MOST_NAME_BYTES} bytes."
+    if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        return f"Length of message attribute name must be less than {MAX_NAME_BYTES} bytes."
     foreign = next((sign for sign in name if not (sign.isascii() and (sign.isalnum() or sign in "-_."))), None)
     if foreign is not None:
         return (

@@ -20,8 +20,8 @@ from .message_checks import make_length_error
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
-MOST_SMS_CHARACTERS = 1_600
-MOST_PUSH_BYTES = 262_144
+MAX_SMS_CHARACTERS = 1_600
+MAX_PUSH_BYTES = 262_144
 
 _attributes = msgspec.json.Decoder(dict[str, str]).decode
 _json = msgspec.json.Encoder().encode
@@ -47,7 +47,7 @@ def send_to_recipient(message: OutgoingMessage, recipient: Recipient, context: C
     """
     protocol = recipient.protocol
     text = message.texts.get(recipient.platform or protocol, message.texts[DEFAULT_TEXT])
-    if (protocol == "sms" and len(text) > MOST_SMS_CHARACTERS) or message.size > MOST_PUSH_BYTES:
+    if (protocol == "sms" and len(text) > MAX_SMS_CHARACTERS) or message.size > MAX_PUSH_BYTES:
         raise make_length_error()
     attributes = _json(message.attributes).decode() if message.attributes else None
     (row,) = yield from Call(

@@ -18,9 +18,9 @@ from .attribute_checks import apply_sqs_rule, check_attributes
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 from .targets import Recipient
 
-MOST_SUBJECT = 99
-MOST_ENTRIES = 10
-MOST_ID = 80
+MAX_SUBJECT_LENGTH = 99
+MAX_ENTRIES = 10
+MAX_ID_LENGTH = 80
 PROTOCOLS = ("sqs", "http", "https", "email", "email-json", "sms", "lambda", "firehose", "application", *PLATFORMS)
 """The members of a message with MessageStructure `json`: protocols of subscriptions, and platforms of mobile apps."""
 
@@ -129,7 +129,7 @@ def check_text(text: str) -> str:
 
 def check_subject(text: str) -> None:
     """Validates a subject: 1-99 characters, no line breaks or control characters (Publish, API reference)."""
-    if not 1 <= len(text) <= MOST_SUBJECT or not text.isprintable() or text != text.strip():
+    if not 1 <= len(text) <= MAX_SUBJECT_LENGTH or not text.isprintable() or text != text.strip():
         raise errors.InvalidParameter.named("Subject")
 
 
@@ -155,7 +155,7 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
     """Validates a batch: 1-10 entries with distinct ids of 1-80 characters."""
     if not entries:
         raise errors.TopicEmptyBatchRequest
-    if len(entries) > MOST_ENTRIES:
+    if len(entries) > MAX_ENTRIES:
         raise errors.TopicTooManyEntriesInBatchRequest
     for entry in entries:
         if not validation.is_entry_id(entry.id):
@@ -166,14 +166,14 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 
 # --- errors ----------------------------------------------------------------------------------------------------------
 def make_length_error() -> errors.InvalidParameter:
-    """Returns the error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
+    """Returns the error for a message longer than the topic's MaximumMessageSize, or than MAX_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 
 def make_id_error(entry_id: str) -> errors.TopicInvalidBatchEntryId:
     """Returns the error for the Id of a batch entry, which has 1-80 of `[A-Za-z0-9_-]` (texts as recorded at AWS)."""
     start = "The Id of a batch entry in the batch request"
-    if len(entry_id) > MOST_ID:
+    if len(entry_id) > MAX_ID_LENGTH:
         return errors.TopicInvalidBatchEntryId(f"{start} is too long: {entry_id}")
     return errors.TopicInvalidBatchEntryId(f"{start} contains an impermissible character: {entry_id}")
 

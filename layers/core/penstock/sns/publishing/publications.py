@@ -22,12 +22,12 @@ from penstock.sqs.types import MessageAttributeValue
 
 from .outgoing_message import DEFAULT_TEXT, OutgoingMessage
 
-MOST_TOPICS = 4096
+MAX_TOPICS = 4096
 
 NO_ENVELOPE = "none"
 """Replaces the signature version if every subscription is a queue with raw delivery. Raw delivery needs no envelope."""
 
-MOST_RAW_ATTRIBUTES = 10  # raw delivery fails with more attributes, and a dead-letter queue gets the envelope
+MAX_RAW_ATTRIBUTES = 10  # raw delivery fails with more attributes, and a dead-letter queue gets the envelope
 
 ENVELOPED = frozenset((DEFAULT_TEXT, "sqs", "http", "https", "email-json", "lambda", "firehose"))
 """The protocols whose messages have envelopes. Phones, mobile apps and e-mail get only the text."""
@@ -54,7 +54,7 @@ class TopicCache:
 
     def learn_signature_version(self, topic: str, version: str) -> str:
         """Caches the version from the database's response. A version means that a subscription needs envelopes."""
-        if len(self._versions) >= MOST_TOPICS:
+        if len(self._versions) >= MAX_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
         self._without_envelope.discard(topic)
@@ -62,14 +62,14 @@ class TopicCache:
 
     def learn_no_envelope(self, topic: str) -> None:
         """Caches that no subscription needs envelopes."""
-        if len(self._without_envelope) >= MOST_TOPICS:
+        if len(self._without_envelope) >= MAX_TOPICS:
             self._without_envelope.clear()
         self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
         """Returns the topic's cached signature version for these messages, or NO_ENVELOPE."""
         if topic in self._without_envelope and all(
-            len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
+            len(message.attributes) <= MAX_RAW_ATTRIBUTES for message in messages
         ):
             return NO_ENVELOPE
         return self.signature_version(topic)

@@ -24,7 +24,7 @@ from .phone_numbers import is_phone_number
 from .settings import check_number
 
 PAGE = 100
-MOST_NUMBERS = 10
+MAX_NUMBERS = 10
 TEXT = "Your verification code is {}"
 
 
@@ -48,14 +48,14 @@ def create_sms_sandbox_phone_number(
     number = check_number(request.phone_number)
     password = f"{secrets.randbelow(1_000_000):06d}"
     (row,) = yield from Call(
-        ADD_SANDBOX_NUMBER, (context.account_id, context.region, number, password, TEXT.format(password), MOST_NUMBERS)
+        ADD_SANDBOX_NUMBER, (context.account_id, context.region, number, password, TEXT.format(password), MAX_NUMBERS)
     )
     if row.error == "OptedOut":
         raise errors.OptedOut
     if row.error == TOO_MANY_DELIVERIES:
         raise errors.Throttled(explain_deliveries_quota(context.environment.settings))
     if row.error is not None:
-        raise errors.UserError(f"The SMS sandbox of an account can have {MOST_NUMBERS} phone numbers.")
+        raise errors.UserError(f"The SMS sandbox of an account can have {MAX_NUMBERS} phone numbers.")
     return sns.CreateSMSSandboxPhoneNumberResult()
 
 

@@ -24,7 +24,7 @@ from penstock.sqs.validation import encode_text
 from .phone_numbers import is_phone_number
 
 PAGE = 100
-MOST_CHARACTERS = 2_048
+MAX_CHARACTERS = 2_048
 
 _text = msgspec.json.Decoder(dict[str, str]).decode
 
@@ -47,7 +47,7 @@ def set_sms_attributes(request: sns.SetSMSAttributesRequest, context: Context) -
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter(f"{name[:64]} is not a valid attribute")
-        if len(value) > MOST_CHARACTERS or encode_text(value) is None or not ATTRIBUTES[name](value):
+        if len(value) > MAX_CHARACTERS or encode_text(value) is None or not ATTRIBUTES[name](value):
             raise errors.InvalidParameter(f"{name} is invalid")
     yield from Call(SMS_ATTRIBUTES, (context.account_id, context.region, encode_jsonb(request.attributes)))
     return sns.SetSMSAttributesResult()

@@ -3,7 +3,7 @@
     received ──► renewed repeatedly while the request lasts ──► deleted, or visible after the timeout
 
 A queue's timeout is chosen for the timeout of its Lambda function. A URL has no such timeout, and can take up to
-LONGEST_SECONDS. If the process dies, the messages are not renewed and soon become visible again.
+MAX_HOLD_SECONDS. If the process dies, the messages are not renewed and soon become visible again.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from penstock.sqs.visibility import change
 
 from .service import PollService
 
-LONGEST_SECONDS: Final = 900.0
+MAX_HOLD_SECONDS: Final = 900.0
 """The longest timeout of a Lambda function ("Timeout", AWS Lambda quotas). SQS would allow 12 hours."""
 SHORTEST_RENEWAL_SECONDS: Final = 30
 """The shortest time for which messages stay invisible, so that no message becomes visible too early if the database
@@ -42,7 +42,7 @@ class Hold:
     @property
     def seconds_left(self) -> float:
         """Returns how long a request can still take."""
-        return LONGEST_SECONDS - (asyncio.get_running_loop().time() - self._began)
+        return MAX_HOLD_SECONDS - (asyncio.get_running_loop().time() - self._began)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.get_running_loop().create_task(self._renew())

@@ -26,7 +26,7 @@ from penstock.event_sources.invocation import Failure, FunctionThrottled, Invoke
 from penstock.event_sources.targets import check_target, is_url
 from penstock.postgres.statements.messages import ReceivedRow
 
-from .hold import LONGEST_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
+from .hold import MAX_HOLD_SECONDS, SHORTEST_RENEWAL_SECONDS, Hold
 from .invocation_slots import InvocationSlots
 from .service import PollService
 
@@ -163,7 +163,7 @@ class MappingPoller:
                 records += passed
                 rows = []
                 wanted, left = mapping.batch_size - len(records), deadline - loop.time()
-                if wanted <= 0 or left <= 0 or sum(len(r.encoded) for r in records) >= event.MOST_BYTES:
+                if wanted <= 0 or left <= 0 or sum(len(r.encoded) for r in records) >= event.MAX_BYTES:
                     break
                 rows = await self._service.run(batches.receive(mapping, wanted, left, context))
         except BaseException:
@@ -216,7 +216,7 @@ class MappingPoller:
             await self._miss()
             return []
         began, oldest_seconds = perf_counter(), (now_ms - min(row.sent_at_ms for row in rows)) / 1000
-        done = await self._response(rows, event.build_event(records), min(seconds, LONGEST_SECONDS))
+        done = await self._response(rows, event.build_event(records), min(seconds, MAX_HOLD_SECONDS))
         self.invocations += 1
         self.failed_invocations += not done
         self._counts.count_invocation(
@@ -286,7 +286,7 @@ class MappingPoller:
 
 
 FIRST_SECONDS: Final = 0.1
-MOST_SECONDS: Final = 30.0
+MAX_BACKOFF_SECONDS: Final = 30.0
 """The longest pause. A target that does not respond gets two calls a minute."""
 FIRST_THROTTLED_SECONDS: Final = 1.0
 
@@ -312,4 +312,4 @@ class BackOff:
         """Returns the current pause, or 0 without a failure."""
         if not self._failures:
             return 0.0
-        return float(min(MOST_SECONDS, self._first_seconds * 2 ** min(self._failures - 1, 20)))
+        return float(min(MAX_BACKOFF_SECONDS, self._first_seconds * 2 ** min(self._failures - 1, 20)))

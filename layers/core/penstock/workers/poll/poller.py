@@ -29,7 +29,7 @@ AFTER_END_SECONDS: Final = 0.1
 """How long after the end of another process's registration this process claims its mappings."""
 RETRY_SECONDS: Final = 5.0
 """The pause after a failure to read the mappings. Until the pause ends, no process polls for the ended mappings."""
-MOST_INVOCATIONS: Final = 200
+MAX_INVOCATIONS: Final = 200
 """The most concurrent invocations of a process."""
 INVOCATION_MB: Final = 24
 """The memory of an invocation: messages and their event with 6 MB each, partly stored twice, and a response of 6
@@ -39,10 +39,10 @@ _log = logging.getLogger(__name__)
 
 
 def count_most_invocations(memory_mb: int | None) -> int:
-    """Returns how many concurrent invocations fit into this memory. None means MOST_INVOCATIONS."""
+    """Returns how many concurrent invocations fit into this memory. None means MAX_INVOCATIONS."""
     if memory_mb is None:
-        return MOST_INVOCATIONS
-    return min(max(memory_mb // INVOCATION_MB, 1), MOST_INVOCATIONS)
+        return MAX_INVOCATIONS
+    return min(max(memory_mb // INVOCATION_MB, 1), MAX_INVOCATIONS)
 
 
 class Poller:

@@ -30,7 +30,7 @@ _USUAL_RECEIVES: Final = 10
 _STATES: Final = ("visible", "in_flight", "delayed")
 _A_PAGE: Final = 100  # messages in a request
 _AGENT_SIGNS: Final = 40
-_LONGEST_DELAY: Final = 900
+_MAX_DELAY_SECONDS: Final = 900
 """SQS's longest delay in seconds. The service stores a message with a longer delay as a schedule."""
 _ONE_LOOK: Final = 1_000  # messages in a request
 
@@ -125,7 +125,7 @@ def send(
     if not json and schedules:
         rest = f" and {len(schedules) - 1} more" if len(schedules) > 1 else ""
         print(
-            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_LONGEST_DELAY} seconds makes a "
+            f"scheduled {count_noun(sent, 'message')} for {name}: a delay above {_MAX_DELAY_SECONDS} seconds makes a "
             f"schedule, {schedules[0]}{rest} (penstock schedules list)"
         )
     elif not json:
@@ -186,7 +186,7 @@ def peek(
     print_messages(found[:limit], json)
     if state == "delayed":
         print(
-            f"penstock: `penstock schedules list` lists messages with a delay above {_LONGEST_DELAY} seconds",
+            f"penstock: `penstock schedules list` lists messages with a delay above {_MAX_DELAY_SECONDS} seconds",
             file=sys.stderr,
         )
 

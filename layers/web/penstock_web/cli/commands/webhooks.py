@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .client import Document
 
 _LOOK_SECONDS = 0.5
-_LONGEST_LOOK_SECONDS = 20
+_MAX_LOOK_SECONDS = 20
 """An endpoint can take 15 seconds to respond."""
 
 app = typer.Typer(name="webhooks", help="manage endpoints, and show delivery attempts")
@@ -73,9 +73,7 @@ def send_test(url: Url, endpoint: Endpoint = None, json: Json = False) -> None:
     sent = client.call("POST", "/deliveries/endpoints/test", {"endpoint": url})
     response = _wait_for_attempt(client, url, str(sent["message_id"]))
     if response is None:
-        raise LocalError(
-            f"no attempt within {_LONGEST_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off"
-        )
+        raise LocalError(f"no attempt within {_MAX_LOOK_SECONDS} s. Check whether {url} is paused or delivery is off")
     if response["outcome"] != "delivered":
         raise LocalError(f"not delivered: {response['status'] or response['error']}")
     say(response, json, f"{url} responded with {response['status']} after {response['duration_ms']} ms")
@@ -109,7 +107,7 @@ def replay(
 
 def _wait_for_attempt(client: RestClient, url: str, message_id: str) -> Document | None:
     """Returns the first attempt to deliver a message, or None after 20 seconds."""
-    for _ in range(round(_LONGEST_LOOK_SECONDS / _LOOK_SECONDS)):
+    for _ in range(round(_MAX_LOOK_SECONDS / _LOOK_SECONDS)):
         for attempt in _attempts(client, url, failed=False, limit=100):
             if attempt["message_id"] == message_id:
                 return attempt

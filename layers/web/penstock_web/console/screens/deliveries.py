@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from fastapi import Response
 
-from penstock.documents.endpoint import MAXIMUM_URL_CHARACTERS, mask_password
+from penstock.documents.endpoint import MAX_URL_CHARACTERS, mask_password
 from penstock.documents.times import parse_timestamp
 from penstock.errors import InvalidParameterValue
 from penstock.management.deliveries import endpoints
@@ -23,7 +23,7 @@ PAGE = 50
 VIEWS = ("endpoints", "attempts", "waiting", "given-up")
 STATES = {"waiting": "pending", "given-up": "exhausted"}
 LAST_ID = 2**63 - 1
-MOST_RETRIED = 10_000
+MAX_RETRIED = 10_000
 SINCE = ("hour", "day", "any time")
 HOURS = {"hour": 1, "day": 24}
 
@@ -68,7 +68,7 @@ async def retry_failed(page: CurrentPage) -> Response:
     wanted = GivenUp(
         endpoint=page.form.get("endpoint") or None,
         since=None if hours is None else datetime.now(UTC) - timedelta(hours=hours),
-        limit=MOST_RETRIED,
+        limit=MAX_RETRIED,
     )
     row = await page.act(retry_given_up(wanted, page.context))
     return redirect(f"/console/deliveries?view=waiting&done=replayed&count={row.retried}")
@@ -88,7 +88,7 @@ async def retry(delivery: str, page: CurrentPage) -> Response:
 async def pause_endpoint(page: CurrentPage) -> Response:
     """Pauses or resumes an endpoint."""
     endpoint, wanted = page.form.get("endpoint"), page.form.get("status")
-    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAXIMUM_URL_CHARACTERS:
+    if wanted not in ("paused", "active") or not 0 < len(endpoint) <= MAX_URL_CHARACTERS:
         raise InvalidParameterValue("The form needs an endpoint and a status (paused or active).")
     operation = (endpoints.pause_endpoint if wanted == "paused" else endpoints.resume_endpoint)(endpoint, page.context)
     await page.act(operation)

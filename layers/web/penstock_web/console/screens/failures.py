@@ -24,9 +24,9 @@ from penstock_web.console.snippets import as_markdown
 
 KINDS: Final[tuple[By, ...]] = get_args(By)
 BY_DEFAULT: Final[tuple[By, ...]] = ("source", "shape")
-MOST_GROUPS: Final = 20
-LONGEST_SAMPLE: Final = 16_384
-LONGEST_PLACE: Final = 160
+MAX_GROUPS: Final = 20
+MAX_SAMPLE_LENGTH: Final = 16_384
+MAX_PLACE_LENGTH: Final = 160
 
 
 class ComparedLine(NamedTuple):
@@ -67,7 +67,7 @@ class ShownFailures(NamedTuple):
 
 def read_place(text: str) -> str | None:
     """Returns a page's start position. Returns None for the first page and for an invalid text."""
-    return text if len(text) <= LONGEST_PLACE and re.fullmatch(PLACE, text) else None
+    return text if len(text) <= MAX_PLACE_LENGTH and re.fullmatch(PLACE, text) else None
 
 
 @needs("queue", "sqs:ReceiveMessage")
@@ -85,7 +85,7 @@ async def failures(name: str, page: CurrentPage) -> Response:
         chosen.remove("attribute")
     wanted = Grouping(
         build_queue_arn(name, page.context), chosen or list(BY_DEFAULT), attribute if "attribute" in chosen else None,
-        read_place(page.query.get("after", "")), SCANNED, MOST_GROUPS,
+        read_place(page.query.get("after", "")), SCANNED, MAX_GROUPS,
     )  # fmt: skip
     found = await page.read(("failures", *map(str, wanted)), lambda: read_failures(name, wanted, page.context))
     await page.run(note_reading(wanted.arn, page.context))  # also a reading from the cache
@@ -101,7 +101,7 @@ def show_group(name: str, group: FailureGroup) -> ShownFailures:
     seen = [Seen(row, row.state) for row in group.samples]
     texts = [failure.pretty or failure.row.body for failure in seen]
     samples = [
-        ShownSample(sample, lines, len(sample.row.body) >= LONGEST_SAMPLE)
+        ShownSample(sample, lines, len(sample.row.body) >= MAX_SAMPLE_LENGTH)
         for sample, lines in zip(seen, mark_lines(texts), strict=True)
     ]
     first = seen[0]

@@ -16,14 +16,14 @@ from penstock_web.console.rendering import segment
 from penstock_web.console.responses import redirect, show_page
 from penstock_web.console.screen import act, screen
 
-LONGEST: Final = 2_048
+MAX_QUEUE_ARN_LENGTH: Final = 2_048
 RUNNING: Final = {"enabled": True, "disabled": False}
 
 
 @screen("/console/mappings", right=right_of(management.list_mappings), title="Mappings", position=50)
 async def mappings(page: CurrentPage) -> Response:
     """Shows mappings by id. Shows only one queue's mappings if the address names a queue."""
-    queue, after = page.query.get("queue", "").strip()[:LONGEST], page.query.get("after", "")[:36]
+    queue, after = page.query.get("queue", "").strip()[:MAX_QUEUE_ARN_LENGTH], page.query.get("after", "")[:36]
     found = await page.read(
         ("mappings", queue, after), lambda: management.list_mappings(queue or None, None, after or None, page.context)
     )

@@ -17,10 +17,10 @@ from penstock_web.console.responses import HEADERS, redirect, show_page
 from penstock_web.console.screen import act, screen
 from penstock_web.console.snippets import as_markdown, message_snippets
 
-MOST_ATTRIBUTES = 10
-MOST_IDS = 1_000
+MAX_ATTRIBUTES = 10
+MAX_IDS = 1_000
 LAST_ID = 2**63 - 1
-LONGEST_PLACE = 160
+MAX_PLACE_LENGTH = 160
 
 
 @screen("/console/queues/{name}/messages", right=right_of(look_at))
@@ -44,7 +44,7 @@ async def messages(name: str, page: CurrentPage) -> Response:
 
 async def show_filtered(name: str, wanted: MessageFilter, page: Page) -> Response:
     """Shows messages that match a filter. One search examines a limited number of messages."""
-    place = page.query.get("place", "")[:LONGEST_PLACE]
+    place = page.query.get("place", "")[:MAX_PLACE_LENGTH]
     found = await page.run(find(name, wanted, place or None, page.context))
     arn = build_queue_arn(name, page.context)
     return show_page(
@@ -109,7 +109,7 @@ async def send_form(name: str, page: CurrentPage) -> Response:
         seen = await page.run(look_for(name, parse_id(page.query["copy"]), STATES, page.context))
     return show_page(
         page, "send.html", title=f"Send to {name}", name=name, seen=seen, fifo=is_fifo_name(name),
-        attributes=list(seen.attributes.items()) if seen else [], most=MOST_ATTRIBUTES,
+        attributes=list(seen.attributes.items()) if seen else [], most=MAX_ATTRIBUTES,
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def read_attributes(page: Page) -> dict[str, MessageAttributeValue]:
 @act("/console/queues/{name}/messages/delete", right=right_of(delete_chosen))
 async def delete_messages(name: str, page: CurrentPage) -> Response:
     """Deletes the chosen messages."""
-    ids = [parse_id(text) for text in page.form.get_all("id")][:MOST_IDS]
+    ids = [parse_id(text) for text in page.form.get_all("id")][:MAX_IDS]
     if not ids:
         raise InvalidParameterValue("Select at least one message.")
     deleted = await page.act(delete_chosen(name, ids, page.context))

@@ -14,7 +14,7 @@ from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
 from penstock.postgres.statements.queues import READ_OVERVIEW, OverviewRow
 from penstock.verdicts import Kind
-from penstock_web.console.observing import LATE_SECONDS, MOST_QUEUES, OLD_SNAPSHOT_SECONDS, Observed, observe
+from penstock_web.console.observing import LATE_SECONDS, MAX_QUEUES, OLD_SNAPSHOT_SECONDS, Observed, observe
 from penstock_web.console.page import CurrentPage
 from penstock_web.console.rendering import plural, seconds
 from penstock_web.console.responses import show_page
@@ -56,7 +56,7 @@ class Overview(NamedTuple):
 @needs("account", "sqs:ListQueues", "penstock:GetLag", "penstock:ListDeliveries")
 def read_overview(context: Context) -> Operation[Overview]:
     """Returns totals, problems, and the busiest queues with verdicts."""
-    limit = MOST_QUEUES // 4
+    limit = MAX_QUEUES // 4
     total, *rows = yield from Call(READ_OVERVIEW, (context.account_id, context.region, limit))
     settings = context.environment.settings
     observed = yield from observe([row.arn or "" for row in rows], settings.queue_in_flight_limit)

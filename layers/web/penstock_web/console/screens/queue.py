@@ -39,7 +39,7 @@ from penstock_web.report.advice import advice_on
 SPANS: Final = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "24h": timedelta(hours=24)}
 MONTH: Final = "30d"
 MONTH_LENGTH: Final = timedelta(days=30)
-MOST_SUBSCRIPTIONS: Final = 100
+MAX_SUBSCRIPTIONS: Final = 100
 SHOWN_RECEIVERS: Final = 10
 
 
@@ -87,8 +87,8 @@ def read_history(name: str, context: Context) -> Operation[History]:
 def read_subscribed(name: str, context: Context) -> Operation[Subscribed]:
     """Returns at most 100 subscriptions and 100 bindings."""
     rows = yield from Call(SUBSCRIPTIONS_OF_QUEUE, (build_queue_arn(name, context),))
-    bindings = yield from list_queue_bindings(name, None, MOST_SUBSCRIPTIONS, context)
-    return Subscribed(rows[:MOST_SUBSCRIPTIONS], bindings.subscriptions)
+    bindings = yield from list_queue_bindings(name, None, MAX_SUBSCRIPTIONS, context)
+    return Subscribed(rows[:MAX_SUBSCRIPTIONS], bindings.subscriptions)
 
 
 @screen("/console/queues/{name}", right=right_of(read_queue, read_subscribed, list_receivers))

@@ -19,7 +19,7 @@ from penstock_web.console.screen import screen
 
 PAGE: Final = 50
 SORTS: Final = ("name", "visible", "in_flight", "delayed", "age", "created")
-LONGEST_SEARCH: Final = 80
+MAX_SEARCH_LENGTH: Final = 80
 
 
 class Wanted(NamedTuple):
@@ -61,7 +61,10 @@ async def queues(page: CurrentPage) -> Response:
     order = page.query.read_choice("order", ("", "asc", "desc"))
     descending = order == "desc" if order else sort != "name"
     wanted = Wanted(
-        page.query.get("q", "").strip()[:LONGEST_SEARCH], sort, descending, page.query.read_number("page", 1, 1_000_000)
+        page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH],
+        sort,
+        descending,
+        page.query.read_number("page", 1, 1_000_000),
     )
     await page.refresh()
     listed = await page.read(("queues", wanted), lambda: read_page(wanted, page.context))

@@ -25,7 +25,7 @@ PAGE: Final = 50
 FIRES: Final = 3
 STATES: Final = ("", "active", "paused")
 VIEWS: Final = ("list", "calendar")
-MOST_RUNS: Final = 50
+MAX_RUNS: Final = 50
 LATE: Final = timedelta(minutes=1)
 
 
@@ -82,7 +82,7 @@ def is_late(row: StoredSchedule, now: datetime) -> bool:
 async def schedule(schedule: str, page: CurrentPage) -> Response:
     """Shows a schedule and its last runs."""
     shown = await page.run(management.describe_schedule(schedule, page.context))
-    runs = await page.run(management.list_runs(schedule, None, MOST_RUNS, page.context))
+    runs = await page.run(management.list_runs(schedule, None, MAX_RUNS, page.context))
     target, arn = msgspec.json.encode(shown.target), build_schedule_arn(schedule, page.context)
     return show_page(
         page, "schedule.html", title=schedule, schedule=shown, runs=runs.runs,

@@ -28,8 +28,8 @@ from penstock_web.console.responses import NoSuchThing, redirect, show_page
 from penstock_web.console.screen import act, screen
 
 PAGE: Final = 50
-LONGEST_SEARCH: Final = 80
-LONGEST_TEST: Final = 4_000
+MAX_SEARCH_LENGTH: Final = 80
+MAX_TEST_LENGTH: Final = 4_000
 
 _json = msgspec.json.Encoder()
 _texts = msgspec.json.Decoder(dict[str, str])
@@ -74,7 +74,7 @@ def read_topics(search: str, number: int, context: Context) -> Operation[list[To
 @screen("/console/topics", right=right_of(read_topics), title="Topics", position=30)
 async def topics(page: CurrentPage) -> Response:
     """Shows topics by name."""
-    search, number = (page.query.get("q", "").strip()[:LONGEST_SEARCH], page.query.read_number("page", 1, 1_000_000))
+    search, number = (page.query.get("q", "").strip()[:MAX_SEARCH_LENGTH], page.query.read_number("page", 1, 1_000_000))
     rows = await page.read(("topics", search, number), lambda: read_topics(search, number, page.context))
     total = rows[0].total if rows else 0
     return show_page(
@@ -99,7 +99,7 @@ async def topic(topic: str, page: CurrentPage) -> Response:
     """Shows a topic and its subscriptions. Shows which subscriptions would get a message, if the address contains a
     message.
     """
-    wanted = Test(*(page.query.get(name, "")[:LONGEST_TEST] for name in ("body", "attribute", "type", "value")))
+    wanted = Test(*(page.query.get(name, "")[:MAX_TEST_LENGTH] for name in ("body", "attribute", "type", "value")))
     number = page.query.read_number("page", 1, 1_000_000)
     shown = await page.run(read_topic(topic, wanted, (number - 1) * PAGE, page.context))
     attributes = _texts.decode(shown.topic.attributes)
