@@ -74,4 +74,4 @@ def test_a_program_sends_and_receives(tables: Database, tmp_path: Path, language
     assert "shipped" in done.stdout
     with psycopg.connect(tables.api_dsn) as connection:
         assert connection.execute("select count(*), min(state) from shop.orders").fetchone() == (1, "shipped")
-        assert connection.execute("select queue_length from queue.metrics('orders')").fetchone() == (0,)
+        assert connection.execute("select queue_length from queue.metrics('shop-orders')").fetchone() == (0,)
