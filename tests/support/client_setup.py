@@ -1,12 +1,8 @@
-"""Provides httpx for the services of tests, which use plain HTTP. Without this module, httpx would read the machine's
-certificates for each client.
+"""Provides clients for tests: httpx for plain HTTP, and botocore's list of endpoints.
 
-A response may take a minute, because an overloaded machine must not fail a test. By default httpx waits five seconds.
-
-Reads botocore's list of endpoints once in a process. Otherwise each session reads the list again, which takes 60
-ms of CPU.
-
-Models of services are not shared, because moto changes the models that it has loaded.
+httpx would read the machine's certificates for each client, and botocore its list of endpoints for each session, which
+takes 60 ms of CPU. A response may take a minute, because an overloaded machine must not fail a test. Models of services
+are not shared, because moto changes the models that it has loaded.
 """
 
 from functools import cache, partial

@@ -261,7 +261,7 @@ def test_a_json_response_without_a_result_is_empty() -> None:
     assert (status, body) == (200, b"")
 
 
-def test_a_query_answer() -> None:
+def test_a_query_response_is_xml() -> None:
     status, headers, body, request_id = response(http(b"Action=DeleteQueue&QueueUrl=u"), None)
     assert (status, headers[b"content-type"]) == (200, b"text/xml")
     assert body.decode() == (

@@ -224,7 +224,7 @@ def test_pages_of_hosts_that_are_named(raw: Raw) -> None:
     assert raw.http.get(f"{url}/v1/queues", headers=other).status_code == 403
 
 
-def test_its_own_pages(raw: Raw) -> None:
+def test_the_services_own_pages_are_admitted(raw: Raw) -> None:
     url = raw.sqs.endpoint_url
     own = {"origin": url, "sec-fetch-site": "same-origin"}
     assert raw.http.get(f"{url}/v1/queues", headers=own).status_code == 200

@@ -100,7 +100,7 @@ def test_unless_it_was_confirmed_with_authenticate_on_unsubscribe(owner: Sns, st
         ("", "Action=Unsubscribe&SubscriptionArn=a&Padding=" + "x" * 5_000),
     ],
 )
-def test_nothing_else_passes_as_such_a_link(owner: Sns, query: str, form: str) -> None:
+def test_a_link_to_unsubscribe_admits_no_other_request(owner: Sns, query: str, form: str) -> None:
     url = f"{owner.sqs.endpoint_url}/?{query}"
     response = client_setup.post(url, content=form.encode(), headers={"content-type": FORM})
     assert (response.status_code, "MissingAuthenticationToken" in response.text) == (403, True)

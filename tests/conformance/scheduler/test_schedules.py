@@ -333,7 +333,7 @@ def test_limits_of_the_model(scheduler: Scheduler, members: dict[str, Any], show
     assert refusal.message == f"1 validation error detected: Value {shown} at '{path}' {constraint}"
 
 
-def test_everything_that_is_wrong_is_told_at_once(scheduler: Scheduler) -> None:
+def test_an_error_names_every_invalid_member(scheduler: Scheduler) -> None:
     refusal = scheduler.refusal("create_schedule", **scheduler.given(Name="a b", State="no", Target={}))
     assert refusal.message.startswith("4 validation errors detected: Value 'a b' at 'name' ")
     assert "; Value null at 'target.arn' " in refusal.message

@@ -40,7 +40,7 @@ def endpoint_of(sns: Sns, protocol: str) -> str:
 
 
 @pytest.mark.parametrize("protocol", ["sms", "application", "lambda", "firehose"])
-def test_these_protocols_need_no_confirmation(sns: Sns, protocol: str) -> None:
+def test_some_protocols_need_no_confirmation(sns: Sns, protocol: str) -> None:
     topic, to = sns.create(), endpoint_of(sns, protocol)
     attributes = ROLE if protocol == "firehose" else {}
     response = sns.client.subscribe(TopicArn=topic, Protocol=protocol, Endpoint=to, Attributes=attributes)

@@ -346,7 +346,7 @@ def test_a_batch_has_the_same_limit_in_total(sns: Sns, size: int | None) -> None
     assert sns.sqs.counts(url) == (2, 0, 0)
 
 
-def test_it_reads_back_if_it_was_set(sns: Sns) -> None:
+def test_a_set_attribute_reads_back(sns: Sns) -> None:
     """The limit can be raised and lowered at any time."""
     topic = sns.create()
     assert "MaximumMessageSize" not in sns.attributes(topic)

@@ -24,7 +24,7 @@ def databases(dsn: str) -> set[str]:
         return {name for (name,) in connection.execute("select datname from pg_database")}
 
 
-def test_it_is_measured_on_the_services_server_and_leaves_nothing(database: Database) -> None:
+def test_a_bare_insert_is_measured_on_the_services_server_and_leaves_nothing(database: Database) -> None:
     before = databases(database.dsn)
     figures = measure_bare_insert(database.api_dsn, 9_600)
     assert len(figures) == FIGURES
@@ -32,7 +32,7 @@ def test_it_is_measured_on_the_services_server_and_leaves_nothing(database: Data
     assert databases(database.dsn) == before
 
 
-def test_it_has_a_database_of_its_own_although_the_services_role_may_make_none(database: Database) -> None:
+def test_a_bare_insert_has_a_separate_database_without_the_services_role(database: Database) -> None:
     administrator = administrator_dsn(database.api_dsn)
     assert conninfo_to_dict(administrator)["user"] == "postgres"
     assert postmaster_of(administrator) == postmaster_of(database.api_dsn)

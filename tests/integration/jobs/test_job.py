@@ -110,7 +110,7 @@ def test_a_run_corrects_what_it_finds(computed: Connection) -> None:
     assert run == ("once", CHANGING_CLOCKS.from_at, CHANGING_CLOCKS.to_at, 3000, None, True, True)
 
 
-def test_it_says_what_plain_sql_says(computed: Connection) -> None:
+def test_the_job_agrees_with_plain_sql(computed: Connection) -> None:
     computed.execute("delete from queue.metrics_window where queue_id = 99 or starts_at = %s", (OUTSIDE,))
     check_against_sql(computed, CHANGING_CLOCKS)
     days = computed.execute(

@@ -1,8 +1,6 @@
 """Tests depth, waiting and the oldest message at moments, and compares them with a count of every message.
 
-Also tests durations that Spark computes from messages, and Spark's part in combining days.
-
-Also tests the new rows since the last run, on frames of a few messages.
+Tests durations, combined days and the new rows since the last run, on frames of a few messages.
 """
 
 import math
@@ -46,7 +44,7 @@ def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None
     ]
 
 
-def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None:
+def test_a_message_that_ended_before_it_was_sent_is_never_counted(spark: SparkSession) -> None:
     cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(group_by_minutes)
     asked = moments(spark, 2, 4, 6, 9)
     found = cube.transform(occupancy.list_changes).transform(occupancy.compute_levels(asked))

@@ -222,7 +222,7 @@ def test_the_release_of_a_java(tmp_path: Path, version: str, release: int) -> No
     assert read_version(str(java(tmp_path, version))) == release
 
 
-def test_one_that_is_new_enough_is_used(tmp_path: Path) -> None:
+def test_a_java_that_is_new_enough_is_used(tmp_path: Path) -> None:
     java(tmp_path, "17.0.1")
     assert find_java_home({"PATH": str(tmp_path)}, tmp_path) is None
 
@@ -268,7 +268,7 @@ def test_the_job_can_be_imported_from_it_alone(tmp_path: Path) -> None:
     assert done.stdout.split() == [f"{archive}/penstock_metrics/main.py", f"{archive}/penstock/__init__.py"]
 
 
-def test_it_holds_code_only(tmp_path: Path) -> None:
+def test_the_archive_contains_only_code(tmp_path: Path) -> None:
     with ZipFile(write_package(tmp_path / "penstock_metrics.zip")) as archive:
         names = archive.namelist()
     assert all(name.endswith(".py") for name in names)

@@ -1,5 +1,4 @@
-"""Checks SQL and the code around it: function files, the page of the SQL interface, typed statements, and rows by
-name."""
+"""Checks SQL and the code around it: files of functions, the page of the SQL interface, statements, and rows."""
 
 import ast
 import re

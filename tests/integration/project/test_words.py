@@ -52,7 +52,7 @@ PLAIN_TESTS = {
 }
 # At most three files may break a rule, each with one phrase.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {"nobody": ("benchmarks/postgres.py", "tests/system/local/test_up.py")}
-FIRST_CHECKED_COMMIT = "0a78748568aee7093e24daa571caacd74490b3e0"
+FIRST_CHECKED_COMMIT = "ed5827c80070ca996fd79ae1b75047c1a4ff9667"
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SQL_WORDS = re.compile(r"'(?:[^']|'')*'|--[^\n]*|[a-z_]+")
 
@@ -126,7 +126,9 @@ def test_subjects_of_commits_fit_a_line() -> None:
 
 def test_names_of_tests_have_a_subject() -> None:
     """A good name has subject, verb and object: `test_a_sender_without_permission_is_refused`."""
-    beginning = re.compile(r"test_(who|whoever|what|whatever|nobody|so|none|nor)(_|$)")
+    beginning = re.compile(
+        r"test_(who|whoever|what|whatever|nobody|so|none|nor|it|its|they|their|these|those|this|ours|others)(_|$)"
+    )
     found = {
         (name, word)
         for name in files("tests")
@@ -146,7 +148,7 @@ def test_a_retired_word_has_a_replacement() -> None:
     assert replacements(["open_world", "queue"], RETIRED) == {"open_world": "installation for world"}
 
 
-def test_other_words_are_none() -> None:
+def test_a_current_word_is_accepted() -> None:
     assert not any(map(retired_in, ("walkway", "redrive", "topic_messages", "RejectedRequest")))
 
 

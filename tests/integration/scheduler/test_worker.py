@@ -73,7 +73,7 @@ def test_a_nearer_schedule_wakes_a_sleeping_worker(db: Connection, database: Dat
 
 
 @pytest.mark.usefixtures("_service")
-def test_it_wakes_by_itself_when_the_next_one_is_due(db: Connection, database: Database) -> None:
+def test_the_worker_wakes_when_the_next_schedule_is_due(db: Connection, database: Database) -> None:
     for n in range(3):
         once(db, f"s{n}", 0.3 * (n + 1))
     until_row(database.dsn, "select from queue.schedule_run offset 2")

@@ -265,7 +265,7 @@ def test_rows_that_an_old_snapshot_sees_stay(db: Connection, connect: Connect) -
     assert give_back(db) == 1
 
 
-def test_it_waits_for_nobody(db: Connection, connect: Connect) -> None:
+def test_returning_space_waits_for_no_other_transaction(db: Connection, connect: Connect) -> None:
     fill_and_empty(db)
     vacuum(db, "queue.hole")
     with connect() as other, other.transaction():

@@ -170,7 +170,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples/pytest_project"
 
 
 @pytest.mark.slow
-def test_its_tests_pass(tmp_path: Path) -> None:
+def test_the_tests_of_the_example_pass(tmp_path: Path) -> None:
     for file in EXAMPLE.glob("*.py"):
         shutil.copy(file, tmp_path)
     with temporary_files() as temporary:

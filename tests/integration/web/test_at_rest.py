@@ -110,7 +110,7 @@ def somebody_else(database: Database) -> Iterator[Connection]:
         yield connection
 
 
-def test_it_rests_and_its_checks_find_what_nobody_notified_it_of(database: Database) -> None:
+def test_the_service_rests_and_its_checks_find_changes_without_notifications(database: Database) -> None:
     """The workers also sleep while queues have visible, delayed and in-flight messages, and a schedule is due in an
     hour.
     """
@@ -164,7 +164,7 @@ def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: 
         wait_until(lambda: receiver.count("/204") == 1)
 
 
-def test_it_wakes_when_the_retention_of_a_message_ends(database: Database) -> None:
+def test_the_service_wakes_when_the_retention_of_a_message_ends(database: Database) -> None:
     with somebody_else(database) as db:
         arn = create(db, MessageRetentionPeriod="60")
         send(db, arn, "m")
@@ -177,7 +177,7 @@ def test_it_wakes_when_the_retention_of_a_message_ends(database: Database) -> No
 POLL = "due_work|receive_response|poll_queues|watch_queues"
 
 
-def test_it_rests_while_somebody_waits_for_long_messages(database: Database) -> None:
+def test_the_service_rests_while_a_client_waits_for_long_messages(database: Database) -> None:
     """Long polls follow on a queue that had a message. Empty receives change nothing."""
     with somebody_else(database) as db:
         arn = create(db)

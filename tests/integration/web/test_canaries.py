@@ -177,7 +177,7 @@ KINDS = (messages, handles, credentials, documents, names, faults)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["messages", "handles", "credentials", "documents", "names", "faults"])
-def test_nothing_of_it_is_written_down(
+def test_no_canary_is_written_down(
     installation: CanaryInstallation,
     kind: Callable[[CanaryInstallation, str], Iterator[int]],
     request: pytest.FixtureRequest,

@@ -327,7 +327,7 @@ def test_every_other_request_is_answered_as_the_rest_api_does(
         assert response.json()["error"]["code"] == code
 
 
-def test_its_root_names_the_document(shared: Service) -> None:
+def test_the_root_of_the_rest_api_names_the_document(shared: Service) -> None:
     with shared.http() as http:
         responses = [http.get(path) for path in ("/v1", "/v1/")]
         assert [response.status_code for response in responses] == [200, 200]

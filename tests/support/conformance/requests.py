@@ -1,14 +1,8 @@
-"""Calls of the REST API over a real service.
+"""Sends requests of AWS's protocols that SDKs do not make, and requests of the REST API, and reads the responses.
 
-Sends requests that SDKs do not make, as bytes over HTTP, and reads the responses.
-
-The module computes the MD5 of message attributes as the SDKs do, from the Developer Guide and not from our code.
-
-"Calculating the MD5 message digest for message attributes": sort by name; for each: length (4 bytes, big endian) and
-bytes of name, of data type, then one byte for the transport type (1 String and Number, 2 Binary), then length and bytes
-of the value.
-
-Writes one request in every protocol and sends it to every deployment. The module makes no assertions.
+The module computes the MD5 of message attributes from the Developer Guide and not from our code. "Calculating the MD5
+message digest for message attributes": sort by name; for each: length (4 bytes, big endian) and bytes of name, of data
+type, then one byte for the transport type (1 String and Number, 2 Binary), then length and bytes of the value.
 """
 
 import hashlib

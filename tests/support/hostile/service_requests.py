@@ -1,11 +1,6 @@
-"""Generates hostile requests to the REST API for events, transactions, deliveries and schedules, from invalid documents
-of docs/.
+"""Generates hostile requests to the REST API, from invalid documents of docs/, and to EventBridge Scheduler.
 
-Generates hostile requests to the REST API.
-
-Generates hostile requests to EventBridge Scheduler, each with one invalid member. The limits come from the
-EventBridge
-Scheduler API reference.
+A request to EventBridge Scheduler has one invalid member. The limits come from the EventBridge Scheduler API reference.
 """
 
 import json

@@ -1,11 +1,4 @@
-"""Reads the HTML of a report: its pictures, its tables, and barriers for readers.
-
-The module also provides a browser without a screen: cookies and forms with their origin, and nothing else.
-
-The module also provides texts that do harm if a page does not escape them, or a script reads them.
-
-A console in front of a service, and the requests of its tests.
-"""
+"""Provides a console in front of a service, a browser without a screen, harmful texts, and a reader of HTML."""
 
 import re
 from dataclasses import dataclass, field

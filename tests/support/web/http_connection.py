@@ -1,9 +1,4 @@
-"""Simulates a connection to an HTTP server without sockets: the client's data and the server's output.
-
-A client that reads slowly, as the transport sees it.
-
-Responses of the REST API.
-"""
+"""Simulates connections to an HTTP server without sockets: the client's data, the server's output, slow readers."""
 
 import asyncio
 import re

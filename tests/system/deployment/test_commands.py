@@ -186,7 +186,7 @@ def test_commands_that_other_tests_run_exist() -> None:
             assert how.text in (ROOT / how.file).read_text(), how
 
 
-def test_they_run_in_the_order_of_the_pages(clone: Path) -> None:
+def test_commands_run_in_the_order_of_the_pages(clone: Path) -> None:
     (clone / "etc/systemd/system").mkdir(parents=True)
     (clone / "opt").mkdir()
     for command in page_commands():
@@ -292,7 +292,7 @@ def send_and_receive(address: str) -> None:
     sqs.close()
 
 
-def test_these_are_the_commands_of_the_page() -> None:
+def test_the_page_has_the_listed_commands() -> None:
     page = (ROOT / "docs/start/install.md").read_text().partition("\n## ")[0]
     *_, clone_ = blocks(page)
     assert list(commands(clone_)) == ["make run", "make metrics", "make test"]

@@ -29,7 +29,7 @@ def service_of(objects: Rendered) -> dict[str, Any]:
 
 
 # --- who may call -----------------------------------------------------------------------------------------------------
-def test_it_is_closed_unless_somebody_says_otherwise() -> None:
+def test_the_chart_requires_signatures_by_default() -> None:
     objects = render()
     assert service_of(objects)["QUEUE_ACCESS"] == "sigv4"
     assert service_of(objects)["QUEUE_ENCRYPTION_KEY"] == ("penstock-keys", "QUEUE_ENCRYPTION_KEY")

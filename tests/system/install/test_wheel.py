@@ -136,7 +136,7 @@ def test_pip(folder: Path, version: str) -> None:
 
 @pytest.mark.wheel
 @only_root
-def test_pip_of_nobody(folder: Path) -> None:
+def test_pip_installs_for_an_unprivileged_user(folder: Path) -> None:
     programs = install(folder, "/usr/bin/python3", AS_NOBODY)
     with running([*AS_NOBODY, programs / "penstock"], folder, environment(folder, programs)):
         pass

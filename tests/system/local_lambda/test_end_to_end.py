@@ -37,7 +37,7 @@ def address(request: pytest.FixtureRequest, gateway: Gateway) -> str:
     return str(getattr(gateway, request.param))
 
 
-def test_both_stories(address: str) -> None:
+def test_both_scenarios_succeed(address: str) -> None:
     """On the HTTP API one function answers. Behind the load balancer each action has a separate function."""
     name = f"scenario-{address.rpartition(':')[2]}"
     sqs = client("sqs", address)

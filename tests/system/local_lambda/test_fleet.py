@@ -112,7 +112,9 @@ async def test_an_exception_leaves_the_environment_as_it_is(code: Path) -> None:
         ("missing", 30, 512, "missing"),
     ],
 )
-async def test_these_failures_end_an_environment(code: Path, name: str, seconds: float, memory: int, said: str) -> None:
+async def test_failures_of_a_process_end_its_environment(
+    code: Path, name: str, seconds: float, memory: int, said: str
+) -> None:
     async with running(function(code, name, seconds, memory)) as fleet:
         with pytest.raises(FunctionError, match=said):
             await fleet.invoke(name, {})

@@ -50,7 +50,7 @@ def address(cluster: Postgres, role: str, database: str = "empty") -> str:
     return make_conninfo(cluster.service_dsn(database), user=role, password=PASSWORD)
 
 
-async def test_it_migrates_and_then_finds_nothing_to_do(cluster: Postgres, tmp_path: Path) -> None:
+async def test_the_function_migrates_once(cluster: Postgres, tmp_path: Path) -> None:
     names = [script.name for script in read_migrations(ROOT / "sql")]
     function = migrate_function(tmp_path, DATABASE_URL=address(cluster, "migrating"))
     assert (function.timeout_seconds, function.reserved_concurrency) == (900, 1)

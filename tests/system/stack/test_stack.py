@@ -51,7 +51,7 @@ def template(request: pytest.FixtureRequest) -> dict[str, Any]:
     return MADE[request.param]()
 
 
-def test_cloudformation_takes_it(template: dict[str, Any]) -> None:
+def test_cloudformation_accepts_the_stack(template: dict[str, Any]) -> None:
     """The quotas cannot be raised. SAM and loops multiply the content of the files."""
     text = json.dumps(template)
     assert text.count("{{resolve:") <= 60

@@ -279,7 +279,7 @@ def after_migration(database: Database, release: Path, calls: list[str]) -> Resu
         return dict(results(connection, calls))
 
 
-def test_everything_it_calls_is_there(
+def test_the_schema_has_every_function_that_the_release_calls(
     empty_database: Database, tmp_path: Path, previous: Path, calls: list[str], before: Results
 ) -> None:
     assert before

@@ -58,7 +58,7 @@ def verdict(*statements: Any, principal: Principal | None = None, **keys: str) -
         {"Condition": {"Null": {"aws:SourceArn": "true"}}},
     ],
 )
-def test_these_statements_allow(change: dict[str, Any]) -> None:
+def test_matching_statements_allow(change: dict[str, Any]) -> None:
     assert verdict({**GRANT, **change}) is Decision.ALLOWED
 
 
@@ -74,7 +74,7 @@ def test_these_statements_allow(change: dict[str, Any]) -> None:
         {"Condition": {"Bool": {"aws:SecureTransport": "true"}}},
     ],
 )
-def test_these_statements_do_not_match(change: dict[str, Any]) -> None:
+def test_other_statements_do_not_match(change: dict[str, Any]) -> None:
     assert verdict({**GRANT, **change}) is Decision.NO_MATCH
 
 

@@ -1,8 +1,6 @@
 """Tests a caller's number of requests per second, with a clock that the test sets.
 
-Also tests the failures of callers by address.
-
-Also tests the counting of addresses by limits. Source: RFC 6177 (a site has at least a /64).
+Failures of callers count by address; a site has at least a /64 (RFC 6177).
 """
 
 from __future__ import annotations
@@ -138,7 +136,7 @@ def test_callers_do_not_count_for_each_other(move: Move) -> None:
     assert admitted(rate, "b", 5) == 2
 
 
-def test_it_remembers_a_bounded_number_of_callers(move: Move) -> None:
+def test_the_limit_remembers_a_bounded_number_of_callers(move: Move) -> None:
     rate = RequestRate(1)
     for n in range(MAX_CALLERS):
         rate.check(str(n))

@@ -41,7 +41,7 @@ def books(ledger: Ledger, *dead: int, poison: tuple[int, ...] = ()) -> AuditResu
     return audit(ledger, 0, {(7, n) for n in dead}, {(7, n) for n in poison})
 
 
-def test_everything_once_and_in_order_is_clean() -> None:
+def test_a_book_with_each_message_once_and_in_order_is_clean() -> None:
     found = books(completed(ledger_with(4), 1, 2, 3, 4))
     assert found.clean
     assert found.completed == 4

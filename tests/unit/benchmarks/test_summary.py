@@ -1,9 +1,4 @@
-"""Tests summaries of runs: the parts of a raw file that they keep, and their small size.
-
-Tests the table of a noisy neighbour: ratios of the same round, missing arrivals, and the order of the phases.
-
-Tests the costs of checks: the policy of the study, and the quotients of its table.
-"""
+"""Tests the results of studies: summaries of runs, the table of a noisy neighbour, and the costs of checks."""
 
 import json
 from pathlib import Path

@@ -110,7 +110,7 @@ def read(text: str) -> dict[str, Any]:
     return dict(yaml.load(text, CloudFormationLoader))
 
 
-def test_it_adds_and_changes_nothing() -> None:
+def test_a_gradual_deployment_adds_and_changes_nothing() -> None:
     before, after = read(TEMPLATE), read(add_gradual_deployment(TEMPLATE, "2027-01-01 12:00:00"))
     assert before["Resources"] == after["Resources"]
     assert after["Parameters"].keys() - before["Parameters"].keys() == {"Shift", "RollbackAlarm"}

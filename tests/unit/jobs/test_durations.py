@@ -145,7 +145,7 @@ def negative() -> list[Measured]:
     return [(1, "", 1, at(0), us) for us in (-7, -1, 10, 20)]
 
 
-def test_nothing_at_all() -> None:
+def test_no_messages_have_no_durations() -> None:
     assert summaries([]) == []
     assert list(merge_pieces(SPAN)(iter([]))) == []
     assert list(find_candidates(SPAN, wanted_table([(86400, 1, "", 0, BASE, 3)]))(iter([]))) == []
@@ -278,7 +278,7 @@ def test_other_errors_are_not_repeated() -> None:
         (ValueError("no such day"), False),
     ],
 )
-def test_these_errors_count_as_a_lost_connection(error: Exception, lost: bool) -> None:
+def test_only_errors_of_the_connection_count_as_lost(error: Exception, lost: bool) -> None:
     assert is_lost(error) is lost
 
 

@@ -98,7 +98,7 @@ def test_intrinsic_functions(value: Any, resolved: Any) -> None:
     assert Values(TEMPLATE, {"Size": "3"}).resolve(value) == resolved
 
 
-def test_others_are_refused() -> None:
+def test_unknown_intrinsic_functions_are_refused() -> None:
     with pytest.raises(TemplateError, match="Fn::ImportValue"):
         Values(TEMPLATE, {}).resolve({"Fn::ImportValue": "x"})
 

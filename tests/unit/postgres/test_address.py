@@ -1,8 +1,6 @@
-"""Compares addresses for pg8000 with libpq's interpretation of them.
+"""Tests addresses for pg8000, the oldest version of PostgreSQL, and the certificate authorities of Amazon RDS.
 
-Also tests the refusal of servers that are too old. PostgreSQL's version numbers follow libpq's PQserverVersion.
-
-Also tests layers/core/penstock/postgres/rds.pem, the authorities of Amazon RDS, and the images and pages that name it.
+The sources are libpq's interpretation of addresses, and its PQserverVersion for version numbers.
 """
 
 from __future__ import annotations
@@ -103,7 +101,7 @@ def common_name(name: x509.Name) -> str:
     return str(name.get_attributes_for_oid(x509.NameOID.COMMON_NAME)[0].value)
 
 
-def test_they_are_authorities_of_rds_that_signed_themselves() -> None:
+def test_the_authorities_of_rds_have_signed_themselves() -> None:
     certificates = x509.load_pem_x509_certificates(TEXT.encode())
     assert len(certificates) == 81
     for certificate in certificates:

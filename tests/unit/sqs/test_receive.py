@@ -77,7 +77,7 @@ def test_a_wait_goes_on_until_others_come() -> None:
     assert end.value.value == [FOUND]
 
 
-def test_it_is_refused_at_the_end_of_the_queues_own_wait() -> None:
+def test_a_long_message_is_refused_at_the_end_of_the_queues_wait() -> None:
     """If the process ends first, the pause returns that."""
     waiting = operation(None)
     next(waiting)

@@ -185,12 +185,12 @@ def test_values_as_bytes() -> None:
 # Compares MessageIds with the standard library's UUID (RFC 9562).
 
 
-def test_they_are_random_uuids_of_version_4() -> None:
+def test_message_ids_are_random_uuids_of_version_4() -> None:
     made = [make_message_id() for _ in range(1000)]
     assert len(set(made)) == 1000
     assert {(UUID(bytes=value).version, UUID(bytes=value).variant) for value in made} == {(4, RFC_4122)}
 
 
-def test_their_text_is_the_usual_one() -> None:
+def test_the_text_of_a_message_id_is_a_uuid() -> None:
     for value in (bytes(16), bytes(range(16)), b"\xff" * 16, make_message_id()):
         assert as_text(value) == str(UUID(bytes=value))

@@ -43,7 +43,7 @@ def finish(ledger: Ledger, *bodies: str) -> None:
     ledger.deleted(bodies)
 
 
-def test_all_is_well(ledger: Ledger, clock: Clock) -> None:
+def test_a_complete_ledger_has_no_findings(ledger: Ledger, clock: Clock) -> None:
     ledger.delivered(["a", "b", "c"], 0, 1)
     finish(ledger, "a", "b", "c")
     assert ledger.findings().violations == {}

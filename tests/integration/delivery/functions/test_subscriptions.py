@@ -1,13 +1,10 @@
-"""Tests schedules of EventBridge Scheduler that invoke functions.
+"""Tests functions that schedules of EventBridge Scheduler or subscriptions of topics invoke.
 
-The sources are Target and RetryPolicy (EventBridge Scheduler API Reference); "Adding context attributes" and
-"Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide); and "Using Lambda with Amazon
-EventBridge Scheduler" (AWS Lambda Developer Guide): it invokes a function asynchronously.
-
-Tests subscriptions of functions.
-
-The sources are "Invoking Lambda functions with Amazon SNS notifications" (AWS Lambda Developer Guide),
-https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html, and "Amazon SNS dead-letter queues" (SNS Developer Guide).
+The sources for schedules are Target and RetryPolicy (EventBridge Scheduler API Reference), "Adding context attributes"
+and "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide), and "Using Lambda with Amazon
+EventBridge Scheduler" (AWS Lambda Developer Guide). The sources for subscriptions are "Invoking Lambda functions with
+Amazon SNS notifications" (AWS Lambda Developer Guide), https://docs.aws.amazon.com/lambda/latest/dg/with-sns.html, and
+"Amazon SNS dead-letter queues" (SNS Developer Guide).
 """
 
 import json

@@ -1,9 +1,7 @@
 """Tests kill -9 during a batch, many deliveries, and an endless response: no delivery is lost, and memory stays
 constant.
 
-Tests the log of attempts, and endpoints that an operator pauses (docs/reference/webhooks.md).
-
-Also tests queue.outgoing_delivery_history, which contains each delivery's outcome once.
+The log of attempts, paused endpoints and queue.outgoing_delivery_history follow docs/reference/webhook_log.md.
 """
 
 import os
@@ -306,7 +304,7 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: D
     assert finished(db) == {("delivered", 1, True): 1}
 
 
-def test_its_partitions_come_and_go_as_those_of_the_messages(db: Connection) -> None:
+def test_partitions_of_the_delivery_history_come_and_go_as_those_of_messages(db: Connection) -> None:
     db.execute("select queue.add_history_day('outgoing_delivery_history', '2020-02-29')")
     call(db, MAINTAIN_INSTALLATION, 1000, 30, None)
     parts = db.execute(

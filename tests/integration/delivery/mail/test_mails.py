@@ -1,14 +1,9 @@
-"""Tests the way to the mail server: TLS, logins, slow or missing servers, lost responses, and killed workers.
+"""Tests e-mail with a real mail server: messages, their outcomes, TLS, logins, slow servers, and killed workers.
 
-The sources are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321, 4.5.3.2 (waits) and 4.2.1. A login needs TLS,
-which is Penstock's choice.
-
-Tests messages sent by e-mail, and their outcomes, with a real mail server.
-
-The sources are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email notifications" (SNS
-Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC 8058 for the
-headers, and RFC 5321 for replies. The limit of an address's refusals and the handling of repeated responses are
-Penstock's choice (docs/reference/email.md).
+The sources for messages are "Amazon SNS message delivery retries", "Amazon SNS dead-letter queues" and "Email
+notifications" (SNS Developer Guide), a mail of AWS in pull request 102 of librato/librato-services, RFC 2369 and RFC
+8058. The sources for the connection are RFC 3207 (STARTTLS), RFC 4954 (AUTH), and RFC 5321. Penstock's choices are in
+docs/reference/email.md: a login needs TLS, addresses have a limit of refusals, and repeated responses count once.
 """
 
 import json

@@ -188,7 +188,7 @@ def test_brackets_within_texts_are_no_arrays(db: Connection) -> None:
     ],
     ids=lambda text: str(text)[:10],
 )
-def test_these_bodies_have_no_facts(db: Connection, text: str, expected: bool | None) -> None:
+def test_bodies_that_are_no_objects_have_no_facts(db: Connection, text: str, expected: bool | None) -> None:
     """A policy rejects a body that is not an object, and accepts a body that is too complicated to judge."""
     assert value(db, "select queue.body_facts(%s::jsonb)", text) is expected
     assert json.loads(encode_body_facts(text) or b"null") is expected

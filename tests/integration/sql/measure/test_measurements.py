@@ -241,7 +241,7 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
     other.execute("rollback")
 
 
-def test_what_a_role_without_pg_monitor_does_not_see_is_missing(db: Connection, database: Database) -> None:
+def test_figures_that_a_role_without_pg_monitor_does_not_see_are_missing(db: Connection, database: Database) -> None:
     """A value of 0 would look as if no transaction were open."""
     measured(db)
     assert "" in reading(db, "oldest_transaction")

@@ -301,14 +301,14 @@ def hints(extended_db: Connection, table: str, arn: str) -> list[str | None]:
     return list(value(extended_db, query, arn))
 
 
-def test_it_stays_when_a_message_that_waits_is_delayed(extended_db: Connection) -> None:
+def test_an_added_column_stays_when_a_waiting_message_is_delayed(extended_db: Connection) -> None:
     arn = create(extended_db)
     assert change_by_id(extended_db, arn, send_hint(extended_db, arn), 60)
     assert hints(extended_db, "side", arn) == ["h"]
 
 
 @BOTH_KINDS
-def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
+def test_an_added_column_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> None:
     """The message moves from the log to the slow path, and then from queue to queue."""
     last = create(extended_db, "last" + suffix)
     dead = create(extended_db, "dead" + suffix, RedrivePolicy=redrive(last))
@@ -322,7 +322,7 @@ def test_it_goes_to_dead_letter_queues(extended_db: Connection, suffix: str) -> 
     assert len(receive(extended_db, last)) == 1
 
 
-def test_it_goes_back_with_a_move_task(extended_db: Connection) -> None:
+def test_an_added_column_goes_back_with_a_move_task(extended_db: Connection) -> None:
     dead = create(extended_db, "dead.fifo")
     arn = create(extended_db, "q.fifo", RedrivePolicy=redrive(dead))
     send_hint(extended_db, arn)

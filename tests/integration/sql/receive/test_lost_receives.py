@@ -45,7 +45,7 @@ def lost_receive(connection: Connection, arn: str, count: int = 10, visibility: 
     return delivered
 
 
-def test_they_acknowledge_what_waits_again(db: Connection) -> None:
+def test_lost_handles_acknowledge_messages_that_wait_again(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *"12345")
     lost = lost_receive(db, arn, 3)
@@ -56,7 +56,7 @@ def test_they_acknowledge_what_waits_again(db: Connection) -> None:
     assert delete(db, lost) == ["gone"] * 3
 
 
-def test_they_acknowledge_what_others_have_received_since(db: Connection) -> None:
+def test_lost_handles_acknowledge_messages_that_others_have_received_since(db: Connection) -> None:
     """The leases have different ends, or the same end."""
     arn = create(db)
     send(db, arn, *"12345678")
@@ -72,7 +72,7 @@ def test_they_acknowledge_what_others_have_received_since(db: Connection) -> Non
     assert rows_of(db, "log", arn) == 0
 
 
-def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
+def test_lost_handles_acknowledge_messages_that_were_received_before(db: Connection) -> None:
     """The handles belong to an expired lease, and to the slow path."""
     arn = create(db)
     send(db, arn, *"1234")
@@ -85,7 +85,7 @@ def test_they_acknowledge_what_was_received_before(db: Connection) -> None:
     assert counts(db, arn) == Counts(0, 0, 0)
 
 
-def test_they_acknowledge_what_was_received_twice_since(db: Connection) -> None:
+def test_lost_handles_acknowledge_messages_that_were_received_twice_since(db: Connection) -> None:
     """Every handle of a standard queue works after newer receives."""
     arn = create(db)
     send(db, arn, *"123")

@@ -346,7 +346,7 @@ def test_an_empty_receive_is_not_kept(db: Connection) -> None:
     assert rows_of(db, "receive_attempt", arn) == 0
 
 
-def test_they_are_forgotten_after_five_minutes(db: Connection) -> None:
+def test_receive_attempts_are_forgotten_after_five_minutes(db: Connection) -> None:
     arn = fifo(db, "a", "b")
     attempt(db, arn, "x", 2)
     attempt(db, arn, "y", 2)

@@ -237,7 +237,7 @@ def test_a_message_of_a_noisy_tenant_is_passed_over(db: Connection) -> None:
     assert (row.body, row.receive_count) == (LONG, 1)
 
 
-def test_it_is_measured_once(db: Connection) -> None:
+def test_a_long_message_is_measured_once(db: Connection) -> None:
     """The next receives read the stored length. A receive with a higher limit does not measure either, and returns
     the message.
     """
@@ -298,7 +298,7 @@ def test_dead_letters_behind_many_that_are_passed_over_are_moved(db: Connection)
 
 
 @BOTH
-def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: str) -> None:
+def test_a_receive_is_refused_only_when_all_messages_have_been_measured(db: Connection, name: str) -> None:
     """A receive of one message measures 20 messages at most. Further messages may be behind these, and the next
     receive finds them.
     """
@@ -310,7 +310,7 @@ def test_it_is_refused_only_when_all_have_been_measured(db: Connection, name: st
 
 
 # --- FIFO ------------------------------------------------------------------------------------------------------------
-def test_its_group_waits_for_it(db: Connection) -> None:
+def test_the_group_of_a_long_message_waits_for_it(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send(db, arn, "a1", LONG, "a3", group="a")
     send(db, arn, "b1", "b2", group="b")
@@ -427,7 +427,9 @@ def test_an_unchanged_message_is_passed_over(db: Connection, name: str, put: Cal
 
 
 @BOTH
-def test_it_is_not_refused_while_others_hold_short_ones(db: Connection, connect: Connect, name: str) -> None:
+def test_a_receive_is_not_refused_while_other_transactions_lock_short_messages(
+    db: Connection, connect: Connect, name: str
+) -> None:
     """A receive locks a shard, and a send locks a message group. Consumers can receive the waiting messages a moment
     later.
     """

@@ -60,7 +60,7 @@ def in_every_state(db: Connection, suffix: str) -> str:
 
 
 @BOTH
-def test_it_finds_messages_of_every_state_and_receives_none(db: Connection, suffix: str) -> None:
+def test_a_search_finds_messages_of_every_state_and_receives_none(db: Connection, suffix: str) -> None:
     arn = in_every_state(db, suffix)
     before = (
         counts(db, arn),
@@ -152,7 +152,7 @@ def test_dead_letters_have_their_source_and_all_their_receives(db: Connection, s
     assert row.entered_by == "dead_lettered"
 
 
-def test_it_says_of_how_many_only_what_is_known(db: Connection) -> None:
+def test_a_search_reports_the_number_of_messages_only_if_it_was_measured(db: Connection) -> None:
     arn = create(db)
     send(db, arn, "a", "b", "c")
     assert search(db, arn, scan=2).end.messages is None
@@ -213,7 +213,7 @@ def test_by_receive_count_and_attribute(db: Connection) -> None:
     assert {rows[0].group_attribute: rows[0].group_messages for rows in found} == {"a": 2, "b": 1, None: 1}
 
 
-def test_it_says_what_it_looked_at_and_leaves_out(db: Connection) -> None:
+def test_groups_report_the_read_messages_and_the_omitted_groups(db: Connection) -> None:
     arn = create(db)
     send(db, arn, *(f'{{"m{n}": 1}}' for n in range(5)))
     found, end = groups(db, arn, "shape", scan=3, most=2)

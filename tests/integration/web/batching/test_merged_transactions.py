@@ -66,7 +66,7 @@ async def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[Tran
 
 
 @pytest.mark.virtual_time
-async def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
+async def test_waiting_transactions_are_one_call_and_each_gets_its_own_rows() -> None:
     responses, storage = await results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
     assert storage.done == [[1], [2, 3, 4]]
     assert [[row.n for row in rows] for rows in responses] == [[], [1], [], [1, 2]]

@@ -1,11 +1,7 @@
-"""`penstock doctor` checks PgBouncer's mode and sizes, and addresses that lead to the wrong server.
+"""Tests that each check of `penstock doctor` finds its fault, and reports nothing without the fault.
 
-`penstock doctor` reports subscriptions that deliver to queues of other accounts.
-
-Each check of `penstock doctor` finds its fault in the database and reports nothing without the fault.
-
-A transaction damages roles and other objects of the whole server. The check runs in the transaction, which is then
-rolled back.
+The tests damage roles and other objects of the whole server in a transaction. The check runs in this transaction, which
+is then rolled back.
 """
 
 import json
@@ -65,7 +61,7 @@ def found(pooled: str, direct: str) -> list[Finding]:
         examination.close()
 
 
-def test_ours_is_as_it_should_be(database: Database) -> None:
+def test_the_repository_has_no_findings(database: Database) -> None:
     assert [f.problem for f in found(database.pooled_dsn, database.api_dsn) if not f.is_advice] == []
     assert found(database.api_dsn, database.api_dsn) == []
 

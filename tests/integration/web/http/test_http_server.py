@@ -184,7 +184,7 @@ async def test_a_client_that_is_still_sending_reads_its_response() -> None:
 
 
 @pytest.mark.uvloop
-async def test_it_is_not_waited_for_at_the_end_of_the_process() -> None:
+async def test_the_end_of_the_process_waits_for_no_upload() -> None:
     async with serve(HttpLimits(linger_seconds=3_600, linger_idle_seconds=3_600)) as service:
         response, client = await asyncio.to_thread(upload, service.port, 1_000_000, whole=False)
         assert response.endswith(b"too long")
@@ -289,7 +289,7 @@ def test_strangers_who_send_slowly_take_no_memory_from_others(database: Database
 PATH = "/_localstack/health"
 
 
-def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
+def test_the_health_page_names_services_edition_and_version(database: Database) -> None:
     with running_service(database.api_dsn, QUEUE_LOCALSTACK_HEALTH="true") as service, service.http() as http:
         expected = {"services": dict.fromkeys(SERVICES, "running"), "edition": "penstock", "version": __version__}
         response = http.get(PATH)
@@ -301,7 +301,7 @@ def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("setting", "status"), [("true", 200), ("false", 404)])
-def test_it_needs_the_setting_and_no_credentials(database: Database, setting: str, status: int) -> None:
+def test_the_health_page_needs_the_setting_and_no_credentials(database: Database, setting: str, status: int) -> None:
     settings = {"QUEUE_LOCALSTACK_HEALTH": setting, "QUEUE_ACCESS": "presence"}
     with running_service(database.api_dsn, **settings) as service, service.http() as http:
         assert http.get(PATH).status_code == status

@@ -139,7 +139,7 @@ def test_a_new_role_and_a_new_password_hold_at_once(pooled: Pooled) -> None:
         ("hashed", "set password_encryption = 'md5'; create role hashed login password 'known'"),
     ],
 )
-def test_others_are_refused(pooled: Pooled, role: str, statement: LiteralString) -> None:
+def test_unknown_roles_are_refused(pooled: Pooled, role: str, statement: LiteralString) -> None:
     pooled.administer(statement)
     with pytest.raises(psycopg.OperationalError, match=r"auth|password|no such user"):
         pooled.user(role, "known")

@@ -300,7 +300,7 @@ CLOSED = Settings.read({"QUEUE_ACCESS": "sigv4"})
 OPEN = Settings.read({"QUEUE_ACCESS": "off"})
 
 
-def test_it_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
+def test_the_encryption_key_is_made_once_and_used_from_then_on(tmp_path: Path) -> None:
     """The key stays after access is turned off, because encrypted texts must stay readable."""
     assert with_encryption_key(OPEN, tmp_path) == OPEN
     key = with_encryption_key(CLOSED, tmp_path).queue_encryption_key

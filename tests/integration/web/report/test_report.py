@@ -149,7 +149,9 @@ def test_a_time_without_metrics(tmp_path: Path) -> None:
     assert "No queue has metrics for this time." in page
 
 
-def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: TestServer) -> None:
+def test_a_report_without_queues_has_empty_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: TestServer
+) -> None:
     with postgres.database() as empty:
         monkeypatch.setenv("DATABASE_URL", empty.api_dsn)
         page = report(tmp_path)

@@ -54,7 +54,9 @@ def receive(http: httpx.Client) -> list[dict[str, Any]]:
     return found
 
 
-def test_it_waits_as_a_schedule_and_enters_its_queue_when_due(http: httpx.Client, db: psycopg.Connection[Any]) -> None:
+def test_a_later_message_waits_as_a_schedule_and_enters_its_queue_when_due(
+    http: httpx.Client, db: psycopg.Connection[Any]
+) -> None:
     before = datetime.now(UTC)
     # The message already has the maximum of attributes, so the service adds none.
     headers = {f"h{n}": {"n": n} for n in range(10)}

@@ -22,7 +22,7 @@ def new_queue(http: httpx.Client, name: str) -> None:
     http.post("/v1/queues", json={"name": name}).raise_for_status()
 
 
-def test_it_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client) -> None:
+def test_a_mapping_of_rest_is_the_mapping_of_the_other_api(service: Service, http: httpx.Client) -> None:
     new_queue(http, "orders")
     body = {
         "queue": "orders", "function": "f", "enabled": False, "batch_size": 20, "window_secs": 1, "max_concurrency": 3,

@@ -158,7 +158,7 @@ def test_a_forecast_is_not_worse_than_no_change(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PREDICTABLE)
-def test_it_halves_the_error_of_queues_whose_past_tells(name: str) -> None:
+def test_the_outlook_halves_the_error_of_queues_with_a_telling_past(name: str) -> None:
     assert score(name).told >= 0.5 * score(name).asked
     assert score(name).ratio <= 0.7
 

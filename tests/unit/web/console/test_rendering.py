@@ -1,11 +1,6 @@
-"""Tests that the console escapes every value, and shows an unknown value as a dash that screen readers read as words,
-never as 0.
+"""Tests the console's pages and files: escapes, unknown values, navigation, lines of templates, sizes and versions.
 
-Also tests that the templates' lines are short enough to read.
-
-Also tests the size of styles and scripts, and that htmx is the version that its README names.
-
-Also tests pages that wait for the measurement of the queues.
+An unknown value is a dash that screen readers read as words, never 0.
 """
 
 from __future__ import annotations
@@ -231,7 +226,7 @@ def test_a_right_is_about_the_queue_or_topic_of_the_path() -> None:
         assert (shown.right.scope == "topic") == ("/topics/{topic}" in shown.path), shown
 
 
-def test_the_navigation() -> None:
+def test_the_navigation_lists_the_screens_in_order() -> None:
     list_screens()
     titles = ["Overview", "Queues", "Topics", "Schedules", "Mappings", "Deliveries", "System", "Keys", "Audit"]
     assert [screen.title for screen in list_navigation()] == titles

@@ -359,7 +359,7 @@ class Socket(Transport):
 
 
 @pytest.mark.parametrize(("pause", "closed_at"), [(4.0, 30.0), (6.0, 5.0)])
-async def test_it_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
+async def test_the_reader_reads_for_30_seconds_and_5_without_a_byte(pause: float, closed_at: float) -> None:
     transport = Socket()
     lingering = LingeringClose(transport, HttpLimits(), lambda _: None)
     assert (transport.lingering, transport.closed, transport.closed_at) == (lingering, True, None)

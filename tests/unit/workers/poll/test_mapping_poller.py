@@ -276,7 +276,7 @@ async def test_a_look_that_failed_is_repeated_soon() -> None:
     assert [at - first for at in again] == [5, 10, 15, 75]
 
 
-async def test_it_looks_often_while_another_process_polls_for_the_mappings() -> None:
+async def test_the_poller_looks_often_while_another_process_polls_for_the_mappings() -> None:
     """That process may die. This process then takes over its mappings when its registration ends, after 7 seconds."""
 
     class Elsewhere(Database):
