@@ -27,7 +27,7 @@ from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
 FEW: Final = 1000  # A piece contains at most this many durations, which are 8 kB.
-# The job summarises at most this many durations at once. With groups, they take about 150 MB of a Python process.
+# The job summarises at most this many durations at once. With groups they need about 150 MB of a process.
 CHUNK: Final = 500_000
 MEASURED: Final = pa.schema(
     [

@@ -70,7 +70,7 @@ DIRECT_ROUTES = {
 }
 PASSED_HEADERS = ("retry-after", "www-authenticate")
 UNMATCHED = "(unmatched)"
-"""The route of a request, in metrics and logs, if no route has its path."""
+"""Metrics and logs name this route for a request whose path matches no route."""
 
 _log = logging.getLogger(__name__)
 

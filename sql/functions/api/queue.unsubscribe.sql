@@ -1,4 +1,4 @@
--- queue.unsubscribe(pattern, name): removes a binding of queue.subscribe.
+-- queue.unsubscribe(pattern, name): removes a binding created by queue.subscribe.
 -- Returns false if the binding does not exist.
 -- Raises QU001 (undefined queue). SQL interface.
 create or replace function queue.unsubscribe(pattern text, name text) returns boolean

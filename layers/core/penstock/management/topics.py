@@ -172,7 +172,7 @@ def publish_message(name: str, new: NewTopicMessage, context: Context) -> Operat
 @needs("topic", "sns:Publish")
 @audited(lambda name, _request, context: Act("sns:Publish", build_topic_arn(name, context)))
 def publish_written(name: str, request: sns.PublishRequest, context: Context) -> Operation[None]:
-    """Publishes a message that a person has written. The audit log records it. Raises NotFound and SNS's errors."""
+    """Publishes a message that a person wrote. The audit log records the message. Raises NotFound and SNS's errors."""
     request.topic_arn = build_topic_arn(name, context)
     yield from publishing.publish(request, context)
 

@@ -27,7 +27,7 @@ def runs_here() -> bool:
 
 
 def with_database() -> Settings:
-    """Returns the settings with the database of `penstock metrics run`. Raises SettingError."""
+    """Returns the settings, with the address of the database that `penstock metrics run` reads. Raises SettingError."""
     from penstock_web.local.chosen_database import choose_database
 
     settings = Settings.read(os.environ)

@@ -28,11 +28,11 @@ from penstock.sns.errors import NotFound, Throttled
 
 
 class UnsupportedMediaType(AwsError):  # noqa: N818 - called as the response is
-    """The header content-type does not declare JSON. Pages of other sites can send only such requests."""
+    """The Content-Type header does not declare JSON. Pages of other sites can send only such requests."""
 
     json_type = query_code = "UnsupportedMediaType"
     status = 415
-    default_message = "The body must be JSON, and the header content-type must be application/json."
+    default_message = "The body must be JSON, and the Content-Type header must be application/json."
 
 
 ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {

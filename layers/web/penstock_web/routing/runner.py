@@ -127,6 +127,6 @@ def is_command_line(request: Request) -> bool:
 
 
 def is_json(request: Request) -> bool:
-    """Returns whether the header content-type declares JSON."""
+    """Returns whether the Content-Type header declares JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))

@@ -52,7 +52,7 @@ def stopping_on(number: int) -> None:
 
 @contextmanager
 def log_stop() -> Iterator[None]:
-    """Logs the service's duration and any error at the end of the block."""
+    """Logs the service's uptime and any error at the end of the block."""
     began = monotonic()
     reason: str | None = None
     try:

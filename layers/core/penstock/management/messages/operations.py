@@ -70,7 +70,7 @@ def send(name: str, messages: Sequence[NewMessage], async_commit: bool, context:
     )
 )
 def send_written(name: str, request: SendMessageRequest, _copied: str, context: Context) -> Operation[None]:
-    """Sends a message that a person has written. The audit log records it. `_copied` names the message that was
+    """Sends a message that a person has written. The audit log records the send. `_copied` names the message that was
     copied."""
     request.queue_url = name
     yield from sending.send_message(request, context)
@@ -127,7 +127,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
 @needs("queue", "sqs:DeleteMessage")
 @audited(lambda name, ids, context: Act("sqs:DeleteMessage", build_queue_arn(name, context), {"ids": ids}, counted="*"))
 def delete_chosen(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
-    """Deletes messages that a person has chosen. The audit log records it."""
+    """Deletes messages that a person has chosen. The audit log records the deletion."""
     return (yield from _delete_ids(name, ids, context))
 
 

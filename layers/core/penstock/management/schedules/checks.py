@@ -86,7 +86,7 @@ def build_period(fields: Mapping[str, Any]) -> Period:
 
 
 def check_period(period: Period) -> None:
-    """Raises ScheduleUnusable if the period ends before it starts."""
+    """Raises ScheduleUnusable unless the period ends after it starts."""
     if period.start is not None and period.end is not None and period.end <= period.start:
         raise ScheduleUnusable("end_at: must be later than start_at")
 

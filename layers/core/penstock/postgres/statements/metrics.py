@@ -165,7 +165,7 @@ class VerdictFactsRow(NamedTuple):
     """Facts about the n-th given queue at `read_at`.
 
     `measured_at` and the later columns are None if the queue was never measured; `oldest_at` is also None for an empty
-    queue. `retention_at` and `never_catches_up` are forecasts of the metrics job. `stopped_mapping` is the reason why
+    queue. The metrics job forecasts `retention_at` and `never_catches_up`. `stopped_mapping` is the reason why
     an event source mapping was stopped. `failing_since` and `failing_result` describe a failing mapping.
     """
 
