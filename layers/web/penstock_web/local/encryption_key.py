@@ -39,9 +39,11 @@ def with_encryption_key(settings: Settings, state: Path) -> Settings:
 
 
 def check_encryption_key(settings: Settings, folder: Path | None) -> None:
-    """Warns about keys that were encrypted with another QUEUE_ENCRYPTION_KEY. `folder` is the folder of `penstock up`'s
-    database. Without other keys, this key becomes the installation's key, and `penstock keys create` uses only this key. Raises
-    LocalError if QUEUE_ACCESS=sigv4 would refuse every client. Raises SettingError for an invalid key.
+    """Warns about keys that were encrypted with another QUEUE_ENCRYPTION_KEY.
+
+    `folder` is the folder of `penstock up`'s database. Without other keys, this key becomes the installation's key, and
+    `penstock keys create` uses only this key. Raises LocalError if QUEUE_ACCESS=sigv4 would refuse every client. Raises
+    SettingError for an invalid key.
     """
     key = settings.queue_encryption_key
     if not key:
