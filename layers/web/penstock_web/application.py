@@ -101,6 +101,7 @@ class Application(RestApplication):
             health_router(
                 resources.pool.fetch,
                 resources.pool.is_stuck,
+                resources.pool.explain_failure,
                 region=settings.queue_region,
                 localstack=settings.queue_localstack_health,
             )

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from penstock_web.cli import main
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer, block_queues, end_sessions, set_read_only
 from tests.support.programs.penstock_service import Service, running_service, until_row
@@ -260,12 +261,18 @@ def test_internals_do_not_reach_the_client(database: Database, service: Service)
         assert response.headers["x-request-id"] in response.text
 
 
-def test_readyz_says_when_the_database_cannot_be_written_to(database: Database, service: Service) -> None:
+def test_readyz_says_when_the_database_cannot_be_written_to(
+    database: Database, service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with psycopg.connect(database.dsn, autocommit=True) as connection, service.http() as http:
         assert http.get("/readyz").json() == {"status": "ok"}
         set_read_only(connection, database.name, "on")
         response = http.get("/readyz")
-        assert (response.status_code, response.json()) == (503, {"status": "degraded"})
+        reason = "the database is read-only, or a standby"
+        assert (response.status_code, response.json()) == (503, {"status": "degraded", "reason": reason})
+        monkeypatch.setenv("PENSTOCK_ENDPOINT", service.url)
+        assert main(["status"]) == 1
+        assert f"cannot be written to: {reason}" in capsys.readouterr().out
         assert http.get("/livez").json()["status"] == "ok"
         set_read_only(connection, database.name, "off")
         assert http.get("/readyz").status_code == 200

@@ -1,13 +1,29 @@
 """Types for calls of SQL functions. Only the pool uses connections."""
 
 from collections.abc import Awaitable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from penstock.postgres.statement import Row, Statement
 
 RowT = TypeVar("RowT", bound=Row)
 StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
 """Holds a statement and its arguments. The arguments contain arrays as lists, which the connection encodes."""
+
+
+class SettingRow(NamedTuple):
+    """The new value of a setting."""
+
+    set_config: str
+
+
+class ProcessRow(NamedTuple):
+    """The id of the server's process."""
+
+    pg_backend_pid: int
+
+
+PROCESS = Statement("pg_catalog.pg_backend_pid", (), ProcessRow)
+SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 
 
 class ExecuteStatement(Protocol):

@@ -98,14 +98,18 @@ class OneDatabase:
         await connection.execute(HOLD_LOCK_OF_SESSION, [key])
         self._held_key, self._holder = key, connection
 
+    @property
+    def is_held(self) -> bool:
+        """Returns whether the LISTEN connection is open."""
+        return self._holder is not None and not self._holder.closed
+
     async def looks_divided(self, connection: LimitedAsyncConnection) -> bool:
         """Returns whether this connection to DATABASE_URL does not see the held lock. Returns false without a query if
         a call has looked for the lock in the last LOOK_SECONDS. Raises psycopg's errors.
         """
         now = monotonic()
-        is_held = self._holder is not None and not self._holder.closed
         is_known = self.is_divided or self._is_verifying or now - self._looked_at < LOOK_SECONDS
-        if is_known or not is_held:
+        if is_known or not self.is_held:
             return False
         self._looked_at = now
         cursor = await connection.execute(SEE_LOCK, [self._held_key])

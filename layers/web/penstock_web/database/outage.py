@@ -23,6 +23,18 @@ def is_shortage(cause: BaseException) -> bool:
     return any(text in str(cause) for text in _TOO_MANY)
 
 
+def explain_failure(cause: BaseException | None, *, is_listening: bool, is_pooled: bool) -> str:
+    """Returns the probable reason why a call got no result. `cause` is the error of the last attempt to connect to
+    DATABASE_URL. `is_listening` says whether the LISTEN connection is open, and `is_pooled` whether any other is.
+    """
+    if cause is not None and is_shortage(cause):
+        return "no database connection is free"
+    if not is_listening:
+        return "the database does not answer"
+    answers = "PostgreSQL answers; the pooler of DATABASE_URL does not"
+    return f"{answers}: its connections may all be busy" if is_pooled else answers
+
+
 def log_begin(who: str, cause: BaseException) -> None:
     """Logs an outage's begin. The database is read-only, has too few connections, or is unusable."""
     line = " ".join(str(cause).split())

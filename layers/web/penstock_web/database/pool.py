@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import cast
 from uuid import UUID
 from weakref import WeakSet
 
@@ -36,30 +36,14 @@ from penstock.postgres.session_settings import describe_wrong_settings
 from penstock.postgres.sqlstates import Meaning, find_meaning
 from penstock.postgres.statement import Row, Statement
 
-from .calls import RowT
+from .calls import PROCESS, SET_CONFIG, RowT
 from .connect import LimitedAsyncConnection, connect, connection_options, is_stale, make_reporting_class
 from .one_database import OneDatabase
-from .outage import is_shortage
+from .outage import explain_failure, is_shortage
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
 MIN_CONNECTIONS = 2
-
-
-class SettingRow(NamedTuple):
-    """The new value of a setting."""
-
-    set_config: str
-
-
-class ProcessRow(NamedTuple):
-    """The id of the server's process."""
-
-    pg_backend_pid: int
-
-
-PROCESS = Statement("pg_catalog.pg_backend_pid", (), ProcessRow)
-SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
 # One connection serves sends, one serves deletes, and the others serve receives. More connections would not help on two
 # cores.
@@ -300,6 +284,15 @@ class Pool:
             return False
         return True
 
+    def explain_failure(self) -> str:
+        """Returns the probable reason why a call got no result."""
+        if self.is_divided:
+            return DIVIDED
+        if self._wrong_settings:
+            return describe_wrong_settings(self._wrong_settings)
+        is_pooled = any(not is_stale(each) for each in self._opened)
+        return explain_failure(self._last_failure, is_listening=self._one_database.is_held, is_pooled=is_pooled)
+
     async def is_stuck(self) -> bool:
         """Returns whether overdue calls hang while the database accepts connections."""
         now = monotonic()
@@ -392,6 +385,8 @@ class Pool:
             return await cursor.fetchall()
         except psycopg.Error as error:
             classified = classify_error(error, broken=connection.closed)
+            if connection.closed:
+                self._note_failure(error)
             if find_meaning(error.sqlstate) is Meaning.READ_ONLY:
                 await connection.close()
                 self._renew()

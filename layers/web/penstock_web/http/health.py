@@ -2,7 +2,7 @@
 
 GET /livez    200, also while the database is away: a restart would not help. 503 when database calls do not end,
               although they are long past their deadline and the database accepts a new connection
-GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded"}
+GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded","reason":…}
 
 With QUEUE_LOCALSTACK_HEALTH, for scripts that wait for LocalStack (its page "Internal Endpoints"); always 200:
 GET /_localstack/health   {"services":{"sqs":"running"},"edition":"penstock","version":…}, "error" as /readyz has it
@@ -35,44 +35,53 @@ class Life(msgspec.Struct):
     region: str
 
 
-class HealthState(msgspec.Struct):
-    """The response of /readyz."""
+class HealthState(msgspec.Struct, omit_defaults=True):
+    """The response of /readyz. `reason` says why the database cannot be written to."""
 
     status: Literal["ok", "degraded"]
+    reason: str = ""
 
 
 class Readiness:
-    """Checks that the database accepts writes, with one query at a time for all clients."""
+    """Checks that the database accepts writes, with one query at a time for all clients. `explain` returns the probable
+    reason for a failed query.
+    """
 
-    def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
+    def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]], explain: Callable[[], str]) -> None:
         self._fetch = fetch
-        self._check: asyncio.Task[bool] | None = None
+        self._explain = explain
+        self._check: asyncio.Task[str] | None = None
 
-    async def __call__(self) -> bool:
-        """Returns the result after at most 2 s. A hanging query has a separate time limit."""
+    async def __call__(self) -> str:
+        """Returns why the database does not accept writes, or "", after at most 2 s. A hanging query has a separate
+        time limit.
+        """
         if self._check is None or self._check.done():
-            self._check = asyncio.get_running_loop().create_task(self._writable())
+            self._check = asyncio.get_running_loop().create_task(self._find_problem())
         await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
-        return self._check.done() and self._check.result()
+        return self._check.result() if self._check.done() else self._explain()
 
-    async def _writable(self) -> bool:
+    async def _find_problem(self) -> str:
         try:
             ((read_only,),) = await self._fetch(READ_ONLY_QUERY)
         except Exception:  # noqa: BLE001 - after any error the service is not ready
-            return False
-        return not read_only
+            return self._explain()
+        return "the database is read-only, or a standby" if read_only else ""
 
 
 def health_router(
     fetch: Callable[[str], Awaitable[list[Row]]],
     is_stuck: Callable[[], Awaitable[bool]],
+    explain: Callable[[], str],
     *,
     region: str,
     localstack: bool,
 ) -> APIRouter:
-    """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` says whether only a restart helps."""
+    """Returns the routes. `fetch` runs a query on a pooled connection. `is_stuck` says whether only a restart helps.
+    `explain` is the same as in `Readiness`.
+    """
     router = APIRouter(tags=["health"])
-    is_ready = Readiness(fetch)
+    find_problem = Readiness(fetch, explain)
 
     @router.get("/livez", response_class=Response, responses=describe_states(Life, "Calls of the database do not end."))
     async def livez() -> Response:
@@ -85,8 +94,8 @@ def health_router(
     )
     async def readyz() -> Response:
         """The database can be written to."""
-        ready = await is_ready()
-        return json_response(HealthState("ok" if ready else "degraded"), 200 if ready else 503)
+        problem = await find_problem()
+        return json_response(HealthState("degraded" if problem else "ok", problem), 503 if problem else 200)
 
     if localstack:
 
@@ -94,7 +103,7 @@ def health_router(
         async def services() -> dict[str, Any]:
             """Lists the services and their state. The document names Penstock and imitates nothing else of
             LocalStack."""
-            state = "running" if await is_ready() else "error"
+            state = "error" if await find_problem() else "running"
             return {"services": dict.fromkeys(SERVICES, state), "edition": "penstock", "version": __version__}
 
     return router

@@ -395,7 +395,26 @@ async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> N
     while pool._last_failure is None:  # noqa: ASYNC110 - no event tells
         await asyncio.sleep(0)
     assert "onnection refused" in str(pool._last_failure)
+    assert pool.explain_failure() == "the database does not answer"
     await pool.close()
+
+
+async def test_the_pool_tells_a_full_pool_from_a_pooler_and_from_a_server_that_do_not_answer(
+    database: Database,
+) -> None:
+    pool = Pool(database.pooled_dsn, 2, 5, database.api_dsn)
+    await pool.open()
+    assert await pool.fetch("select 1") == [(1,)]
+    async with await connect(database.api_dsn, 8) as direct:
+        await pool.hold_proof(direct)
+        said = "PostgreSQL answers; the pooler of DATABASE_URL does not"
+        assert pool.explain_failure() == f"{said}: its connections may all be busy"
+        await pool.close()
+        assert pool.explain_failure() == said
+        pool._note_failure(psycopg.errors.ProtocolViolation("query_wait_timeout"))
+        assert pool.explain_failure() == "no database connection is free"
+        pool._note_failure(psycopg.OperationalError("Connection refused"))
+    assert pool.explain_failure() == "the database does not answer"
 
 
 def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:

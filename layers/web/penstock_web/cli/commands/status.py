@@ -30,7 +30,7 @@ def status(endpoint: Endpoint = None, json: Json = False) -> int:
         "service": client.endpoint,
         "version": life.get("version"),
         "process": life.get("status"),
-        "database": "ok" if works else "cannot be written to",
+        "database": "ok" if works else f"cannot be written to: {ready.get('reason') or 'the reason is unknown'}",
     }
     found = client.call("GET", "/metrics/attention") if works else {"queues": None, "concerns": []}
     concerns = found["concerns"]
