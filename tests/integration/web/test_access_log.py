@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from penstock.context import Context
@@ -19,7 +20,7 @@ from penstock_web.access_log.lines import Answered
 from penstock_web.access_log.writer import AccessLog
 from penstock_web.cli import main
 from tests.support.conformance.access_keys import SIGV4
-from tests.support.database import Database
+from tests.support.database import Database, set_read_only
 from tests.support.programs.penstock_service import Service, running_service
 
 JSON = {"content-type": "application/x-amz-json-1.0"}
@@ -66,6 +67,11 @@ def test_each_request_has_a_line_with_the_id_of_its_response(database: Database,
             http.get(f"/{SECRET}"),
             http.post("/v1/queues", json={"name": 1}),
         ]
+        assert [http.get(path).status_code for path in ("/livez", "/readyz")] == [200, 200]
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            set_read_only(connection, database.name, "on")
+            degraded = http.get("/readyz")
+            set_read_only(connection, database.name, "off")
         unknown = responses[1]
     by_id = {line["request_id"]: line for line in lines(path)}
     found = [by_id[response.headers["x-amzn-requestid"]] for response in responses]
@@ -90,7 +96,8 @@ def test_each_request_has_a_line_with_the_id_of_its_response(database: Database,
     assert [line["account"] for line in found[:3]] == ["000000000000", "000000000000", None]
     assert list(found[0])[:5] == ["timestamp", "level", "message", "service", "request_id"]
     assert SECRET not in path.read_text()
-    assert len(by_id) == len(lines(path)) == 10
+    assert len(by_id) == len(lines(path)) == 11  # A health check that succeeds has no line.
+    assert by_id[degraded.headers["x-amzn-requestid"]]["status"] == 503
 
 
 def test_the_log_names_the_verified_caller(

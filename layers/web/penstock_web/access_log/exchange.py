@@ -1,6 +1,8 @@
 """Observes a REST API request and the response for the access log."""
 
+from http import HTTPStatus
 from time import perf_counter
+from typing import Final
 
 from starlette.types import Message, Receive, Scope, Send
 
@@ -11,6 +13,8 @@ from penstock_web.routing.runner import RUNNER_KEY, OperationRunner
 
 from .lines import Answered
 from .writer import AccessLog
+
+HEALTH_ROUTES: Final = ("/livez", "/readyz")
 
 
 class LoggedExchange:
@@ -39,7 +43,9 @@ class LoggedExchange:
         await self._send(message)
 
     def end(self, route: str, settings: Settings) -> None:
-        """Logs the request and the route's template."""
+        """Logs the request and the route's template. Successful health checks get no line."""
+        if route in HEALTH_ROUTES and self._status == HTTPStatus.OK:
+            return
         scope = self._scope
         runner: OperationRunner | None = scope.get(RUNNER_KEY)
         peer, _ = scope.get("client") or ("", 0)
