@@ -116,6 +116,9 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> N
         Settings.read({setting.name: "no such value"})
 
 
+FILES = "Only secrets and database addresses are read from files."
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -124,7 +127,9 @@ def test_every_setting_that_is_no_text_refuses_one(setting: Setting[Value]) -> N
         ("SNS_SMTP_ULR", "; do you mean SNS_SMTP_URL?"),
         ("PENSTOCK_ACCESS", "; do you mean QUEUE_ACCESS?"),
         ("PENSTOCK_LOG_LEVEL", "; do you mean LOG_LEVEL?"),
-        ("QUEUE_REGION_FILE", "; do you mean QUEUE_REGION?"),
+        ("QUEUE_REGION_FILE", f"; do you mean QUEUE_REGION? {FILES}"),
+        ("LOG_LEVEL_FILE", f"; do you mean LOG_LEVEL? {FILES}"),
+        ("ACCESS_LOG_FILE", f"; do you mean ACCESS_LOG? {FILES}"),
         ("QUEUE_SOMETHING_ELSE_ENTIRELY", ""),
     ],
 )
