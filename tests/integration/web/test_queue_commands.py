@@ -4,9 +4,13 @@
 
 import io
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import boto3
 import pytest
@@ -23,6 +27,7 @@ from penstock_web.local_error import LocalError
 from tests.support.conformance.access_keys import SIGV4
 from tests.support.database import TestServer
 from tests.support.programs.penstock_service import running_service
+from tests.support.tls.certificates import Authority
 
 Command = Callable[..., str]
 
@@ -465,6 +470,50 @@ def test_a_command_refuses_a_service_with_another_database(
         if not is_same:
             assert main(["status", "--endpoint", "http://127.0.0.1:1"]) == 1
             assert "no service responds" in capsys.readouterr().err
+
+
+def test_a_certificate_that_is_not_trusted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SSL_CERT_FILE names the authority (OpenSSL, SSL_CTX_load_verify_locations)."""
+    authority = Authority()
+    made = authority.server("127.0.0.1")
+    (tmp_path / "server.pem").write_text(made.certificate + made.key)
+    (tmp_path / "authority.pem").write_text(authority.pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    with HTTPServer(("127.0.0.1", 0), Degraded) as server:
+        plain = f"127.0.0.1:{server.server_port}"
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert main(["status", "--endpoint", f"https://{plain}"]) == 1
+        assert f"no TLS connection to https://{plain} is possible: " in capsys.readouterr().err
+        server.shutdown()
+    with HTTPServer(("127.0.0.1", 0), Degraded) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        address = f"https://127.0.0.1:{server.server_port}"
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert main(["status", "--endpoint", address]) == 1
+        said = capsys.readouterr().err
+        assert f"the certificate of {address} is not trusted: " in said
+        assert "SSL_CERT_FILE" in said
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+        assert main(["status", "--endpoint", address]) == 1
+        assert "cannot be written to: a test" in capsys.readouterr().out
+        server.shutdown()
+
+
+class Degraded(BaseHTTPRequestHandler):
+    """Answers every GET as /readyz during an outage."""
+
+    def do_GET(self) -> None:
+        body = b'{"status": "degraded", "reason": "a test"}'
+        self.send_response(503)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+        """Writes nothing."""
 
 
 def test_a_running_process_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
