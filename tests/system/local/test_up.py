@@ -177,6 +177,33 @@ def test_the_start_says_what_it_does(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_URL_FILE"])
+def test_the_start_on_another_database_names_no_own_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://127.0.0.1:1/none")
+    up = ("up", "--port", str(free_port()), "--no-migrate")
+    variables = {**os.environ, "DATABASE_URL": "", name: str(file) if name.endswith("_FILE") else file.read_text()}
+    done = subprocess.run([*COMMAND, *up], capture_output=True, text=True, check=False, env=variables)
+    assert done.stderr.startswith("penstock: no connection to the database: ")
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [{"PGCLIENTENCODING": "SQL_ASCII"}, {"PGOPTIONS": "-c datestyle=SQL,DMY"}, {"PGHOST": "h.invalid", "PGPORT": "1"}],
+    ids=repr,
+)
+def test_variables_of_libpq_do_not_change_the_own_database(variable: dict[str, str]) -> None:
+    command = [*COMMAND, "migrate", "--ephemeral"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variable})
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+def test_the_variable_that_a_pooler_refuses_is_named(database: Database) -> None:
+    line = refused("up", "--no-migrate", DATABASE_URL=database.pooled_dsn, PGOPTIONS="-c datestyle=SQL")
+    assert line.startswith("penstock: no connection to the database: ")
+    assert line.endswith(" (PgBouncer refuses the variable PGOPTIONS and `options` of an address: unset it)")
+
+
 def test_a_data_folder_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()

@@ -65,7 +65,8 @@ def up(  # noqa: PLR0913, PLR0917 - options of the command
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
     if database and (ephemeral or data_dir is not None):
         raise typer.BadParameter("not allowed with --data-dir or --ephemeral", param_hint="--database")
-    if ephemeral or data_dir is not None or not os.environ.get("DATABASE_URL", database):
+    has_address = database or os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
+    if ephemeral or data_dir is not None or not has_address:
         # The imports take a second.
         print("penstock: starting with its own PostgreSQL", file=sys.stderr, flush=True)
     from penstock_web.local.up import UpOptions

@@ -22,6 +22,7 @@ from penstock.postgres.network import CONNECT_SECONDS
 from penstock.postgres.psycopg_connection import LimitedConnection, connect
 from penstock.postgres.server_check import DIVIDED, lead_to_one_database
 from penstock_web.database.outage import is_shortage
+from penstock_web.local.migrating import name_refused_variable
 
 from .database import find_wrong_server
 from .examination import CALL_SECONDS, Examination, Finding
@@ -82,7 +83,8 @@ def judge_failure(error: Exception, *, accepts: bool) -> tuple[str, str, str]:
         )
     return (
         "runs, and refuses the login",
-        "correct DATABASE_URL, or the line of the database and `auth_file` in PgBouncer's configuration",
+        name_refused_variable(error).strip(" ()")
+        or "correct DATABASE_URL, or the line of the database and `auth_file` in PgBouncer's configuration",
         "",
     )
 
@@ -198,7 +200,11 @@ def _check_sizes(examined: Examination) -> Iterator[Finding]:
     with (
         suppress(psycopg.Error),
         psycopg.connect(
-            make_conninfo("", **parameters), autocommit=True, connect_timeout=3, cursor_factory=psycopg.ClientCursor
+            make_conninfo("", **parameters),
+            autocommit=True,
+            connect_timeout=3,
+            client_encoding="UTF8",
+            cursor_factory=psycopg.ClientCursor,
         ) as console,
     ):
         cursor = console.execute("show databases")

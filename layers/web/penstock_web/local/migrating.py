@@ -64,7 +64,7 @@ def look_at_database(settings: Settings, *, is_own: bool) -> str:
             warnings = connection.session.warnings
             version = format_version(connection.info.server_version)
     except psycopg.Error as error:
-        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
+        raise LocalError(f"no connection to the database: {_one_line(error)}{name_refused_variable(error)}") from error
     if problem:
         raise LocalError(problem)
     for warning in () if is_own else warnings:
@@ -118,6 +118,13 @@ def without_password(dsn: str, name: str = "DATABASE_URL") -> str:
     return make_conninfo(
         **{name: str(value) for name, value in parts.items() if name not in {"password", "sslpassword"}}
     )
+
+
+def name_refused_variable(error: Exception) -> str:
+    """Returns a remark if PgBouncer refused the variable PGOPTIONS, or ""."""
+    if "unsupported startup parameter: options" not in str(error):
+        return ""
+    return " (PgBouncer refuses the variable PGOPTIONS and `options` of an address: unset it)"
 
 
 def _one_line(error: psycopg.Error) -> str:

@@ -5,6 +5,7 @@ the next service adopts the running server unchanged.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import socket
@@ -137,6 +138,14 @@ def start(
     return _run(home, binaries, account, settings or {})
 
 
+def _ignore_libpq_variables() -> None:
+    """Removes libpq's variables, such as PGOPTIONS, from this process's environment. The variables are for other
+    databases than the own one.
+    """
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+
+
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
     home = account.make_private_folder(state / "postgres")
     binaries = accessible_binaries(_binaries_for(home / "data", source), account)
@@ -146,6 +155,7 @@ def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path,
 
 
 def _run(home: Path, binaries: Binaries, account: SystemAccount, settings: Mapping[str, str]) -> Postgres:
+    _ignore_libpq_variables()
     server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings)
     _make_role_and_database(server)
     account.write(home / _PGPASS, f"127.0.0.1:*:*:{ROLE}:{server.password}\n")

@@ -140,6 +140,7 @@ def test_a_full_pool_is_no_pooler_that_is_down(
         (psycopg.OperationalError("no more connections allowed (max_client_conn)"), True, "runs, and all", "max_cl"),
         (psycopg.OperationalError("server login has been failing, try again later"), True, "runs, and cannot", "log"),
         (psycopg.OperationalError("pgbouncer cannot connect to server"), True, "runs, and cannot log in", "line in"),
+        (psycopg.OperationalError("unsupported startup parameter: options"), True, "runs, and refuses", "PGOPTIONS"),
         (psycopg.OperationalError("SASL authentication failed"), True, "runs, and refuses the login", "auth_file"),
     ],
 )
