@@ -7,11 +7,13 @@
 --   stopped        a user paused the endpoint
 --   failing_since  the first failure since the last response; null: the endpoint is paused or works
 --   retried        the number of deliveries that the worker will retry
--- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_account_due and delivery_endpoint_account_next_at.
+--   waiting        the number of deliveries that wait for the end of the pause
+-- Uses the indexes outgoing_delivery_exhausted, outgoing_delivery_account_due, outgoing_delivery_waits_for and
+-- delivery_endpoint_account_next_at.
 create or replace function queue.list_failed_endpoints(p_account_id text, p_most int, p_seconds int)
 returns table (
     endpoint text, given_up int, given_up_at timestamptz, last_error text, paused_at timestamptz, stopped boolean,
-    failing_since timestamptz, retried int, retry_error text)
+    failing_since timestamptz, retried int, retry_error text, waiting int)
 language sql stable as $$
 with given_up as (
     select n.endpoint, count(*)::int as number, min(n.due_at) as since, max(n.delivery_id) as last_id
@@ -19,9 +21,15 @@ with given_up as (
         select d.endpoint, d.due_at, d.delivery_id from queue.outgoing_delivery d
         where d.account_id = p_account_id and d.state = 'exhausted' order by d.delivery_id desc limit p_most) n
     group by n.endpoint),
-paused as (
-    select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.paused_at) as since, bool_or(l.stopped) as stopped
+paused as materialized (
+    select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.paused_at) as since, bool_or(l.stopped) as stopped,
+        sum(w.number)::int as waiting
     from queue.delivery_endpoint l
+    cross join lateral (
+        select count(*) as number from (
+            select d.account_id || ' ' || d.endpoint_key as endpoint_key from queue.outgoing_delivery d
+            where d.waits_for in (l.endpoint_key, l.host) and d.state = 'pending' and d.waiting limit p_most) d
+        where d.endpoint_key = l.endpoint_key) w
     where l.account_id = p_account_id and l.paused_until is not null group by 1),
 failing as materialized (
     select split_part(l.endpoint_key, ' ', 2) as endpoint, min(l.failing_since) as since
@@ -29,20 +37,23 @@ failing as materialized (
     where l.account_id = p_account_id and l.paused_until is null and l.failures > 0
         and l.failing_since < clock_timestamp() - p_seconds * interval '1 second'
     group by 1),
-retried as (        -- This reads no delivery if no endpoint fails.
+retried as materialized (       -- This reads no delivery if all endpoints work.
     select n.endpoint, count(*)::int as number, max(n.last_error) as last_error
     from (
         select d.endpoint, d.last_error from queue.outgoing_delivery d
-        where d.account_id = p_account_id and d.state = 'pending' and not d.waiting and exists (select from failing)
+        where d.account_id = p_account_id and d.state = 'pending' and not d.waiting
+            and (exists (select from failing) or exists (select from paused))
         order by d.due_at limit p_most) n
     group by 1)
 select e.endpoint, coalesce(g.number, 0), g.since, d.last_error, p.since, coalesce(p.stopped, false),
-    case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error
+    case when r.number > 0 then f.since end, coalesce(r.number, 0), r.last_error,
+    coalesce(p.waiting, 0) + coalesce(b.number, 0)
 from (select g.endpoint from given_up g union select p.endpoint from paused p union select f.endpoint from failing f) e
 left join given_up g on g.endpoint = e.endpoint
 left join paused p on p.endpoint = e.endpoint
 left join failing f on f.endpoint = e.endpoint
 left join retried r on r.endpoint = f.endpoint
+left join retried b on b.endpoint = p.endpoint
 left join queue.outgoing_delivery d on d.delivery_id = g.last_id
 where g.number > 0 or p.since is not null or r.number > 0
 order by g.number desc nulls last, 1

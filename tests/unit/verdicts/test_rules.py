@@ -197,6 +197,23 @@ def test_the_zone_of_the_times_means_nothing() -> None:
     assert judge(there, Facts(), NOW.astimezone(zone)) == judge(growing(20, 200, sent=500), Facts(), NOW)
 
 
+# --- expired messages ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("minutes", "expired", "since", "is_received"),
+    [
+        (steady(30, 11) + steady(10, expired=4), 40, NOON - 10 * MINUTE, True),
+        (steady(60, expired=2, received=0, deleted=0), 30, NOON - 60 * MINUTE, False),
+        (steady(60, 20, expired=2) + steady(19), 0, None, True),
+    ],
+)
+def test_messages_that_end_by_their_retention_are_counted(
+    minutes: list[Minute], expired: int, since: datetime | None, is_received: bool
+) -> None:
+    """The kind does not depend on these messages, because a short retention can be wanted."""
+    found = verdict(minutes)
+    assert (found.expired, found.expiring_since, found.is_received) == (expired, since, is_received)
+
+
 # --- throttled and poisoned ------------------------------------------------------------------------------------------
 def test_the_limit_of_messages_in_flight() -> None:
     full = steady(60, 11) + steady(10, visible=50, received=0, deleted=0, in_flight=120_000)

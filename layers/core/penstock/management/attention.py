@@ -1,10 +1,12 @@
 """Finds the queues and endpoints that need attention, for `penstock status`, the console, the report and the REST API.
 
-A queue needs attention because of its verdict, such as dead letters. An endpoint needs attention if deliveries to it
+A queue needs attention because of its verdict, such as dead letters, or because messages end by its retention. An
+endpoint needs attention if deliveries to it
 were given up, if it is paused, or if no attempt has succeeded for some minutes. Prometheus has an alert for each kind
 of concern, except failing endpoints: these are paused later, or their deliveries are given up.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal
@@ -35,6 +37,7 @@ QUEUE_LEVELS: Final[dict[Kind, Level]] = {
 GIVEN_UP: Final = "given_up"
 PAUSED: Final = "endpoint_paused"
 FAILS: Final = "endpoint_fails"
+EXPIRE: Final = "messages_expire"
 FAILING_SECONDS: Final = 120
 """An endpoint that has not responded for this time needs attention. Restarting an endpoint takes less."""
 MAX_COUNTED: Final = 10_000
@@ -46,8 +49,9 @@ MAX_QUEUES: Final = 200
 class Concern(Struct):
     """A queue or endpoint that needs attention, and the reason.
 
-    `kind` is the kind of the queue's verdict, or `given_up`, `endpoint_paused` or `endpoint_fails` for the endpoint
-    `name`. `number` counts messages that can be received, given-up deliveries that are kept, or deliveries that are
+    `kind` is the kind of the queue's verdict, or `messages_expire`; `given_up`, `endpoint_paused` or `endpoint_fails`
+    for the endpoint `name`. `number` counts messages that can be received, or messages that ended by their retention in
+    the last 15 minutes; for an endpoint given-up deliveries that are kept, deliveries that wait, or deliveries that are
     being retried. `since` is null if the beginning is unknown. `since_or_before` means that the concern began at that
     time or earlier. `text` is the reason.
     """
@@ -62,7 +66,8 @@ class Concern(Struct):
 
 
 class Attention(Struct):
-    """The queues and endpoints that need attention in one region, worst first, and the number of all queues."""
+    """The queues and endpoints that need attention in one region, and the number of all queues. The worst of each kind
+    comes first."""
 
     queues: int
     concerns: list[Concern]
@@ -87,11 +92,22 @@ def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointR
 
 
 def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:
-    """Returns the concerns about these queues (by name) and endpoints, worst first."""
+    """Returns the concerns about these queues (by name) and endpoints. The worst of each kind comes first, so that
+    many concerns of one kind do not hide the others. The rest follows, the worst first."""
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
     found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
+    losing = [(name, verdict) for name, verdict in ranked if verdict.expired]
+    found += [describe_loss(name, verdict) for name, verdict in sorted(losing, key=lambda queue: -queue[1].expired)]
     found += [concern for row in endpoints for concern in describe_endpoint(row)]
-    return sorted(found, key=lambda concern: LEVELS.index(concern.level))
+    found.sort(key=lambda concern: LEVELS.index(concern.level))
+    seen: Counter[str] = Counter()
+    places: list[tuple[int, int]] = []
+    for concern in found:
+        place = seen[concern.kind]
+        seen[concern.kind] += 1
+        places.append((min(place, 1), LEVELS.index(concern.level)))
+    order = sorted(range(len(found)), key=lambda number: places[number])
+    return [found[number] for number in order]
 
 
 def needs_attention(verdict: Verdict) -> bool:
@@ -108,6 +124,15 @@ def describe_queue(name: str, verdict: Verdict) -> Concern:
     )
 
 
+def describe_loss(name: str, verdict: Verdict) -> Concern:
+    """Returns the concern about a queue whose messages end by its retention. It is worse if no consumer receives."""
+    noun = "message" if verdict.expired == 1 else "messages"
+    text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over"
+    text += ", and consumers are too slow." if verdict.is_received else ", and no consumer received any."
+    level: Level = "warn" if verdict.is_received else "bad"
+    return Concern(EXPIRE, level, name, to_utc(verdict.expiring_since), False, verdict.expired, text)
+
+
 def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
     """Yields the concerns about an endpoint. A pause by a user is only a reminder."""
     name = hide_secrets(row.endpoint)
@@ -117,10 +142,10 @@ def describe_endpoint(row: FailedEndpointRow) -> Iterable[Concern]:
         yield Concern(GIVEN_UP, "bad", name, to_utc(row.given_up_at), False, row.given_up, text)
     if row.stopped:
         text = "A user paused the deliveries to this endpoint."
-        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, 0, text)
+        yield Concern(PAUSED, "info", name, to_utc(row.paused_at), False, row.waiting, text)
     elif row.paused_at is not None:
         text = "The endpoint fails: its deliveries wait, and one at a time tries."
-        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, 0, text)
+        yield Concern(PAUSED, "warn", name, to_utc(row.paused_at), False, row.waiting, text)
     if row.failing_since is not None:
         noun = "delivery is" if row.retried == 1 else "deliveries are"
         text = f"The endpoint fails, and {row.retried:,} {noun} tried again: {row.retry_error or 'no response'}."

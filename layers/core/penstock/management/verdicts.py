@@ -110,6 +110,7 @@ def read_minute(row: MinuteRow) -> Minute:
         row.delayed,
         row.oldest_at,
         row.last_received_at,
+        row.expired,
     )
 
 

@@ -29,6 +29,8 @@ class Series:
     left: list[int] = field(default_factory=list)
     """The number of messages that were deleted or moved to the dead-letter queue."""
     dead_lettered: list[int] = field(default_factory=list)
+    expired: list[int] = field(default_factory=list)
+    """The number of messages that ended because their retention was over."""
     visible: list[int] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
     oldest_at: list[datetime | None] = field(default_factory=list)
@@ -84,6 +86,7 @@ def _fill(series: Series, rows: Sequence[Minute], ends_at: datetime) -> None:
         series.redelivered.append(row.redelivered)
         series.left.append(left)
         series.dead_lettered.append(row.dead_lettered)
+        series.expired.append(row.expired)
         series.visible.append(visible)
         series.in_flight.append(in_flight)
         series.oldest_at.append(oldest_at)

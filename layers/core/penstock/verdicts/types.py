@@ -53,6 +53,7 @@ class Minute(NamedTuple):
     delayed: int | None = None
     oldest_at: datetime | None = None
     last_received_at: datetime | None = None
+    expired: int = 0
 
 
 class Gauges(NamedTuple):
@@ -112,7 +113,9 @@ class Verdict:
     empty if no cause is known. `empties` is None without a backlog, or if the backlog does not drain at the current
     rates. Rates are messages a second over the last `rate_minutes` (5 to 15). `backlog` counts messages that can be
     received now. `consumers_now` counts concurrently handled messages, which is the number of busy consumers if each
-    consumer takes one message. `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the
+    consumer takes one message. `expired` counts the messages that ended in the last 15 minutes because their retention
+    was over, `expiring_since` is the beginning of these losses, and `is_received` says whether a consumer received a
+    message in these minutes. `consumers_needed` is the number that keeps the lag at `target_lag_seconds` at the
     current rates. None means unknown.
     """
 
@@ -130,3 +133,6 @@ class Verdict:
     consumers_now: int | None = None
     consumers_needed: int | None = None
     target_lag_seconds: int = 300
+    expired: int = 0
+    expiring_since: datetime | None = None
+    is_received: bool = False

@@ -75,6 +75,9 @@ def judge(
         consumers_now=consumers.now,
         consumers_needed=consumers.needed,
         target_lag_seconds=target_lag_seconds,
+        expired=sum(series.expired[-RECENT_MINUTES:]),
+        expiring_since=find_loss(series),
+        is_received=any(series.received[-RECENT_MINUTES:]),
     )
     return add_start(verdict, found, series)
 
@@ -111,18 +114,23 @@ def find_throttling(case: Case) -> RuleFinding | None:
         first = next((i + 1 for i in range(len(values) - 1, -1, -1) if values[i] < LIMIT_SHARE * limit), 0)
         return RuleFinding(Kind.THROTTLED, first, Cause.IN_FLIGHT_LIMIT)
     if case.facts.paused_endpoints and any(series.sent[-RECENT_MINUTES:]):
-        return RuleFinding(Kind.THROTTLED, start_of_arrivals(series), Cause.ENDPOINT_DOWN)
+        return RuleFinding(Kind.THROTTLED, find_first(series.sent), Cause.ENDPOINT_DOWN)
     return None
 
 
 RECENT_MINUTES: Final = 15
 
 
-def start_of_arrivals(series: Series) -> int:
-    """Returns the index of the first minute in a run of arrivals with gaps of at most RECENT_MINUTES."""
-    first = len(series)
-    for index in range(len(series) - 1, -1, -1):
-        if series.sent[index]:
+def find_loss(series: Series) -> datetime | None:
+    """Returns when the queue began to lose messages by its retention, or None if it has lost none recently."""
+    return series.find_start(find_first(series.expired)) if any(series.expired[-RECENT_MINUTES:]) else None
+
+
+def find_first(counts: Sequence[int]) -> int:
+    """Returns the index of the first minute in a run of minutes with events, with gaps of at most RECENT_MINUTES."""
+    first = len(counts)
+    for index in range(len(counts) - 1, -1, -1):
+        if counts[index]:
             first = index
         elif first - index > RECENT_MINUTES:
             break

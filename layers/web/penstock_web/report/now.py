@@ -1,10 +1,10 @@
 """Writes the report's first screen, which shows the queues' current state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from html import escape
 
-from penstock.management.attention import QUEUE_LEVELS
+from penstock.management.attention import QUEUE_LEVELS, Concern
 from penstock.verdicts import TARGET_LAG_SECONDS, Kind
 
 from .advice import advice_on, explain_verdict
@@ -34,7 +34,8 @@ def now_section(state: ReportState) -> Iterator[str]:
     yield from _not_measured(state)
     if state.shown:
         yield from _table(state)
-    yield from _endpoints(state)
+    yield from _list_concerns(state, "Messages that expired", sorted(state.losses, key=lambda concern: -concern.number))
+    yield from _list_concerns(state, "Deliveries", state.endpoints)
     yield from _healthy(state)
 
 
@@ -137,15 +138,15 @@ def words(kind: Kind) -> str:
 
 
 # --- below the table -------------------------------------------------------------------------------------------------
-def _endpoints(state: ReportState) -> Iterator[str]:
-    """Yields the endpoints that need attention."""
-    if not state.endpoints or state.read_at is None:
+def _list_concerns(state: ReportState, heading: str, concerns: Sequence[Concern]) -> Iterator[str]:
+    """Yields queues or endpoints that need attention."""
+    if not concerns or state.read_at is None:
         return
-    yield "<h2>Deliveries</h2><ul>"
-    for concern in state.endpoints[:MAX_ENDPOINTS]:
+    yield f"<h2>{heading}</h2><ul>"
+    for concern in concerns[:MAX_ENDPOINTS]:
         since = "" if concern.since is None else f" since {clock(concern.since, state.read_at)}"
         yield f"<li>{clip_name(concern.name)}{since}: {escape(concern.text)}</li>"
-    if rest := len(state.endpoints) - MAX_ENDPOINTS:
+    if rest := len(concerns) - MAX_ENDPOINTS:
         yield f"<li>{rest:,} more: <code>penstock status</code></li>" if rest > 0 else ""
     yield "</ul>"
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from penstock.aws.arn import build_queue_arn
 from penstock.drivers import run
-from penstock.management.attention import Concern, find_concerns, read_failed_endpoints
+from penstock.management.attention import Concern, describe_loss, find_concerns, read_failed_endpoints
 from penstock.management.verdicts import (
     KEPT,
     find_span_before,
@@ -71,7 +71,7 @@ class Named(NamedTuple):
 class ReportState:
     """The state of all queues. `measured_at` is the time of the last measurement of a queue. `shown` contains the
     requested queue, or the first MAX_TROUBLED queues in trouble, the worst first. `endpoints` contains the endpoints
-    that need attention.
+    that need attention, and `losses` the queues whose messages end by their retention.
     """
 
     read_at: datetime | None = None
@@ -79,6 +79,7 @@ class ReportState:
     counts: Counter[Kind] = field(default_factory=Counter)
     shown: list[QueueState] = field(default_factory=list)
     endpoints: list[Concern] = field(default_factory=list)
+    losses: list[Concern] = field(default_factory=list)
     healthy: list[Named] = field(default_factory=list)
 
     @property
@@ -122,6 +123,8 @@ def _add(state: ReportState, queues: Sequence[QueueState], *, all_shown: bool) -
         state.counts[kind] += 1
         if kind not in HEALTHY or all_shown:
             state.shown.append(queue)
+        if queue.verdict.expired:
+            state.losses.append(describe_loss(queue.name, queue.verdict))
         if kind in HEALTHY and len(state.healthy) < MAX_NAMES:
             state.healthy.append(Named(queue.name, kind))
     state.shown = sorted(state.shown, key=lambda queue: (*rank_badness(queue.verdict), queue.name))[:MAX_TROUBLED]

@@ -287,12 +287,11 @@ def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(
     pause(db, store)
     warned = [one for one in caplog.records if one.message == "deliveries to an endpoint are paused"]
     assert [(one.levelname, vars(one)["endpoint"]) for one in warned] == [("WARNING", BAD)]
-    listed = db.execute(
-        "select endpoint, given_up, paused_at < clock_timestamp(), stopped"
-        " from queue.list_failed_endpoints(%s, 10, 120)",
-        ("000000000000",),
+    listed = (
+        "select endpoint, given_up, paused_at < clock_timestamp(), stopped, waiting"
+        " from queue.list_failed_endpoints('000000000000', 100, 120)"
     )
-    assert listed.fetchall() == [(BAD, 0, True, False)]
+    assert db.execute(listed).fetchall() == [(BAD, 0, True, False, 50)]  # 20 are tried again later
     publish(db, GOOD)
     assert endpoints(store.claim(50, {})) == [GOOD]
     assert sum(row.attempts for row in deliveries(db)) == 20

@@ -104,7 +104,8 @@ def draining(now: datetime) -> list[Minute]:
     """In each of ten minutes, deletes exceeded sends by 300, so twelve minutes are left."""
     peak = [busy(now, 11, sent=300, visible=6600)]
     return peak + [
-        busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1)) for ago in range(10, 0, -1)
+        busy(now, ago, received=600, deleted=600, visible=3600 + 300 * (ago - 1), expired=10 * (ago < 6))
+        for ago in range(10, 0, -1)
     ]
 
 
@@ -222,6 +223,7 @@ def expected_concerns(now: datetime) -> list[tuple[str, str, str, datetime | Non
         ("given_up", "bad", "https://a.test/hook", now - 40 * MINUTE, 3),
         ("falling_behind", "warn", "behind", now - 20 * MINUTE, 3600),
         ("dead_letters", "warn", "dead-letters", now - 20 * MINUTE, 5),
+        ("messages_expire", "warn", "draining", now - 5 * MINUTE, 50),
         ("endpoint_paused", "warn", "https://b.test", now - 30 * MINUTE, 0),
         ("endpoint_fails", "warn", "https://d.test", now - 10 * MINUTE, 4),
         ("endpoint_paused", "info", "https://c.test", now - 30 * MINUTE, 0),
@@ -279,6 +281,7 @@ def test_status_console_and_report_name_the_same(
         assert name in page
         assert name in report
         assert kind.replace("_", " ") in shown
+    assert "50 messages ended in 15 minutes because their retention was over, and consumers are too slow." in report
     assert "5 dead letters" in page
     assert "3 of 6 queues need attention" in report
     assert "." not in shown.split("dead letters")[1].split()[1]  # whole seconds

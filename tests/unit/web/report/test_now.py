@@ -121,6 +121,20 @@ def test_dead_letters_have_a_row_and_endpoints_a_line() -> None:
     assert "2 more: penstock status" in text
 
 
+def test_the_worst_of_each_kind_comes_first() -> None:
+    """Otherwise many stalled queues would hide everything else in `penstock status`, which shows 15 lines."""
+    stalled = [(f"q{n}", Verdict(Kind.STALLED, NOW, backlog=n)) for n in range(15)]
+    lost = [("lossy", Verdict(Kind.OK, expired=3, is_received=True)), ("unread", Verdict(Kind.IDLE, expired=1))]
+    rows = [FailedEndpointRow(f"https://{n}.test", n, NOW, "503", NOW, stopped=n == 1, waiting=30) for n in range(2)]
+    found = find_concerns([*stalled, *lost], rows)
+    assert [(one.kind, one.name, one.number) for one in found][:6] == [
+        ("stalled", "q14", 14), ("messages_expire", "unread", 1), ("given_up", "https://1.test", 1),
+        ("endpoint_paused", "https://0.test", 30), ("stalled", "q13", 13), ("stalled", "q12", 12),
+    ]  # fmt: skip
+    assert [one.name for one in found[-2:]] == ["lossy", "https://1.test"]
+    assert found[1].text.endswith("ended in 15 minutes because their retention was over, and no consumer received any.")
+
+
 def test_more_queues_than_are_shown() -> None:
     shown = [queue(f"q{n}", Kind.STALLED) for n in range(50)]
     text = "".join(now_section(ReportState(NOW, NOW, Counter({Kind.STALLED: 61}), shown)))

@@ -183,7 +183,7 @@ class FailedEndpointRow(NamedTuple):
 
     `paused_at` is None if the endpoint is not paused. `stopped` means that a user paused the endpoint. `failing_since`
     is the time of the first failure since the last response, or None. `retried` counts the endpoint's deliveries that
-    are being retried.
+    are being retried. `waiting` counts the deliveries of a paused endpoint.
     """
 
     endpoint: str
@@ -195,6 +195,7 @@ class FailedEndpointRow(NamedTuple):
     failing_since: datetime | None = None
     retried: int = 0
     retry_error: str | None = None
+    waiting: int = 0
 
 
 LIST_FAILED_ENDPOINTS = Statement("queue.list_failed_endpoints", ("text", "int4", "int4"), FailedEndpointRow)

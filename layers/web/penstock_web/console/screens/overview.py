@@ -8,7 +8,7 @@ from fastapi import Response
 
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.management.attention import Concern, find_concerns, read_failed_endpoints
+from penstock.management.attention import EXPIRE, Concern, find_concerns, read_failed_endpoints
 from penstock.management.rights import needs, right_of
 from penstock.management.verdicts import rank_badness
 from penstock.postgres.statements.installation import READ_INSTALLATION, InstallationRow
@@ -26,6 +26,7 @@ WORDS: Final = {
     "given_up": "given up",
     "endpoint_paused": "paused",
     "endpoint_fails": "fails",
+    "messages_expire": "expire",
 }
 """The words for kinds of concern whose names do not suit the page."""
 
@@ -93,6 +94,8 @@ def show_concern(concern: Concern, queues: Mapping[str, Observed]) -> Item:
         text = describe_numbers(concern, queues[concern.name])
     if concern.kind == Kind.DEAD_LETTERS.value:
         path += "/failures"
+    elif concern.kind == EXPIRE:
+        path = f"/console/queues/{concern.name}"
     return Item(concern.level, what, concern.name, text, path, concern.since, concern.since_or_before)
 
 
