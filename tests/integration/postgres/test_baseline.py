@@ -8,15 +8,18 @@ The runner reads every folder of sql/functions, and the database has exactly the
 The dump of the schema is the same on every version of PostgreSQL, and shows tables and functions.
 """
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from penstock.postgres.migrations import find_sql_directory, migrate, read_functions
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -27,6 +30,7 @@ from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.local.system_account import SystemAccount
 from tests.support.database import Database, new_cluster
+from tests.support.pages.script import blocks
 from tests.support.sql.calls import create, delete, receive, redrive, send
 from tests.support.wait import wait_until
 
@@ -208,7 +212,8 @@ ROWS = b"""
         select c.relname as name, c.relname || (xpath('/row/n/text()', query_to_xml(format(
             'select count(*) as n from queue.%I', c.relname), false, true, '')))[1]::text as rows
         from pg_class c
-        where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and c.relpersistence = 'p') t"""
+        where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+            and c.relpersistence = 'p') t"""
 
 
 def use(database: psycopg.Connection[tuple[object, ...]]) -> None:
@@ -232,28 +237,48 @@ def use(database: psycopg.Connection[tuple[object, ...]]) -> None:
             database.execute("update queue.worker_position set ran_at = '-infinity'")
 
 
-def test_a_subscriber_replicates_all_tables_while_the_product_runs() -> None:
-    """The subscriber is another server, as in a blue/green deployment or a migration."""
+def run_page(words: str, variables: dict[str, str], folder: Path) -> str:
+    """Runs the only block of docs/operate/replicate.md with these words. Returns its output."""
+    (text,) = [block.text for block in blocks("docs/operate/replicate.md") if words in block.text and block.kind]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        cwd=folder, env={**os.environ, "PATH": path, **variables}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("psql") is None, reason="needs psql and pg_dump")
+def test_a_subscriber_replicates_all_tables_while_the_product_runs(tmp_path: Path) -> None:
+    """The subscriber is another server. The page's commands set it up and let it take over. The commands of
+    docs/operate/remove.md remove the product.
+    """
     with (
         new_cluster("any", wal_level="logical") as publisher,
-        new_cluster("any") as subscriber,
+        new_cluster("any", fsync="on") as subscriber,
         psycopg.connect(publisher.superuser_dsn(), autocommit=True) as source,
         psycopg.connect(subscriber.superuser_dsn(), autocommit=True) as target,
     ):
-        for server in (publisher, subscriber):
-            migrate(server.superuser_dsn(), role=ROLE)
-        for connection in (source, target):  # a replication creates no partition
-            connection.execute("select queue.maintain_installation(1, 30)")
-        for (table,) in target.execute(
-            "select c.oid::regclass::text from pg_class c where c.relnamespace = 'queue'::regnamespace"
-            " and c.relkind = 'r' and c.relpersistence = 'p'"
-        ).fetchall():
-            target.execute(f"truncate {table} cascade".encode())
-        source.execute("create publication everything for all tables")
-        target.execute(
-            f"create subscription everything connection '{publisher.superuser_dsn()}' publication everything".encode()
-        )
-        use(source)
+        old, new = publisher.superuser_dsn(), subscriber.superuser_dsn()
+        variables = {
+            "DATABASE_DIRECT_URL": old,
+            "ADMIN_URL": old,
+            "NEW_DATABASE_URL": new,
+            "NEW_ADMIN_URL": new,
+            "COPY_URL": make_conninfo(old, user="penstock_copy", password="copy-password"),
+        }
+        migrate(old, role=ROLE)
+        create(source, "before")
+        for words in ("create role", "pg_dump", "add_history_day", "create subscription"):
+            run_page(words, variables, tmp_path)
+        use(source)  # The publisher creates partitions meanwhile.
         assert source.execute("select count(*) from queue.history").fetchall() != [(0,)]
         wait_until(lambda: target.execute(ROWS).fetchall() == source.execute(ROWS).fetchall())
-        target.execute("drop subscription everything")
+        assert target.execute("select count(*) from queue.history_default").fetchall() == [(0,)]
+        run_page("drop subscription", variables, tmp_path)
+        assert "ids above all ids" in run_page("--after-restore", variables, tmp_path)
+        send(target, create(target, "after"), "1")
+        for block in blocks("docs/operate/remove.md"):
+            target.execute(block.text.encode())
+        assert target.execute("select rolname from pg_roles where rolname ^@ 'penstock_'").fetchall() == []
