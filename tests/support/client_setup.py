@@ -1,8 +1,10 @@
-"""Provides clients for tests: httpx for plain HTTP, and botocore's list of endpoints.
+"""Configures httpx and botocore for the tests.
 
-httpx would read the machine's certificates for each client, and botocore its list of endpoints for each session, which
-takes 60 ms of CPU. A response may take a minute, because an overloaded machine must not fail a test. Models of services
-are not shared, because moto changes the models that it has loaded.
+The services use plain HTTP, so httpx need not read the machine's certificates for each client. A response may take a
+minute on an overloaded machine. httpx waits five seconds by default.
+
+All botocore sessions share one list of endpoints. Without the shared list, each session spends 60 ms of CPU on reading
+it. The sessions do not share service models, because moto changes its loaded models.
 """
 
 from functools import cache, partial
@@ -11,13 +13,13 @@ from typing import Any
 import httpx
 from botocore.loaders import JSONFileLoader
 
-MAX_SECONDS = 60
+LONGEST_SECONDS = 60
 
-get = partial(httpx.get, verify=False, timeout=MAX_SECONDS)
-post = partial(httpx.post, verify=False, timeout=MAX_SECONDS)
-request = partial(httpx.request, verify=False, timeout=MAX_SECONDS)
-Client = partial(httpx.Client, verify=False, timeout=MAX_SECONDS)
-AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=MAX_SECONDS)
+get = partial(httpx.get, verify=False, timeout=LONGEST_SECONDS)
+post = partial(httpx.post, verify=False, timeout=LONGEST_SECONDS)
+request = partial(httpx.request, verify=False, timeout=LONGEST_SECONDS)
+Client = partial(httpx.Client, verify=False, timeout=LONGEST_SECONDS)
+AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=LONGEST_SECONDS)
 
 
 _read = JSONFileLoader.load_file
@@ -33,5 +35,4 @@ def _load_file(loader: JSONFileLoader, path: str) -> Any:
 
 
 def read_once() -> None:
-    """Shares the list for the rest of this process."""
     JSONFileLoader.load_file = _load_file

@@ -1,8 +1,7 @@
 """Defines a case: one request with one unusual part, AWS's response to it, and the source of the response.
 
-This module knows no responses. The modules of the services define them.
-
-Lists the sources of responses: pages of AWS, botocore's models, and reports of users of AWS.
+The modules of the services define the responses. The sources are AWS's pages, botocore's models, and reports by AWS's
+users.
 """
 
 import re
@@ -30,7 +29,7 @@ OURS = Source("our choice")
 
 
 class Change(Enum):
-    """Changes of a member other than a new value."""
+    """Changes to a member that do not set a new value."""
 
     ABSENT = "absent"
 
@@ -41,9 +40,9 @@ Members = dict[str, Any]
 
 
 class Response(NamedTuple):
-    """`code` is the code of the Query protocol for SQS and SNS. `code` is empty if the request succeeds.
+    """`code` is the error code of the Query protocol for SQS and SNS. `code` is empty if the request succeeds.
 
-    `text` has AWS's wording, or None if no source has it. A text that ends in … is the beginning of AWS's text.
+    `text` is AWS's wording, or None if no source quotes it. A text that ends in … is the beginning of AWS's text.
     """
 
     code: str = ""
@@ -57,11 +56,11 @@ OK = Response()
 
 
 class Case(NamedTuple):
-    """`given` has changes of the usual request by the path of a member (`Target/Arn`, `Tags/0/Key`). None is null.
+    """`given` maps the path of a member (`Target/Arn`, `Tags/0/Key`) to its change. None is null.
 
-    `only` is the protocol of the case, json or query. An empty `only` means both protocols. `form` has additional
-    parameters of a Query request as they are written. `unsigned` leaves the signature out. `ours` is Penstock's
-    response if it differs from AWS's, and `why` is the reason.
+    `only` is the protocol of the case, json or query. An empty `only` means both protocols. `form` lists additional raw
+    parameters of a Query request. `unsigned` omits the signature. `ours` is Penstock's response if it differs from
+    AWS's response, and `why` is the reason.
     """
 
     service: str
@@ -155,21 +154,22 @@ def guide(service: str, page: str, title: str) -> Source:
 
 
 def report(repository: str, number: int) -> Source:
-    """Returns a public issue in which a user quotes AWS."""
+    """Returns a public issue in which a user quotes AWS's response."""
     return Source(f"{repository}#{number}", f"https://github.com/{repository}/issues/{number}")
 
 
 # --- members ---------------------------------------------------------------------------------------------------------
-# Reads the members of an action's request with the traits in botocore's model, and makes values that break each
+# Reads the members of an action's request and their traits from botocore's model, and makes values that break each
 # trait.
 
 MOST_DEPTH = 3
 
 
 class Member(NamedTuple):
-    """`path` is a path of case.changed. `shown` is the path in AWS's texts: `Tags/0/Key` and `tags.1.member.key`.
+    """`path` is the member's path in `Case.given`. `shown` is the path in AWS's texts: `Tags/0/Key` and
+    `tags.1.member.key`.
 
-    `where` is uri or querystring of REST-JSON. `parent_required` says whether the structure around the member is
+    `where` is `uri` or `querystring` for REST-JSON. `parent_required` says whether the structure around the member is
     always present.
     """
 
@@ -192,7 +192,7 @@ class Member(NamedTuple):
 
 
 def members_of(service: str, action: str, *, without: frozenset[str] = frozenset()) -> Iterator[Member]:
-    """Yields the members of an action's request and of the structures in it. `without` has names that are left out."""
+    """Yields the members of an action's request and of its structures, except members named in `without`."""
     protocol = {"sqs": "json", "sns": "query", "scheduler": "rest-json"}[service]
     shape = service_model(protocol, service).operation_model(action).input_shape
     if shape is not None:
@@ -217,15 +217,15 @@ def problem(value: str, shown: str, constraint: str) -> str:
 
 
 def violations(*problems: str) -> str:
-    """Returns the text of an error for some violations. The order of violations is not known, so tests compare them
-    as a set.
+    """Returns the text of an error with these violations. AWS does not document the order of violations, so tests
+    compare them as a set.
     """
     number = len(problems)
     return f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}"
 
 
 def problems_of(member: Member, value: Any) -> list[str]:
-    """Returns the traits of the model that a value of the right type violates."""
+    """Returns the traits that a value of the right type violates."""
     size = value if member.kind == "integer" else len(value)
     of = "value" if member.kind == "integer" else "length"
     shown, found = f"'{value}'", []

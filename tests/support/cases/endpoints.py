@@ -1,7 +1,7 @@
 """Sends requests to the service's endpoints as bytes: AWS JSON, Query and REST-JSON, in the container and on Lambda.
 
-botocore checks nothing here, so a member may have any type. Access is off, so signatures are not computed. The scope of
-a signature names the caller.
+A member may have any type, because botocore does not validate these requests. Access control is off, so a signature
+only names the caller in its scope.
 """
 
 import json
@@ -23,8 +23,6 @@ Parameters = list[tuple[str, str]]
 
 
 class Received(NamedTuple):
-    """`code` is empty for a successful response."""
-
     status: int
     code: str
     text: str
@@ -52,7 +50,7 @@ class Endpoint:
         *,
         signed: bool = True,
     ) -> Received:
-        """Returns the response to a request. `form` has further parameters of a Query request."""
+        """Returns the response to a request. `form` lists additional parameters of a Query request."""
         method, path, headers, body = _written(self.protocol, service, action, members, form)
         if signed:
             scope = f"{ACCOUNT}/20250101/{REGION}/{service}/aws4_request"
@@ -80,7 +78,7 @@ def _written(protocol: str, service: str, action: str, members: Members, form: t
 
 
 def _parameters(shape: Any, value: Any, prefix: str) -> Iterator[tuple[str, str]]:
-    """Yields a value in the notation of the Query protocol: `Tags.member.1.Key`."""
+    """Yields a value's parameters in the notation of the Query protocol: `Tags.member.1.Key`."""
     if value is None:
         return
     if not isinstance(value, dict | list) or shape is None:
@@ -92,7 +90,7 @@ def _parameters(shape: Any, value: Any, prefix: str) -> Iterator[tuple[str, str]
 def _structure(shape: Any, value: Members, prefix: str) -> Iterator[tuple[str, str]]:
     for name, element in value.items():
         member = shape.members.get(name)
-        if member is None and isinstance(element, list):  # newer than the model of the Query protocol
+        if member is None and isinstance(element, list):  # The Query model lacks newer members.
             yield from ((f"{prefix}{name.removesuffix('s')}.{n}", str(item)) for n, item in enumerate(element, 1))
             continue
         written = name if member is None else member.serialization.get("name", name)
@@ -137,7 +135,7 @@ def _rest(model: Any, members: Members) -> Written:
     for name, value in members.items():
         member = model.input_shape.members.get(name)
         where = member.serialization.get("location") if member is not None else None
-        if name.startswith("?"):  # a parameter of the query string that the model does not have
+        if name.startswith("?"):  # a query parameter that the model does not have
             query.append((name[1:], str(value)))
         elif where == "uri":
             path = path.replace("{" + name + "}", quote(str(value), safe=""))

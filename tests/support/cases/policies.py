@@ -1,4 +1,4 @@
-"""Lists cases of access policies: policies that SQS and SNS refuse, and policies that they store."""
+"""Lists access policies that SQS and SNS refuse, and policies that they store."""
 
 import json
 from collections.abc import Iterator
@@ -120,7 +120,6 @@ def _many(service: str, number: int) -> str:
 
 
 def sqs_rows() -> Iterator[Row]:
-    """Returns the rows of CreateQueue and SetQueueAttributes."""
     unknown = (
         "Value {} for parameter ActionName is invalid. "
         "Reason: Please refer to the appropriate WSDL for a list of valid actions."
@@ -158,7 +157,6 @@ def sqs_rows() -> Iterator[Row]:
 
 
 def sns_rows() -> Iterator[Row]:
-    """Returns the rows of CreateTopic and SetTopicAttributes."""
     not_found = refused("Policy Error: PrincipalNotFound")
     scope = refused("Policy statement action out of service scope!")
     rows: list[tuple[str, str, Response, Source]] = [

@@ -1,6 +1,7 @@
-"""Creates the resources that cases name, such as <topic>, when a case first names them, for one account.
+"""Creates the resources that cases name, such as <topic>, when a case first names them.
 
-Each case gets a new <new-…>, because the case changes or deletes it. <name> is an unused name.
+All resources belong to one account. Each case gets a separate <new-…>, because the case changes or deletes it. <name>
+is an unused name.
 """
 
 import json
@@ -18,15 +19,13 @@ ROLE = f"arn:aws:iam::{ACCOUNT}:role/scheduler"
 
 
 class Resources:
-    """Creates resources through SQS and SNS in JSON, and through Scheduler's REST."""
-
     def __init__(self, endpoint: Endpoint, rest: Endpoint) -> None:
         self._endpoint, self._rest = endpoint, rest
         self._made: dict[str, str] = {}
         self._numbers = count(1)
 
     def filled_in(self, members: Members) -> Members:
-        """Returns the members with names of resources in place of <…>. <name> is the same throughout."""
+        """Replaces each <…> by the resource's name. All <name> in one request are the same name."""
         names: dict[str, str] = {}
 
         def fill_in(found: re.Match[str]) -> str:
@@ -113,7 +112,7 @@ class Resources:
         return arn
 
     def label(self) -> str:
-        """Returns the label of a permission on <topic> and <queue>."""
+        """Returns the label of a new permission on <topic> and <queue>."""
         name = self._new_name()
         accounts = ["111122223333"]
         topic, queue = self.named("topic"), self.named("queue")
@@ -122,19 +121,19 @@ class Resources:
         return name
 
     def after(self, action: str, **members: str) -> str:
-        """Returns a resource after an action on it, such as a deleted one."""
+        """Applies an action, such as a deletion, to a resource and returns the resource."""
         (resource,) = members.values()
         {"QueueUrl": self.sqs, "Name": self.scheduler}.get(next(iter(members)), self.sns)(action, **members)
         return resource
 
     def received(self, queue: str) -> str:
-        """Returns a receipt handle of a message in flight in a queue."""
+        """Receives a message and returns its receipt handle."""
         self.sqs("SendMessage", QueueUrl=queue, MessageBody="m")
         response = self.sqs("ReceiveMessage", QueueUrl=queue, MaxNumberOfMessages=1)
         return str(response["Messages"][0]["ReceiptHandle"])
 
     def dead_letter_queue(self) -> str:
-        """Returns the ARN of a queue that is the dead-letter queue of another one."""
+        """Returns the ARN of a queue that is another queue's dead-letter queue."""
         arn = self.queue_arn(self.queue())
         self.queue(RedrivePolicy=json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 3}))
         return arn

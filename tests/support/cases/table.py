@@ -1,6 +1,6 @@
-"""Combines the cases of all services, by action.
+"""Combines the cases of all services by action.
 
-Writes the table of cases as build/compatibility_cases.md: python -m tests.support.cases.table (`make cases`).
+`python -m tests.support.cases.table` (`make cases`) writes the cases to build/compatibility_cases.md.
 """
 
 from collections import defaultdict
@@ -66,7 +66,7 @@ BY_ACTION = _by_action()
 
 
 class _EveryTwentieth:
-    """Marks the cases that run at all endpoints."""
+    """Selects the cases that run at all endpoints."""
 
     def __init__(self) -> None:
         self._ids = {id(case) for case in ALL[::20]}
@@ -102,7 +102,6 @@ def _status(code: str) -> int:
 
 
 def status_of(case: Case) -> int:
-    """Returns the status of a case's response."""
     return _status(case.expected.code)
 
 
@@ -145,7 +144,7 @@ def _totals(cases: list[Case]) -> Iterator[str]:
 
 
 def _sources(cases: list[Case]) -> Iterator[str]:
-    """Yields each source once with its number. The tables use the numbers."""
+    """Yields the numbered list of sources. The tables refer to the numbers."""
     yield "## Sources"
     yield ""
     for number, source in enumerate(_numbered(cases), 1):
@@ -176,7 +175,7 @@ def _services(cases: list[Case]) -> Iterator[str]:
 
 
 def _rows(cases: list[Case], numbers: dict[Source, int]) -> Iterator[str]:
-    """Yields a row for each parameter, answer and source, with its cases side by side."""
+    """Yields a row for each combination of parameter, response and source."""
     grouped: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for case in cases:
         grouped[_text(case.parameter), _response(case), numbers[case.source]].append(_case(case))
@@ -198,7 +197,7 @@ def _response(case: Case) -> str:
 
 
 def _text(text: str) -> str:
-    """Returns a text as a cell, with control characters and Markdown's special characters escaped."""
+    """Returns the text of a table cell, with control characters and Markdown's special characters escaped."""
     shown = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
@@ -209,7 +208,6 @@ def _text(text: str) -> str:
 
 
 def main() -> None:
-    """Writes the page."""
     PAGE.parent.mkdir(exist_ok=True)
     PAGE.write_text(page())
 

@@ -1,8 +1,8 @@
 """Runs `make chaos SECONDS=60`: random faults on a running installation, and then the checker's negative controls.
 
-The program prints the results. The exit code is 1 for a finding, or for a control that was not found. Root gets a
-sandbox (sandbox.py), which allows further faults. A run of ten minutes or more is added to the summary (summary.py),
-whatever its result is.
+The exit code is 1 if the checker reports a violation, or misses a negative control. As root, the program runs in a
+sandbox (sandbox.py), which allows more faults. The program adds each run of at least ten minutes to the summary
+(summary.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     only: Annotated[str, typer.Option(help="names of faults, separated by commas")] = "",
 ) -> None:
-    """Runs random faults and reports the findings of the ledgers."""
+    """Runs random faults and reports violations in the ledgers."""
     sandbox = enter_sandbox()
     known = QUICK + (ROOT if sandbox else ())
     seed = seed or random.SystemRandom().randrange(1, 2**31)
@@ -39,7 +39,7 @@ def main(
     with running_servers(sandbox) as servers:
         try:
             report = play(servers, endless(faults, numbers), numbers, seconds, say)
-        except Exception:  # The harness failed: the database's log explains half of the failures.
+        except Exception:  # The database's log explains many failures of the harness.
             say(servers.database_log()[-4000:])
             raise
         if servers.unexpected_restarts:

@@ -1,10 +1,10 @@
-"""Runs producers and consumers, which continue under all faults and note everything in ledgers.
+"""Runs producers and consumers, which continue during all faults and note every event in ledgers.
 
-standard   batches; some messages are left to come again, some are deleted with an older handle
-fifo       batches into a group of the producer's own, repeated with their deduplication ids until acknowledged
-poison     no consumer deletes: each message is received twice, then found in the dead-letter queue
-mapped     a mapping posts batches to a target that handles some messages never: those are found as dead letters
-events     each publication goes to two queues and a webhook, or to none
+standard   sends batches; deletes most messages, some with an earlier receipt handle, and leaves others for redelivery
+fifo       sends batches to the producer's groups, and retries with the same deduplication ids until acknowledged
+poison     never deletes: each message moves to the dead-letter queue after two receives
+mapped     a mapping posts batches to a target; messages that the target never handles become dead letters
+events     each publication reaches two queues and a webhook, or no target
 ticks      a schedule fires every second
 """
 
@@ -78,8 +78,6 @@ def _act(traffic: Traffic, work: Callable[[Actor], None], number: int) -> None:
 
 
 class Actor:
-    """A thread's connection, random numbers and serial number."""
-
     def __init__(self, traffic: Traffic, number: int, name: str) -> None:
         self.traffic = traffic
         self.name = name
@@ -90,24 +88,22 @@ class Actor:
         self.older: dict[str, str] = {}
 
     def bodies(self, count: int) -> list[str]:
-        """Returns bodies that differ from all others. Bodies of other runs count too, because the database knows
-        their deduplication ids for five minutes.
+        """Returns bodies that differ from all others, including bodies in earlier runs. The database remembers
+        deduplication ids for five minutes.
         """
         self.serial += count
         run = f"{self.traffic.seed:x}-{self.number}"
         return [f"{run}-{self.serial - n}" for n in range(count, 0, -1)]
 
     def wait_for_room(self, queue: str) -> bool:
-        """Returns False if nothing may be sent now."""
+        """Returns whether the actor may send. Waits briefly if it may not."""
         if self.traffic.stopped_sending.is_set() or self.traffic.backlog(queue) > _LARGEST_BACKLOG:
             self.traffic.stopped.wait(0.05)
             return False
         return True
 
     def unanswered(self, error: NoResponseError) -> None:
-        """Counts the error and pauses, as clients do. A service that cannot work answers 503 and names the time of
-        the next attempt.
-        """
+        """Counts the error and pauses. A service that cannot work must respond with status 503 and Retry-After."""
         self.traffic.count(f"no response {error.status or 'connection lost'}")
         if error.status is not None and (error.status != 503 or not error.retry_after):
             self.traffic.errors.append(f"status {error.status}, Retry-After: {error.retry_after}")
@@ -120,10 +116,11 @@ class Actor:
 
     @contextmanager
     def may_receive(self, queue: str) -> Iterator[None]:
-        """Makes a call that may hand out the queue's messages. Without a response, the messages are not known.
+        """Makes a call that may hand out the queue's messages. If the response is lost, the handed-out messages are
+        unknown.
 
-        A send is such a call too: its transaction receives messages for waiting long polls (`direct_handoff`). If
-        that answer is lost, the sender gets an error, and the long poll continues normally.
+        A send can also hand out messages: its transaction may receive messages for waiting long polls
+        (`direct_handoff`). If the response is lost, the sender gets an error, but the long poll continues normally.
         """
         begun = time.time()
         try:
@@ -144,8 +141,8 @@ class Actor:
         return messages
 
     def delete(self, queue: str, messages: list[dict[str, Any]]) -> None:
-        """Deletes messages in one call, and repeats the call until the service answers. A FIFO queue refuses a handle
-        after its visibility timeout.
+        """Deletes messages in one batch, and retries until the service responds. A FIFO queue refuses a handle after
+        its visibility timeout.
         """
         if not messages:
             return
@@ -173,7 +170,7 @@ class Actor:
 
 
 def produce(actor: Actor) -> None:
-    """Sends a batch of up to ten messages once. Without a response, the outcome of the batch stays unknown."""
+    """Sends a batch of up to ten messages without retries. If the response is lost, the batch's outcome is unknown."""
     if not actor.wait_for_room("standard"):
         return
     bodies = actor.bodies(actor.random.randint(1, 10))
@@ -187,7 +184,7 @@ def produce_poison(actor: Actor) -> None:
 
 
 def produce_mapped(actor: Actor) -> None:
-    """Sends batches that each have a message that the target never handles."""
+    """Sends batches that each include a message that the target always fails."""
     if actor.wait_for_room("mapped"):
         bodies = actor.bodies(10)
         _send_batch(actor, "mapped", [*bodies[1:], f"{NEVER}{bodies[0]}"])
@@ -206,7 +203,7 @@ def _send_batch(actor: Actor, queue: str, bodies: list[str]) -> None:
 
 
 def produce_fifo(actor: Actor) -> None:
-    """Sends a batch to one of this actor's groups and repeats the request until it is acknowledged."""
+    """Sends a batch to one of this actor's groups, and retries until the service acknowledges the batch."""
     queue = "fifo.fifo"
     if not actor.wait_for_room(queue):
         return
@@ -230,7 +227,7 @@ def produce_fifo(actor: Actor) -> None:
 
 
 def consume(actor: Actor) -> None:
-    """Receives messages and deletes most of them, some with the handle of an earlier receive."""
+    """Receives messages and deletes most of them. Deletes some with an earlier receipt handle."""
     messages = actor.receive("standard", VISIBILITY_SECONDS)
     chosen = []
     for message in messages:
@@ -260,7 +257,7 @@ def consume_poison(actor: Actor) -> None:
 
 
 def consume_dead_letters(actor: Actor) -> None:
-    """Deletes the moved messages from the dead-letter queue and counts them in the ledger of the source queue."""
+    """Deletes messages from the dead-letter queue and counts them in the source queue's ledger."""
     response = actor.call("receive", "ReceiveMessage", "dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
     for message in response.get("Messages", []):
         actor.traffic.ledgers["poison"].moved([message["Body"]])
@@ -269,8 +266,9 @@ def consume_dead_letters(actor: Actor) -> None:
 
 
 def consume_given_up(actor: Actor) -> None:
-    """Consumes messages that the target of the mapping did not handle, and messages that services received and did not
-    pass on in time."""
+    """Consumes dead letters of the mapping: messages that the target did not handle, and messages that a service
+    received but did not deliver in time.
+    """
     response = actor.call("receive", "ReceiveMessage", "mapped-dead", MaxNumberOfMessages=10, WaitTimeSeconds=1)
     for message in response.get("Messages", []):
         actor.traffic.target.note(message["Body"])
@@ -278,7 +276,7 @@ def consume_given_up(actor: Actor) -> None:
 
 
 def publish(actor: Actor) -> None:
-    """Publishes once. Without a response the publication reached all of its targets, or none."""
+    """Publishes without retries. If the response is lost, the publication has reached all of its targets, or none."""
     if not actor.wait_for_room("events-a"):
         return
     (body,) = actor.bodies(1)
@@ -302,7 +300,6 @@ def consume_events_b(actor: Actor) -> None:
 
 
 def consume_ticks(actor: Actor) -> None:
-    """Notes each message before it deletes the message."""
     for message in actor.receive("ticks", VISIBILITY_SECONDS):
         fired = message["MessageAttributes"]["_schedule"]["StringValue"]
         with actor.traffic._lock:

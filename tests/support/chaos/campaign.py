@@ -1,5 +1,6 @@
-"""Runs one campaign: traffic, random faults from a seed, recovery after each, and the findings of the ledgers at the
-end."""
+"""Runs one campaign: traffic, random faults from a seed, a recovery after each fault, and a check of the ledgers at the
+end.
+"""
 
 import random
 import time
@@ -16,8 +17,8 @@ from tests.support.chaos.servers import ChaosInstallation
 from tests.support.chaos.traffic import Endpoint, Target, Traffic, running, scheduled_for
 from tests.support.ledger import Ledger
 
-# Limits a recovery, and the time at the end until consumers have received everything. A worker repeats the webhooks
-# of a killed worker after their lease of 30 s.
+# The longest recovery, and the longest time until consumers have received every message at the end. A worker redelivers
+# a killed worker's webhooks after their lease of 30 s.
 RECOVERY_SECONDS: Final = 90
 DRAIN_SECONDS: Final = 180
 # The report shows at most this many details of a ledger.
@@ -28,8 +29,10 @@ _KINDS: Final = ("send", "receive", "delete", "publish")
 
 @dataclass
 class Report:
-    """The results of a run. `violations` are by ledger and name. `recovery` has seconds by fault. `background` has
-    the seconds until a schedule fired after the fault. `seconds` is the duration of the faults.
+    """The results of a run.
+
+    `violations` maps ledgers and names to counts. `recovery` lists the seconds of each recovery by fault. `background`
+    lists the seconds between a fault and the schedule's next firing. `seconds` is the duration of the campaign.
     """
 
     seconds: int = 0
@@ -63,10 +66,9 @@ def play(
     say: Say = print,
     patient: bool = True,
 ) -> Report:
-    """Runs traffic on running servers, and the faults one after the other, until the time is over or no fault is
-    left.
+    """Runs traffic and the faults, one after the other, until the time is over or no fault is left.
 
-    Without `patient`, a killed worker's leases of webhooks end at once, as if the 30 s had passed.
+    Without `patient`, a killed worker's webhook leases end at once instead of after 30 s.
     """
     report, webhooks, mapped, started = Report(), Ledger(), Ledger(), time.time()
     with (
@@ -97,7 +99,7 @@ def play(
 
 
 def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Report, say: Say) -> None:
-    """Plays the faults until the time `end`, or until something is wrong. Each fault waits for the recovery."""
+    """Runs the faults until the time `end`, or until an error occurs. Each fault waits for the recovery."""
     servers, traffic = scene.servers, scene.traffic
     looked, crashes = time.time(), servers.crashes()
     for fault in faults:
@@ -106,7 +108,7 @@ def _play_faults(scene: Scene, faults: Iterable[Fault], end: float, report: Repo
         begun = time.time()
         try:
             recovers_from = fault.run(scene)
-        # The run ends, and the report keeps the findings of its ledgers.
+        # The report must keep the ledgers' violations, so this error only ends the run.
         except psycopg.Error as error:
             report.errors.append(f"{fault.name} could not be done: {error!r}")
             break
@@ -130,7 +132,7 @@ def _recover(
 ) -> None:
     """Waits until calls of each kind succeed, schedules fire, and each service is ready.
 
-    The function empties `back_at`, which holds the time when the database itself was back.
+    Empties `back_at`, which contains the time at which the database took connections again.
     """
     deadline = time.time() + RECOVERY_SECONDS
     ends: dict[str, float | None] = {}
@@ -156,7 +158,7 @@ def _recover(
 
 
 def _note(report: Report, name: str, since: float, ends: dict[str, float | None]) -> None:
-    # The number is negative if a schedule fired early because a clock was ahead.
+    # Without max, a schedule that fires early because of a wrong clock would give a negative number.
     *works, fires = (max(0, round(end - since, 2)) for end in ends.values() if end is not None)
     report.recovery.setdefault(name, []).append(max(works))
     report.background.setdefault(name, []).append(fires)
@@ -179,7 +181,7 @@ def _drain(traffic: Traffic, report: Report) -> None:
 
 
 def _stop_ticking(traffic: Traffic) -> None:
-    """Waits until the queue of the schedule holds no message older than now."""
+    """Waits until a schedule's tick arrives that is newer than this call."""
     since, deadline = time.time(), time.time() + RECOVERY_SECONDS
     while not traffic.works_since("tick", since) and time.time() < deadline:
         time.sleep(0.05)
@@ -208,14 +210,14 @@ def _conclude(servers: ChaosInstallation, traffic: Traffic, endpoint: Endpoint, 
 
 
 def _halves(traffic: Traffic) -> dict[str, int]:
-    """Returns the publications that reached only some of their targets."""
+    """Returns the number of publications that reached only some of their targets."""
     a, b, webhooks = (traffic.ledgers[name].seen() for name in ("events-a", "events-b", "webhooks"))
     halves = (a | b | webhooks) - (a & b & webhooks) - traffic.ledgers["webhooks"].uncertain()
     return {"publications in halves": len(halves)}
 
 
 def _wrong_ticks(traffic: Traffic) -> dict[str, int]:
-    """Returns seconds at which a schedule did not fire, or fired more than once."""
+    """Returns the number of seconds at which a schedule did not fire, or fired more than once."""
     with traffic._lock:
         ticks = {round(scheduled_for(fired)): ids for fired, ids in traffic.ticks.items()}
     excused = traffic.rewound_ticks

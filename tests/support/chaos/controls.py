@@ -1,4 +1,4 @@
-"""Defines negative controls: defects that the checker has to find. Each control imitates a defect without telling the
+"""Defines negative controls: defects that the checker must detect. Each control causes a defect without telling the
 ledgers.
 """
 
@@ -19,7 +19,7 @@ def invent_messages(scene: Scene) -> float:
 
 
 def store_twice(scene: Scene) -> float:
-    """Stores a sent message twice: the same body with another message id."""
+    """Stores a sent message a second time, with another message id."""
     return _sql(
         scene,
         "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body)"
@@ -30,7 +30,7 @@ def store_twice(scene: Scene) -> float:
 
 
 def undo_deletes(scene: Scene) -> float:
-    """Acknowledges a delete that does nothing."""
+    """Acknowledges deletes without deleting."""
     scene.traffic.lies.add("undo deletes")
     time.sleep(1)
     scene.traffic.lies.discard("undo deletes")
@@ -38,7 +38,7 @@ def undo_deletes(scene: Scene) -> float:
 
 
 def end_leases_early(scene: Scene) -> float:
-    """Makes messages visible while a consumer still has these messages."""
+    """Makes messages visible while a consumer still processes them."""
     return _sql(
         scene,
         "select queue.change_visibility('standard', p.public_id, 0) from queue.peek_messages("
@@ -47,7 +47,7 @@ def end_leases_early(scene: Scene) -> float:
 
 
 def change_order(scene: Scene) -> float:
-    """Changes the order of a group by moving the bodies of its waiting messages on by one."""
+    """Changes the order of a group by rotating the bodies of its waiting messages."""
     scene.traffic.lies.add("pause")
     time.sleep(1)
     changed = _sql(
@@ -62,7 +62,7 @@ def change_order(scene: Scene) -> float:
 
 
 def move_early(scene: Scene) -> float:
-    """Moves dead letters after the first receive."""
+    """Moves messages to the dead-letter queue after the first receive."""
     policy = "jsonb_set(attributes, '{RedrivePolicy}', to_jsonb(replace(attributes ->> 'RedrivePolicy', '2}', '1}')))"
     back = policy.replace("'2}', '1}'", "'1}', '2}'")
     _sql(scene, f"update queue.queues set attributes = {policy} where name = 'poison'")
@@ -71,7 +71,7 @@ def move_early(scene: Scene) -> float:
 
 
 def fire_twice(scene: Scene) -> float:
-    """Fires one occurrence twice, and loses another one."""
+    """Fires one occurrence twice, and skips another one."""
     return _sql(
         scene,
         "update queue.schedule set next_fire_at = next_fire_at - interval '3 seconds',"
@@ -90,17 +90,17 @@ def skip_occurrences(scene: Scene) -> float:
 
 
 def lose_webhooks(scene: Scene) -> float:
-    """Lets the endpoint answer and forget the message."""
+    """Makes the endpoint acknowledge messages without noting them in the ledger."""
     return _lose(scene, "lose webhooks", scene.traffic.endpoint)
 
 
 def lose_mapped(scene: Scene) -> float:
-    """Lets the target of a mapping forget some messages, and answer that it has handled all messages."""
+    """Makes a mapping's target drop some messages, and report success for all of them."""
     return _lose(scene, "lose mapped", scene.traffic.target)
 
 
 def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
-    """Runs for ten seconds at most, and ends after it has lost a message."""
+    """Enables the defect until the endpoint has lost a message, for ten seconds at most."""
     scene.traffic.lies.add(lie)
     until = time.time() + 10
     while not endpoint.lost and time.time() < until:
@@ -110,9 +110,7 @@ def _lose(scene: Scene, lie: str, endpoint: Endpoint) -> float:
 
 
 def _sql(scene: Scene, query: str, times: int = 1, then: str = "") -> float:
-    """Repeats the first statement for ten seconds at most, until it affects this many rows, and then runs the second
-    statement.
-    """
+    """Repeats `query` for up to ten seconds, until it has affected this many rows, and then runs `then`."""
     with scene.servers.database() as connection:
         until, rows = time.time() + 10, 0
         while rows < times and time.time() < until:

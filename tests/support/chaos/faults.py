@@ -1,7 +1,7 @@
 """Defines the faults. Each fault undoes its change, and returns the time from which the recovery counts.
 
-That time is the moment of the fault if another server can take over at once, and otherwise the end of the fault. The
-summary counts by `group`.
+If another server can take over at once, that time is the start of the fault. Otherwise it is the end of the fault. The
+summary counts faults by `group`.
 """
 
 import math
@@ -30,8 +30,6 @@ Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgra
 
 @dataclass(frozen=True)
 class Scene:
-    """Holds the servers that a fault may touch, and its random numbers."""
-
     servers: ChaosInstallation
     traffic: Traffic
     random: random.Random
@@ -39,12 +37,11 @@ class Scene:
 
     @property
     def rig(self) -> Servers:
-        """Returns the servers of `make chaos`, which these faults are for."""
         assert isinstance(self.servers, Servers)
         return self.servers
 
     def pause(self, low: float, high: float) -> None:
-        """Waits while the fault lasts."""
+        """Waits for a random number of seconds."""
         time.sleep(self.random.uniform(low, high))
 
     def proxy(self) -> LyingProxy:
@@ -52,21 +49,21 @@ class Scene:
 
     @property
     def sandbox(self) -> Sandbox:
-        """Returns the sandbox, which root's faults need."""
         assert self.rig.sandbox is not None
         return self.rig.sandbox
 
     def database_is_back(self) -> None:
-        """Notes that the killed database takes connections again, so that later delays are not due to PostgreSQL's
-        start."""
+        """Notes the time at which the killed database takes connections again, to exclude PostgreSQL's start from later
+        delays.
+        """
         self.database_back_at.append(time.time())
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """Notes a crash of the database, because receives of standard queues do not wait for the disk
+        """Notes a crash of the database, because receives from standard queues do not wait for the disk
         (docs/explain/internals.md).
 
-        Calls that begin before `until` do not count either. `since` is the earliest moment of the crash: messages
-        that came again between `since` and this call do not count either.
+        The ledgers also excuse calls that begin before `until`, and redeliveries between `since`, the earliest moment
+        of the crash, and this call.
         """
         for ledger in self.traffic.ledgers.values():
             ledger.forgotten(until, since)
@@ -99,7 +96,7 @@ def kill_pooler(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Kills every process of the database, and starts the database again at once."""
+    """Kills every process of the database, and restarts the database at once."""
     scene.rig.kill_database()
     scene.forgotten()
     killed = time.time()
@@ -124,7 +121,6 @@ def kill_backend(scene: Scene) -> float:
 
 
 def terminate_sessions(scene: Scene) -> float:
-    """Calls pg_terminate_backend for all sessions."""
     with scene.servers.database() as connection:
         for _ in range(scene.random.randint(1, 5)):
             connection.execute(
@@ -150,7 +146,7 @@ def stop_database(scene: Scene) -> float:
 
 
 def stop_backend(scene: Scene) -> float:
-    """Stops one session, which keeps its locks. Only the client's deadline ends the wait."""
+    """Stops one session, which keeps its locks. Only the client's timeout ends the wait."""
     _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
@@ -184,13 +180,13 @@ def delay_network(scene: Scene) -> float:
 
 
 def swallow_connections(scene: Scene) -> float:
-    """Imitates a host that vanishes: present connections acknowledge and lose all data, and new ones work."""
+    """Imitates a host that vanishes: open connections acknowledge but lose all data, while new connections work."""
     scene.proxy().swallow()
     return time.time()
 
 
 def black_hole(scene: Scene) -> float:
-    """Also swallows new connections for a time. Earlier connections stay silent forever."""
+    """Also swallows the data of new connections for a time."""
     proxy = scene.proxy()
     proxy.swallow(new_too=True)
     scene.pause(1, 8)
@@ -211,7 +207,7 @@ def lock_table(scene: Scene) -> float:
 
 
 def open_transaction(scene: Scene) -> float:
-    """Runs an application that receives, deletes and sends, and waits before it rolls back."""
+    """Runs an application that receives, deletes and sends in a transaction, waits, and then rolls back."""
     with scene.servers.database() as connection, suppress(psycopg.Error):
         connection.execute("begin")
         connection.execute("set local lock_timeout = '2s'")
@@ -222,7 +218,7 @@ def open_transaction(scene: Scene) -> float:
     return time.time()
 
 
-# An operator's command gives way to other work, so it may end with this error.
+# A maintenance command gives way to other work, so these errors are normal.
 _LOST_LOCKS: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 
 
@@ -241,7 +237,7 @@ def reindex(scene: Scene) -> float:
 
 
 def exhaust_connections(scene: Scene) -> float:
-    """Ends the service's connections, and takes every free connection."""
+    """Ends the service's connections, and then takes every free connection."""
     with ExitStack() as stack:
         for _ in range(3):
             with suppress(psycopg.OperationalError):
@@ -254,8 +250,8 @@ def exhaust_connections(scene: Scene) -> float:
 
 
 def overload(scene: Scene) -> float:
-    """Runs eight endless loops for each pair of cores. The service answers or refuses calls in time, and works
-    normally afterwards.
+    """Runs four endless loops for each core. The service must respond or refuse calls in time, and work normally
+    afterwards.
     """
     hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))]
     scene.pause(5, 10)
@@ -267,8 +263,8 @@ def overload(scene: Scene) -> float:
 
 # --- what operators do -----------------------------------------------------------------------------------------------
 def restore(scene: Scene) -> float:
-    """Makes a dump, and restores the dump into a new cluster some seconds later. Clients still hold messages from the
-    time in between.
+    """Makes a dump, and restores it into a new cluster some seconds later. Clients still have messages that they
+    received in the meantime.
     """
     rig = scene.rig
     moment, dump = time.time(), rig.state / "queue.dump"
@@ -286,7 +282,7 @@ def restore(scene: Scene) -> float:
 
 
 def previous_release(scene: Scene) -> float:
-    """Runs one service of the previous release for a while on the schema of this one, as in a rolling upgrade."""
+    """Runs one service of the previous release for a while on the current schema, as in a rolling upgrade."""
     service, folder = scene.random.choice(scene.rig.services), scene.rig.state / "previous"
     if not folder.exists():
         unpack(folder)
@@ -326,11 +322,11 @@ QUICK: Final = (
 
 
 # --- root faults -----------------------------------------------------------------------------------------------------
-# Defines faults in a sandbox: dropped packets, jumping clocks and a full disk.
+# Needs a sandbox: dropped packets, clock changes and a full disk.
 
 
 def drop_packets(scene: Scene) -> float:
-    """Drops all packets of clients to the pooler, or to the database, for a while. No client gets an error."""
+    """Drops all packets between clients and the pooler, or the database, for a while. The clients get no error."""
     port = scene.proxy().port
     scene.sandbox.drop(f"tcp dport {port}", f"tcp sport {port}")
     scene.pause(1, 20)
@@ -339,7 +335,7 @@ def drop_packets(scene: Scene) -> float:
 
 
 def vanish(scene: Scene) -> float:
-    """Removes a host, and lets its name lead to another host. Present connections stay silent forever, and new ones
+    """Removes a host, and directs its name to another host. Open connections stay silent forever, while new connections
     work.
     """
     proxy = scene.proxy()
@@ -351,7 +347,7 @@ def vanish(scene: Scene) -> float:
 
 
 def turn_clock(scene: Scene) -> float:
-    """Moves the database's clock forwards or back, and corrects the clock some seconds later."""
+    """Turns the database's clock forwards or back, and corrects it some seconds later."""
     jump = scene.random.choice((-1, 1)) * scene.random.uniform(1, 20)
     # Leases may end early while the clock is wrong, and after its correction.
     scene.forgotten(time.time() + 60)
@@ -363,7 +359,7 @@ def turn_clock(scene: Scene) -> float:
 
 
 def fill_disk(scene: Scene) -> float:
-    """Fills the disk. PostgreSQL may end itself. An operator then makes room and starts the database."""
+    """Fills the disk. If PostgreSQL exits, the fault frees space and restarts the database, as an operator does."""
     begun, ballast = time.time(), scene.sandbox.disk / "ballast"
     with ballast.open("wb") as file, suppress(OSError):
         while True:

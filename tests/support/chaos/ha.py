@@ -1,8 +1,7 @@
-"""Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
+"""Runs `make ha`: the campaign on three PostgreSQL servers under Patroni, with failovers and switchovers under load.
 
-The first run has asynchronous standbys. The second run has synchronous standbys, so no message may be missing. The
-program prints the results and leaves a summary in the folder for temporary files. With --record it adds the runs to
-docs/reliability instead.
+The first run has asynchronous standbys. The second run has synchronous standbys, so it must not lose any message. The
+program writes a summary to a temporary folder. With --record it adds the runs to docs/reliability instead.
 """
 
 import random
@@ -36,7 +35,7 @@ _WRITABLE_SECONDS: Final = 60
 
 
 class HighlyAvailable(ChaosInstallation):
-    """Runs two services that name all members of the cluster in one address."""
+    """Runs two services. Their database address lists all members of the cluster."""
 
     def __init__(self, cluster: Cluster, services: list[ServiceProcess]) -> None:
         super().__init__(services)
@@ -49,8 +48,8 @@ class HighlyAvailable(ChaosInstallation):
 def connect_writable(
     dsn: str, seconds: float = _WRITABLE_SECONDS, pause: Callable[[float], object] = time.sleep
 ) -> psycopg.Connection[tuple[object, ...]]:
-    """Waits for a server that accepts writes, and returns a connection to it. Raises psycopg.OperationalError after
-    this many seconds. `dsn` has target_session_attrs=read-write.
+    """Connects to a server that accepts writes, and retries for `seconds`. Raises psycopg.OperationalError afterwards.
+    `dsn` contains target_session_attrs=read-write.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -64,7 +63,6 @@ def connect_writable(
 
 @contextmanager
 def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
-    """Runs the cluster, the schema in it, and the services."""
     account = SystemAccount.choose()
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
@@ -82,7 +80,7 @@ def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
 
 # --- faults ----------------------------------------------------------------------------------------------------------
 def switch_over(scene: Scene) -> float:
-    """Switches the primary's role over in an orderly way. Nothing is lost, even with asynchronous standbys."""
+    """Switches the primary's role over to a standby. No message may be lost, even with asynchronous standbys."""
     cluster = _cluster(scene)
     former = cluster.switch_over()
     promoted = _wait_for_another(cluster, former)
@@ -91,7 +89,7 @@ def switch_over(scene: Scene) -> float:
 
 
 def kill_database(scene: Scene) -> float:
-    """Sends SIGKILL to the primary's PostgreSQL. The primary's Patroni continues and gives the role away at once."""
+    """Sends SIGKILL to the primary's PostgreSQL. The primary's Patroni keeps running and releases the role at once."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     for pid in former.pids()[1:]:
@@ -104,7 +102,7 @@ def kill_database(scene: Scene) -> float:
 
 
 def kill_machine(scene: Scene) -> float:
-    """Sends SIGKILL to all processes of the primary. The server comes back as a standby."""
+    """Sends SIGKILL to all processes of the primary, and restarts the server as a standby."""
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     former.signal(signal.SIGKILL)
@@ -112,11 +110,11 @@ def kill_machine(scene: Scene) -> float:
 
 
 def hang_machine(scene: Scene) -> float:
-    """Stops all processes of the primary while its kernel acknowledges, and kills them when another member has its
-    role.
+    """Stops all processes of the primary while its kernel acknowledges packets. Kills them when another member is the
+    primary.
 
-    Without the kill, an asynchronous primary would acknowledge writes that no replica gets until Patroni notices the
-    new primary. A watchdog prevents that (Patroni's documentation, "Watchdog support").
+    Without the kill, an asynchronous primary would acknowledge writes that no replica gets, until Patroni notices the
+    new primary. A watchdog prevents such writes (Patroni's documentation, "Watchdog support").
     """
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
@@ -125,7 +123,7 @@ def hang_machine(scene: Scene) -> float:
 
 
 def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> float:
-    """Waits for another primary, tells the ledgers, kills the former primary and starts it again."""
+    """Waits for another primary, notes the time in the ledgers, kills the former primary and restarts it."""
     promoted = _wait_for_another(cluster, former)
     former.signal(signal.SIGKILL)
     _rewind(scene, cut)
@@ -137,7 +135,7 @@ def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> floa
 
 
 def _wait_for_another(cluster: Cluster, former: Member) -> float:
-    """Returns when another member reported that it is the primary."""
+    """Returns the time at which another member is the primary."""
     deadline = time.time() + 120
     while (primary := cluster.primary()) is None or primary is former:
         assert time.time() < deadline, "no other member became the primary"
@@ -146,10 +144,10 @@ def _wait_for_another(cluster: Cluster, former: Member) -> float:
 
 
 def _rewind(scene: Scene, cut: float) -> None:
-    """Tells the ledgers the time of the last change that the new primary replayed. Later messages may be missing.
+    """Tells the ledgers the time of the last change that the new primary has replayed. Later messages may be missing.
 
-    With a synchronous standby, only receives of standard queues may be missing, because they do not wait for a
-    standby.
+    With a synchronous standby, only receives from standard queues may be missing, because such receives do not wait for
+    a standby.
     """
     scene.forgotten()
     if _cluster(scene).synchronous:
@@ -179,8 +177,8 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
-    """Runs failovers and switch-overs, asynchronous and synchronous, and reports the findings of the ledgers."""
-    # SIGTERM exits through the context managers, which end etcd, Patroni and PostgreSQL.
+    """Runs failovers and switchovers with asynchronous and synchronous standbys, and reports violations in the ledgers."""
+    # SIGTERM runs the context managers, which stop etcd, Patroni and PostgreSQL.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     summary = RUNS if record else Path(tempfile.mkdtemp(prefix="penstock-ha-")) / RUNS.name
     seed = seed or random.SystemRandom().randrange(1, 2**31)

@@ -1,8 +1,8 @@
-"""Provides a private network, disk and clock to root, so that faults may drop packets, fill the disk and move the
+"""Provides a private network, disk and clock to root, so that faults can drop packets, fill the disk and turn the
 clock.
 
-`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is only loopback. The rest of the
-machine is unaffected, and nothing remains at the end. nft and libfaketime come from packages of Debian or Ubuntu.
+`enter_sandbox` restarts the program in new kernel namespaces, whose network has only the loopback interface. The faults
+do not affect the rest of the machine. nft and libfaketime come from Debian or Ubuntu packages.
 """
 
 import os
@@ -24,12 +24,12 @@ from penstock_web.local_error import LocalError
 _MARK: Final = "CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
-# Each process reads the file only at intervals, because reading allocates memory. PostgreSQL also reads the clock in
-# its signal handlers, which may interrupt malloc (we saw a crash). libfaketime compares whole seconds: with a
-# duration of 1 a process may use a value that is up to two seconds old.
+# Each process rereads the file only at intervals, because reading allocates memory. PostgreSQL also reads the clock in
+# its signal handlers, which may interrupt malloc (a crash occurred). libfaketime compares whole seconds: with a
+# duration of 1, a process may use a value that is up to two seconds old.
 _CACHE_DURATION: Final = 1
 _CLOCK_SECONDS: Final = _CACHE_DURATION + 1
-# Waits use the kernel's monotonic clock.
+# Waits must use the kernel's monotonic clock.
 _FAKETIME: Final = {
     "FAKETIME_CACHE_DURATION": str(_CACHE_DURATION),
     "DONT_FAKE_MONOTONIC": "1",
@@ -40,7 +40,7 @@ _TABLE: Final = "inet penstock_chaos"
 
 @dataclass(frozen=True)
 class _ClockedAccount(SystemAccount):
-    """Starts servers that read the time from a file."""
+    """Starts servers that read the time from the sandbox's file."""
 
     library: Path
     clock: Path
@@ -54,14 +54,14 @@ class _ClockedAccount(SystemAccount):
 
 @dataclass(frozen=True)
 class Sandbox:
-    """`disk` is a folder on a small file system. Only the sandbox uses this file system."""
+    """`disk` is a folder on a small file system that only the sandbox uses."""
 
     disk: Path
     nft: Path
     faketime: Path
 
     def account(self) -> SystemAccount:
-        """Returns the user of servers with the sandbox's clock."""
+        """Returns the user for servers that use the sandbox's clock."""
         self.turn_clock(0)
         (library,) = self.faketime.glob("usr/lib/*/faketime/libfaketime.so.1")
         user = SystemAccount.choose()
@@ -72,14 +72,14 @@ class Sandbox:
         return self.disk / "clock"
 
     def turn_clock(self, seconds: float) -> None:
-        """Adds this offset to the servers' time. Returns when all servers have read the offset."""
+        """Sets the offset of the servers' clock. Returns when all servers have read the offset."""
         new = self._clock.with_suffix(".new")
         new.write_text(f"{seconds:+.3f}\n")
         new.rename(self._clock)
         time.sleep(_CLOCK_SECONDS + 0.2)
 
     def drop(self, *packets: str) -> None:
-        """Drops the packets that one of these nft expressions describes, and no other packets."""
+        """Drops the packets that match one of these nft expressions, and passes all others."""
         lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
         lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
         lines += [f"add rule {_TABLE} input {which} drop" for which in packets]
@@ -89,8 +89,9 @@ class Sandbox:
 
 
 def enter_sandbox() -> Sandbox | None:
-    """Continues in a sandbox. Returns None if this user or machine cannot have a sandbox. The function prints the
-    reason if root could fix it.
+    """Restarts the program in a sandbox.
+
+    Returns None if this user or machine does not support a sandbox. Prints the reason if root can fix it.
     """
     if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
         return None

@@ -35,7 +35,7 @@ SERVICE_SETTINGS = {
     "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
     "QUEUE_SHARDS": "2",
 }
-# A standby may follow at any time. fsync is on, unlike on the servers of other tests.
+# `wal_level` allows a standby. Unlike the servers of other tests, these servers use fsync.
 SERVER_SETTINGS = {
     "wal_level": "replica",
     "max_wal_senders": "5",
@@ -45,12 +45,12 @@ SERVER_SETTINGS = {
 }
 
 
-# A service that ends at once is started up to this many times.
+# The maximum number of starts of a service that exits at once.
 STARTS = 10
 
 
 class ServiceProcess:
-    """A service process at a separate port. The process starts again at the same port."""
+    """Runs a service process, which restarts at the same port."""
 
     def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
         self.port = free_port()
@@ -60,10 +60,9 @@ class ServiceProcess:
         self.process = self.start()
 
     def start(self, code: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Returns when the service is ready. `code` has environment variables for the code of another release.
+        """Returns when the service is ready. `code` contains environment variables that select another release's code.
 
-        If the service ends because it cannot reach the database, the function starts it again, as a supervisor would
-        do.
+        Restarts the service, like a supervisor, if it exits because it cannot reach the database.
         """
         for _ in range(STARTS):
             ready, ready_fd = os.pipe()
@@ -78,7 +77,7 @@ class ServiceProcess:
                     env={**os.environ, **self._settings, **(code or {})},
                 )
             os.close(ready_fd)
-            said = os.read(ready, 1)  # A process that has ended gives the line b"".
+            said = os.read(ready, 1)  # A process that has exited writes the line b"".
             os.close(ready)
             if said:
                 return self.process
@@ -86,7 +85,6 @@ class ServiceProcess:
         raise RuntimeError(f"a service does not start: {self.last_lines()}")
 
     def last_lines(self) -> str:
-        """Returns the end of its log."""
         return self._log.read_text()[-2000:]
 
     def kill(self) -> None:
@@ -96,7 +94,7 @@ class ServiceProcess:
             self.process.stdin.close()
 
     def stop(self) -> None:
-        """Sends SIGTERM. The service finishes its requests."""
+        """Sends SIGTERM. The service finishes its requests before it exits."""
         self.process.terminate()
         try:
             self.process.wait(60)
@@ -108,8 +106,9 @@ class ServiceProcess:
 
 @dataclass
 class ChaosInstallation:
-    """Describes what traffic needs: services, ports for the endpoint of webhooks and the target of a mapping, and a way
-    to the database past all faults."""
+    """Provides services, ports for the webhook endpoint and the mapping's target, and a database connection that no
+    fault affects.
+    """
 
     services: list[ServiceProcess]
     webhook_port: int = field(default_factory=free_port, init=False)
@@ -123,7 +122,7 @@ class ChaosInstallation:
         raise NotImplementedError
 
     def crashes(self) -> list[str]:
-        """Returns the log's lines about PostgreSQL's processes that a signal ended, except for signals of faults."""
+        """Returns log lines about PostgreSQL processes that a signal killed, except for signals from faults."""
         return []
 
     def end_services(self) -> None:
@@ -134,7 +133,7 @@ class ChaosInstallation:
 
 @dataclass
 class Servers(ChaosInstallation):
-    """Runs one PostgreSQL, a pooler and proxies, which faults restart. `home` belongs to the PostgreSQL in use."""
+    """Runs PostgreSQL, a pooler and proxies, which faults restart. `home` is the folder of the current PostgreSQL."""
 
     state: Path
     home: Path
@@ -176,7 +175,7 @@ class Servers(ChaosInstallation):
         start(self.home, self.account, settings=SERVER_SETTINGS)
 
     def database_processes(self) -> list[int]:
-        """Returns the postmaster and its children."""
+        """Returns the process ids of the postmaster and its children."""
         postmaster = int((self.primary.data / "postmaster.pid").read_text().split("\n")[0])
         return [postmaster, *children(postmaster)]
 
@@ -191,9 +190,7 @@ class Servers(ChaosInstallation):
         return seen_through(self.primary, self.database_proxy)
 
     def replace_database(self, dump: Path) -> float:
-        """Restores the dump into a new cluster and ends the old one. Returns the time at which the services went
-        down.
-        """
+        """Restores the dump into a new cluster and stops the old one. Returns the time at which the services stopped."""
         for service in self.services:
             service.stop()
         stopped = time.time()
@@ -223,7 +220,6 @@ class Servers(ChaosInstallation):
 
 
 def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:
-    """Returns the same server with the proxy's address."""
     return replace(server, socket_directory=Path("127.0.0.1"), port=proxy.port)
 
 
@@ -233,9 +229,9 @@ def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextMana
 
 @contextmanager
 def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator[Servers]:
-    """Runs all servers with a migrated schema, and ends them afterwards in any state.
+    """Runs all servers with a migrated schema. Stops them at the end, whatever their state is.
 
-    `settings` has environment variables of the services.
+    `settings` contains environment variables for the services.
     """
     account = sandbox.account() if sandbox else SystemAccount.choose()
     with ExitStack() as stack:
@@ -259,20 +255,18 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
 
 
 def _is_recovering(error: psycopg.OperationalError) -> bool:
-    """Says whether the server runs but does not take connections yet."""
+    """Returns whether the server is running but does not take connections yet."""
     words = ("not yet accepting connections", "starting up", "in recovery mode", "shutting down")
     return any(each in str(error) for each in words)
 
 
 def with_signal(pid: int, number: signal.Signals) -> None:
-    """Sends the signal, unless the process has ended."""
+    """Sends the signal to a process that is still running."""
     if is_running(pid):
         os.kill(pid, number)
 
 
 def wait_for_database(servers: Servers) -> None:
-    """Returns when the primary answers."""
-
     def responses() -> bool:
         try:
             with servers._connect() as connection:

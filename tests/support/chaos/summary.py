@@ -1,8 +1,6 @@
-"""Keeps the summary of long runs, docs/reliability/runs.jsonl. Only the checker writes it, one line for each run.
+"""Maintains the summary of long runs, docs/reliability/runs.jsonl. The checker writes one line for each run.
 
-The functions also print the results of a run.
-
-Writes the tables of docs/explain/reliability.md from the summary of all runs, in `make generate`.
+Also prints a run's results, and generates the tables in docs/explain/reliability.md from the summary (`make generate`).
 """
 
 import json
@@ -18,14 +16,14 @@ from tests.support.chaos.campaign import Report
 
 ROOT: Final = Path(__file__).parents[3]
 RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
-# The summary leaves out shorter runs: runs of CI, and runs with one fault.
+# The summary excludes shorter runs, such as CI's runs and runs with one fault.
 RECORDED_SECONDS: Final = 600
 
 
 def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -> None:
-    """Appends the run: its seed, the commit, and the counts and findings that the page shows.
+    """Appends the run's seed, commit, counts and violations.
 
-    Times of recoveries are counted by tenths of a second, as the page shows them.
+    Counts recovery times by tenths of a second, like the page.
     """
     changed = "+" if _git("status", "--porcelain", "layers", "sql") else ""
     entry = {
@@ -43,7 +41,7 @@ def add_to_summary(report: Report, seed: int, mode: str, summary: Path = RUNS) -
 
 
 def count_tenths(times: dict[str, list[float]]) -> dict[str, dict[str, int]]:
-    """Counts by fault and time in tenths of a second."""
+    """Counts each fault's durations by tenths of a second."""
     return {
         name: dict(sorted(Counter(f"{duration:.1f}" for duration in seconds).items(), key=lambda item: float(item[0])))
         for name, seconds in times.items()
@@ -59,13 +57,13 @@ def _git(*arguments: str) -> str:
 
 
 def say(text: str) -> None:
-    """Prints without a buffer. The output of an interrupted run therefore shows the last event."""
+    """Prints without a buffer, so that the output of an interrupted run includes the last event."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
 def show(report: Report) -> None:
-    """Prints a table of recoveries, and the findings."""
+    """Prints the recovery times and the violations."""
     say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {report.faults}")
     say(f"{'':36}times   half in  all in (s)   schedules half in  all in")
     for name, times in sorted(report.recovery.items()):
@@ -83,7 +81,7 @@ BEGIN: Final = "<!-- written by `make generate` from reliability/runs.jsonl -->\
 
 
 def page(path: Path = PAGE) -> str:
-    """Returns the whole page with the tables of today's summary."""
+    """Returns the page with tables from the current summary."""
     return path.read_text().partition(BEGIN)[0] + BEGIN + "\n" + "\n".join(_tables(runs())) + "\n"
 
 

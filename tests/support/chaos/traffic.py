@@ -1,15 +1,11 @@
-"""Implements the smallest client of both interfaces. The client keeps one connection, does not retry, and distinguishes
-a refusal from a missing answer.
+"""Provides a minimal client for the SQS and REST APIs, and the endpoints, queues, ledgers and counts that the actors
+share.
 
-The client calls the services in turn. If one service does not answer, the client uses the other service, as a load
-balancer does.
+The client keeps one connection, does not retry, and distinguishes a refusal from a missing response. If one service
+does not respond, the client uses the other service, as a load balancer does.
 
-Runs endpoints that note in a ledger the messages that they get. Each message has to arrive at least once.
-
-An event of a webhook is one message. An event of a mapping has several messages, and its target does not handle some of
-them.
-
-Holds what the actors of a chaos run share: queues, ledgers, counts and errors. `actors` has the actors.
+An endpoint notes received messages in a ledger. Each message must arrive at least once. A webhook's event is one
+message. A mapping's event contains several messages, and its target fails some of them.
 """
 
 import http.client
@@ -29,8 +25,8 @@ from typing import Any, Final, TypeVar
 
 from tests.support.ledger import Ledger
 
-# No request of the service may take this long, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py,
-# the wait of a long poll, and a process that is stopped during it.
+# The longest request, even on a busy machine: QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, plus the wait of a long
+# poll, plus the pause of a stopped process.
 TIMEOUT_SECONDS = 60
 SQS = {
     "Content-Type": "application/x-amz-json-1.0",
@@ -40,7 +36,7 @@ NATIVE = {"Content-Type": "application/json"}
 
 
 class NoResponseError(Exception):
-    """The connection broke or the service answered 5xx. The call may or may not have had an effect."""
+    """The connection broke or the service responded with status 5xx. The call may have had an effect."""
 
     def __init__(self, status: int | None, retry_after: str | None = None) -> None:
         super().__init__(status, retry_after)
@@ -49,15 +45,15 @@ class NoResponseError(Exception):
 
 
 class RefusedError(Exception):
-    """The service answered 4xx. The call had no effect."""
+    """The service responded with status 4xx. The call had no effect."""
 
 
 class HungError(Exception):
-    """Neither the client nor the server sent anything for a minute, which must not happen."""
+    """Neither the client nor the server sent data for a minute. That is a fault in the service."""
 
 
 class Connection:
-    """Must not be used by several threads at once. `begun` is the time when the last answered call began."""
+    """Serves one thread. `begun` is the start of the last call that got a response."""
 
     def __init__(self, ports: list[int], first: int = 0) -> None:
         self._ports = cycle(ports[first % len(ports) :] + ports[: first % len(ports)])
@@ -68,7 +64,7 @@ class Connection:
         return http.client.HTTPConnection("127.0.0.1", next(self._ports), timeout=TIMEOUT_SECONDS)
 
     def sqs(self, action: str, **request: Any) -> Any:
-        """Calls an action of SQS. Raises NoResponseError and RefusedError."""
+        """Calls an SQS action. Raises NoResponseError, RefusedError and HungError."""
         return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
 
     def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
@@ -104,8 +100,8 @@ FAILING_SHARE: Final = 0.02
 
 
 class Endpoint:
-    """`came` counts how often each message came. `loses` says whether it answers and forgets, as a negative control.
-    `lost` counts the forgotten messages.
+    """`came` counts the arrivals of each message. `loses` makes the endpoint respond without noting the message, as a
+    negative control. `lost` counts these messages.
 
     The endpoint calls `first` when a message arrives for the first time.
     """
@@ -139,7 +135,7 @@ class Endpoint:
         self.url = f"http://127.0.0.1:{port}/"
 
     def response(self, text: str) -> tuple[int, bytes]:
-        """Notes the messages, and then returns status and body."""
+        """Notes the messages. Returns the status and body."""
         self.note(json.dumps(json.loads(text)))
         return 204, b""
 
@@ -157,10 +153,10 @@ class Endpoint:
 
 
 class Target(Endpoint):
-    """Receives the batches of a mapping."""
+    """Receives a mapping's batches."""
 
     def response(self, text: str) -> tuple[int, bytes]:
-        """Fails some invocations, some messages at times, and always the messages that begin with NEVER."""
+        """Fails some invocations, some messages temporarily, and messages that begin with NEVER always."""
         if random.random() < FAILING_SHARE:
             return 500, b"fails\n"
         failed = []
@@ -177,7 +173,6 @@ EndpointT = TypeVar("EndpointT", bound=Endpoint)
 
 @contextmanager
 def running(endpoint: EndpointT) -> Iterator[EndpointT]:
-    """Serves until the end of the block."""
     thread = threading.Thread(target=endpoint.server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -212,9 +207,7 @@ _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVi
 
 @dataclass
 class Traffic:
-    """Holds what the actors share. `calls` maps each kind of call to the times when its last answered call began and
-    ended.
-    """
+    """The actors' shared state. `calls` maps each kind of call to the start and end times of its last successful call."""
 
     ports: list[int]
     endpoint: Endpoint
@@ -225,17 +218,16 @@ class Traffic:
     tally: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
     ticks: dict[str, set[str]] = field(default_factory=dict)
-    """Maps message ids to the schedule's time of the occurrence."""
+    """Maps an occurrence (the attribute `_schedule`) to the ids of its messages."""
     rewound_ticks: list[tuple[float, float]] = field(default_factory=list)
-    """Lists the due times of occurrences that may fire again, because the database was rewound."""
+    """Intervals in which occurrences may fire again, because the database was rewound."""
     lies: set[str] = field(default_factory=set)
-    """Lists the defects that actors imitate for a negative control without telling the ledgers."""
+    """The active negative controls."""
     stopped_sending: threading.Event = field(default_factory=threading.Event)
     stopped: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prepare(self) -> None:
-        """Creates the queues, subscriptions and the schedule."""
         connection = Connection(self.ports)
         for name, attributes in _QUEUES.items():
             connection.sqs(
@@ -264,8 +256,8 @@ class Traffic:
         connection.close()
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that the database went back to its state of `moment` at the time `cut`. Messages from the time
-        between may be gone, or come again.
+        """Notes that the database returned at the time `cut` to its state of `moment`. Messages from the time in
+        between may be lost or redelivered.
         """
         for ledger in self.ledgers.values():
             ledger.rewound(moment, cut)
@@ -280,7 +272,7 @@ class Traffic:
             self.calls.setdefault(kind, deque(maxlen=20_000)).append((begun, time.time()))
 
     def works_since(self, kind: str, since: float) -> float | None:
-        """Returns the end of the first call of this kind that began since then."""
+        """Returns the end time of the first successful call of this kind that began after `since`."""
         with self._lock:
             return min((ended for begun, ended in self.calls.get(kind, ()) if begun >= since), default=None)
 
@@ -288,10 +280,9 @@ class Traffic:
         return self.tally[f"{queue} sent"] - self.tally[f"{queue} deleted"]
 
     def is_drained(self) -> bool:
-        """Returns whether no queue holds a message and no webhook is under way. Returns False while the response is
-        unknown.
+        """Returns whether all queues are empty and no webhook is in progress. Returns False if a response is missing.
 
-        The function reads a queue before its dead-letter queue. It therefore finds a message that moves in between.
+        Reads a queue before its dead-letter queue, because a message may move in between.
         """
         connection = Connection(self.ports)
         try:
@@ -310,5 +301,5 @@ class Traffic:
 
 
 def scheduled_for(fired: str) -> float:
-    """Returns the time at which an occurrence was due, from the header of its message."""
+    """Returns an occurrence's due time from the value of the message attribute `_schedule`."""
     return datetime.fromisoformat(json.loads(fired)["scheduled_for"]).timestamp()

@@ -1,8 +1,8 @@
-"""Cases of EventBridge Scheduler's twelve actions. The limits follow from the traits of botocore's model.
+"""Defines cases of EventBridge Scheduler's twelve actions. The limits follow from the traits in botocore's model.
 
-For an absent or wrong member the response is ValidationException in AWS's form ("1 validation error detected: …"), with
-all violations in one text. For a value of a wrong type it is SerializationException. Unknown members are ignored, and
-names are case-sensitive.
+The response to an absent or wrong member is ValidationException in AWS's form ("1 validation error detected: …"), with
+all violations in one text. The response to a value of a wrong type is SerializationException. The service ignores
+unknown members. Names are case-sensitive.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ USUAL: dict[str, Members] = {
     "UntagResource": {"ResourceArn": "<group-arn>", "TagKeys": ["a"]},
     "ListTagsForResource": {"ResourceArn": "<group-arn>"},
 }
-# Parameters of targets that Penstock does not invoke.
+# Parameters for target types that Penstock does not support.
 WITHOUT = frozenset(
     (
         "EcsParameters",
@@ -62,7 +62,7 @@ WITHOUT = frozenset(
         "SageMakerPipelineParameters",
     )
 )
-# The items of lists for cases about members of an item.
+# The list items of cases that change a member of an item.
 ITEMS: dict[str, Any] = {"Tags": [TAG]}
 BEGINNINGS = {
     "KmsKeyArn": "arn:aws:kms:us-east-1:710000000001:key/",
@@ -107,7 +107,7 @@ def _body_of(action: str) -> list[str]:
 
 
 def _placed(action: str, usual: Members, change: dict[str, Any]) -> dict[str, Any]:
-    """Returns the change, and adds an item to a list that the usual request does not have."""
+    """Returns the change. Adds the list item that the change's path needs but the usual request lacks."""
     path = next(iter(change))
     first = path.split("/")[0]
     return {first: ITEMS[first], **change} if "/0/" in path and first not in usual else change

@@ -1,4 +1,6 @@
-"""Lists cases of EventBridge Scheduler: expressions, members that exclude each other, existence and order of checks."""
+"""Lists cases of EventBridge Scheduler: expressions, members that exclude each other, existing resources, and the order
+of checks.
+"""
 
 from typing import Any
 

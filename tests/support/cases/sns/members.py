@@ -1,9 +1,8 @@
-"""Derives cases of SNS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
-another letter case, twice, and beyond the model's limits.
+"""Derives cases of SNS from botocore's model. Each member of each action is absent, null, empty, of a wrong type, in
+another letter case, duplicated, or beyond the model's limits.
 
-The response to an absent required member and to a broken limit is ValidationError, in AWS's form. AWS's SDKs do not
-speak JSON with SNS. The responses to requests that only JSON can express (null, wrong types) are our choice, by the
-rules of AWS JSON.
+The response to an absent required member or a broken limit is ValidationError in AWS's form. AWS's SDKs do not use JSON
+for SNS. Penstock therefore answers requests that only JSON can express (null, wrong types) by the rules of AWS JSON.
 """
 
 from collections.abc import Iterator
@@ -222,7 +221,7 @@ INVALID_NUMBER = Response("InvalidParameterValue")
 
 
 def _without(action: str, member: Member, missing: Response) -> Response:
-    """Returns the response to a request without the member. The model calls some required members optional."""
+    """Returns the response to a request without the member. Some required members are optional in the model."""
     return NEEDED.get((action, member.path), missing)
 
 
@@ -287,7 +286,6 @@ def _values(action: str, member: Member, normally: Response) -> Iterator[tuple[A
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
-# Holds what the tables of SNS's cases share: a row, names of resources, and answers.
 
 ARN = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 ID = "00000000-0000-4000-8000-000000000000"
@@ -299,12 +297,11 @@ Row = tuple[str, str, str, dict[str, Any], Response, Source]
 
 
 def refused(text: str) -> Response:
-    """Returns InvalidParameter with AWS's text."""
+    """Returns an InvalidParameter error with AWS's text."""
     return Response(INVALID.code, f"Invalid parameter: {text}")
 
 
 def of(action: str) -> Source:
-    """Returns the action's page."""
     return reference("sns", action)
 
 

@@ -1,4 +1,6 @@
-"""Lists cases of SNS: permissions, tags, mobile apps, text messages, order of checks, states of resources."""
+"""Lists cases of SNS: permissions, tags, mobile apps, text messages, the order of checks, and resources that are
+deleted, disabled or exist already.
+"""
 
 from collections.abc import Iterator
 
@@ -20,7 +22,6 @@ from tests.support.cases.sns.members import (
 )
 
 # --- others ----------------------------------------------------------------------------------------------------------
-# Lists cases of SNS: permissions, tags, mobile apps, text messages and the order of checks.
 
 
 def rows() -> Iterator[Row]:
@@ -223,7 +224,6 @@ def _orders() -> Iterator[Row]:
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
-# Lists cases of SNS: deleted, disabled and existing resources.
 
 NO_APPLICATION = Response("NotFound", "PlatformApplication does not exist")
 NO_ENDPOINT = Response("NotFound", "Endpoint does not exist")

@@ -227,7 +227,7 @@ REDACTED = "REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
 
 
 def _refused_filters() -> Iterator[Row]:
-    """Yields policies that AWS refuses, with its texts. Subscribe's text names the map that holds the attributes."""
+    """Yields filter policies that AWS refuses. The error names the map that contains the attributes."""
     nested = "Filter policy scope MessageAttributes does not support nested filter policy"
     kind = '"{}" must be an object or an array'
     unknown = (
@@ -264,7 +264,7 @@ def _refused_filters() -> Iterator[Row]:
 
 
 def _values_as_sent() -> Iterator[Row]:
-    """Yields values that the error's text repeats unchanged, and attributes that Penstock does not have yet."""
+    """Yields values that the error text repeats unchanged, and attributes that Penstock does not support."""
     for value in ("test-ValUe", ""):
         given = {"AttributeValue": value}
         response = refused(f"RawMessageDelivery: Invalid value [{value}]. Must be true or false.")
@@ -280,8 +280,8 @@ def _values_as_sent() -> Iterator[Row]:
 
 
 def _dead_letters() -> Iterator[Row]:
-    """Yields dead-letter queues of subscriptions to a FIFO topic. The dead-letter queue of a FIFO queue keeps the
-    order.
+    """Yields dead-letter queues for subscriptions to a FIFO topic. AWS requires a FIFO dead-letter queue if the
+    endpoint is a FIFO queue.
     """
     wrong = "RedrivePolicy: must use a FIFO queue as DLQ for a FIFO Subscription to a FIFO Topic."
     for endpoint, dead, response in (

@@ -1,8 +1,8 @@
-"""Derives cases of SQS from botocore's model: each member of each action absent, null, empty, of a wrong type, in
-another letter case, and twice.
+"""Derives cases of SQS from botocore's model. Each member of each action is absent, null, empty, of a wrong type, in
+another letter case, or duplicated.
 
-The response to an absent required member is MissingParameter. For a value of a wrong type it is SerializationException.
-The models have no limits. This module has the limits of numbers, and sqs.py has all other limits.
+The response to an absent required member is MissingParameter, and to a value of a wrong type SerializationException.
+The model has no limits. This module defines the limits of numbers; messages.py and queues.py define all other limits.
 """
 
 from collections.abc import Iterator
@@ -195,7 +195,7 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
     name = member.path.rpartition("/")[2]
     least, most = RANGES.get(name, (1, MOST.get(action, 500)))
     if "/0/" in member.path:
-        return  # An entry of a batch fails alone.
+        return  # The batch succeeds, although this entry fails.
     for number in (least - 1, most + 1, 2**40):
         only = "json" if number > 10**10 else ""
         yield case(
@@ -213,7 +213,6 @@ def _numbers(action: str, member: Member, case: Any) -> Iterator[Case]:
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
-# Holds what the tables of SQS's cases share: a row and answers.
 
 ACCOUNT = "710000000001"
 UNKNOWN = report("CoorpAcademy/serverless-plugins", 225)
@@ -222,10 +221,9 @@ Row = tuple[str, str, str, dict[str, Any], Response, Source]
 
 
 def of(action: str) -> Source:
-    """Returns the action's page."""
     return reference("sqs", action)
 
 
 def unknown(name: str) -> Response:
-    """Returns InvalidAttributeName with AWS's text."""
+    """Returns an InvalidAttributeName error with AWS's text."""
     return Response("InvalidAttributeName", f"Unknown Attribute {name}.")

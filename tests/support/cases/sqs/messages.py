@@ -1,4 +1,6 @@
-"""Lists cases of SQS: messages, their attributes, FIFO, receives, batches, and the states of resources."""
+"""Lists cases of SQS: messages, their attributes, FIFO, receives, batches, deleted and existing resources, and the
+order of checks.
+"""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +22,6 @@ from tests.support.cases.sqs.members import (
 )
 
 # --- messages --------------------------------------------------------------------------------------------------------
-# Lists cases of SQS: messages, their attributes, FIFO, receives and batches.
 
 
 def rows() -> Iterator[Row]:
@@ -221,7 +222,6 @@ def _entries() -> Iterator[Row]:
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
-# Lists cases of SQS: deleted and existing resources, AWS's texts of numbers and policies, and the order of checks.
 
 
 def _deleted() -> Iterator[Row]:
