@@ -1,4 +1,4 @@
-"""Creates the databases of tests: one PostgreSQL server for each test process, and one fresh database for each test."""
+"""Creates the tests' databases: one PostgreSQL server for each test process, and a new database for each test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from penstock_web.local_error import LocalError
 
 TEMPLATE = "penstock_template"
 
-# A test's data need not survive a power cut. All other settings are the same as in `penstock up`.
+# A test's data need not survive a power failure. All other settings are the same as in `penstock up`.
 _TEST_SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
@@ -36,19 +36,16 @@ _TEST_SETTINGS = {
 
 @dataclass(frozen=True)
 class Database:
-    """A new database, migrated and empty."""
-
     name: str
     dsn: str  # superuser
     api_dsn: str  # a direct address with the service's role
-    pooled_dsn: str  # This address has the service's role, through a real PgBouncer: prepare_threshold=None.
+    pooled_dsn: str  # the service's role, through PgBouncer: requires prepare_threshold=None
 
 
 def end_sessions(administrator: psycopg.Connection[Any], database: str | None = None) -> int:
-    """Ends the sessions of all other clients of a database, and waits until these sessions have ended. None means the
-    connection's database.
+    """Terminates the sessions of all other clients of a database. The default is the connection's database.
 
-    Returns the number of ended sessions. Vacuum and other work of the server continue.
+    Returns the number of terminated sessions, after they have ended. Background processes such as autovacuum continue.
     """
     ended = [
         pid
@@ -58,7 +55,9 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
             (database,),
         ).fetchall()
     ]
-    administrator.execute("select pg_stat_clear_snapshot()")  # a transaction would be told the same again
+    administrator.execute(
+        "select pg_stat_clear_snapshot()"
+    )  # Without this call, a transaction would get the same snapshot of sessions again.
     left = administrator.execute("select pid from pg_stat_activity where pid = any (%s)", (ended,)).fetchall()
     assert not left
     return len(ended)
@@ -66,8 +65,6 @@ def end_sessions(administrator: psycopg.Connection[Any], database: str | None = 
 
 @dataclass
 class TestServer:
-    """Runs PostgreSQL and PgBouncer for one test process."""
-
     __test__ = False
 
     server: Postgres
@@ -79,8 +76,8 @@ class TestServer:
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
         """Yields a copy of `template`, and drops the copy at the end, even if clients are still connected."""
         name = f"test_{next(self._numbers)}"
-        # The server copies files, because copying through the log, the default, takes eight times as long (measured on
-        # 15 and 18).
+        # The default strategy, which copies through the WAL, takes eight times as long (measured on PostgreSQL 15 and
+        # 18).
         create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
         self.administration.execute(create.encode())
         try:
@@ -90,15 +87,15 @@ class TestServer:
 
 
 def memory_directory() -> Path | None:
-    """Returns a folder in memory if the memory is large enough. A copy of the template takes 26 ms there, and 43 to
-    73 ms on a disk.
+    """Returns a folder in memory if at least 2 GiB are free there. Copying the template takes 26 ms in memory, and 43
+    to 73 ms on a disk.
     """
     memory = Path("/dev/shm")
     return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**31 else None
 
 
 def _compact(dsn: str) -> None:
-    """Compacts pg_proc. A migration leaves three quarters of the table empty, and each test would copy the empty
+    """Compacts pg_proc. After a migration three quarters of the table are empty, and each test would copy the empty
     part.
     """
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -107,16 +104,18 @@ def _compact(dsn: str) -> None:
 
 @contextmanager
 def running_test_server() -> Iterator[TestServer]:
-    """Starts both servers and creates the template. PENSTOCK_TEST_POSTGRES = system or wheel chooses the version."""
+    """Starts both servers and creates the template. PENSTOCK_TEST_POSTGRES selects PostgreSQL: any (default), system or
+    wheel.
+    """
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
-        # The limit is a minute, because no test is about an overloaded machine.
+        # A minute, because a busy machine must not fail a test.
         pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
-        administration.execute(f"revoke pg_monitor from {ROLE}")  # The tests' role has only the rights that it needs.
+        administration.execute(f"revoke pg_monitor from {ROLE}")  # Penstock must not need this right.
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
         migrate(server.service_dsn(TEMPLATE), role=ROLE)
         _compact(server.superuser_dsn(TEMPLATE))
@@ -125,7 +124,9 @@ def running_test_server() -> Iterator[TestServer]:
 
 @contextmanager
 def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
-    """Yields a cluster without Penstock's databases. If CI is not set, a missing version skips the test."""
+    """Yields a cluster without Penstock's databases. If PostgreSQL is missing, the test fails in CI and is skipped
+    elsewhere.
+    """
     try:
         find_binaries(source)
     except LocalError as error:
@@ -141,13 +142,12 @@ def new_cluster(source: Source, **settings: str) -> Iterator[Postgres]:
 
 @contextlib.contextmanager
 def block_queues(database: Database) -> Iterator[None]:
-    """Blocks every call that needs a queue until the end of this block."""
     with psycopg.connect(database.dsn) as connection:
         connection.execute("lock table queue.queues in access exclusive mode")
         yield
 
 
 def set_read_only(connection: psycopg.Connection[tuple[object, ...]], name: str, value: str) -> None:
-    """The setting applies to new sessions; the present ones are ended."""
+    """Changes the setting for new sessions, and terminates the current sessions."""
     connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
     end_sessions(connection)

@@ -1,8 +1,6 @@
-"""Makes receipt handles that no consumer was given: invented, cut, changed, extended, respelled, or valid for another
-queue.
+"""Forges receipt handles: invented, cut, changed, extended, re-encoded, or valid for another queue.
 
-The same seed always makes the same handles. No forgery is a handle of the tested queue and the key of
-`ReceiptHandles`.
+The same seed always gives the same handles. No forgery equals a real handle of the tested queue.
 """
 
 import base64
@@ -29,12 +27,12 @@ def made_up_text(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
 
 
 def with_another_seal(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Returns a good beginning with random characters for the seal."""
+    """Replaces the seal of a real handle by random characters."""
     return rng.choice(mine)[:63] + "".join(rng.choices(TEXT, k=25))
 
 
 def spliced(rng: Random, mine: list[str], foreign: list[str]) -> str:
-    """Returns the content of one handle with the seal of another."""
+    """Joins the beginning of one handle and the end of another."""
     first, second = rng.sample(mine + foreign, 2)
     where = rng.randint(1, 87)
     return first[:where] + second[where:]
@@ -47,14 +45,14 @@ def truncated(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def flipped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Changes one bit of the encoded bytes."""
+    """Flips one bit of the decoded bytes."""
     data = bytearray(base64.urlsafe_b64decode(rng.choice(mine)))
     data[rng.randrange(66)] ^= 1 << rng.randrange(8)
     return base64.urlsafe_b64encode(data).decode()
 
 
 def flipped_text(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Changes one bit of a character."""
+    """Flips one bit of a character."""
     text = bytearray(rng.choice(mine).encode())
     text[rng.randrange(88)] ^= 1 << rng.randrange(7)
     return text.decode()
@@ -77,7 +75,7 @@ def doubled(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Returns another spelling of the same bytes. The alphabets agree if neither - nor _ occurs."""
+    """Encodes the same bytes in another way. Both base64 alphabets agree if neither - nor _ occurs."""
     handle = rng.choice(mine)
     data = base64.urlsafe_b64decode(handle)
     return rng.choice((
@@ -88,7 +86,7 @@ def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
 
 
 def standard_alphabet(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """Returns the spelling of `base64`. The spelling is a real handle if it needs neither - nor _."""
+    """Returns the handle in the standard base64 alphabet, which is the real handle if neither - nor _ occurs."""
     return rng.choice(mine).replace("-", "+").replace("_", "/")
 
 
@@ -103,7 +101,7 @@ KINDS: tuple[Forge, ...] = (
 
 
 def systematic(handle: str) -> list[str]:
-    """Returns different forgeries of one handle: each bit changed, each shorter length, and other spellings."""
+    """Returns forgeries of one handle: each bit flipped, each shorter length, and other encodings."""
     data = base64.urlsafe_b64decode(handle)
     bits = [
         data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
@@ -130,18 +128,18 @@ def systematic(handle: str) -> list[str]:
 
 
 def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:
-    """Yields `number` forgeries of handles of this queue (`mine`) and of other queues or installations (`foreign`)."""
+    """Yields `number` forgeries. `mine` are real handles of this queue, `foreign` of other queues or installations."""
     rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
     while number:
         forged = next(kinds)(rng, mine, foreign)
-        # A forgery may equal the real handle, because it swapped two equal letters or spliced equal parts.
+        # A forgery can equal the real handle if it swaps two equal letters or splices equal parts.
         if forged not in real:
             number -= 1
             yield forged
 
 
 def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -> list[str]:
-    """Returns a queue's real handles, as a receive gives them."""
+    """Returns real handles of a queue."""
     rng = Random(seed)
     return [
         receipts.seal(

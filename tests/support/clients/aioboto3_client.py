@@ -15,7 +15,7 @@ from tests.support.clients.scenario import Facts, RefusedError, Scenario, fifo, 
 
 
 async def run_scenario(scenario: Scenario, client: Any) -> Facts:
-    """Makes the calls of a scenario one after the other. Returns its facts."""
+    """Makes a scenario's calls in sequence and returns its facts."""
     try:
         method, arguments = next(scenario)
         while True:
@@ -30,7 +30,6 @@ async def run_scenario(scenario: Scenario, client: Any) -> Facts:
 
 
 async def main(endpoint_url: str) -> None:
-    """Runs both scenarios against a service."""
     session = aioboto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name="us-east-1")
     async with session.client("sqs", endpoint_url=endpoint_url) as client:
         told = await asyncio.gather(

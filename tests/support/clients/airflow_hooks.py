@@ -1,6 +1,6 @@
-"""Calls Airflow's hooks, operator and sensor of SQS and SNS outside a scheduler.
+"""Calls Airflow's hooks, operator and sensor for SQS and SNS outside a scheduler, and prints their results.
 
-Prints what they did. Airflow finds its connection in AIRFLOW_CONN_AWS_DEFAULT.
+Airflow finds its connection in AIRFLOW_CONN_AWS_DEFAULT.
 """
 
 import json
@@ -13,7 +13,7 @@ from airflow.providers.amazon.aws.sensors.sqs import SqsSensor
 
 
 class Task:
-    """Takes the values that a sensor passes to other tasks."""
+    """Stores the values that a sensor passes to other tasks."""
 
     def __init__(self) -> None:
         self.found: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Serves the tracking webhook of django-anymail for Amazon SES. The webhook wants a user and a password, and confirms
-the subscription by boto3.
+"""Serves django-anymail's tracking webhook for Amazon SES. The webhook requires a user and a password, and confirms the
+subscription with boto3.
 
-Argument: Penstock's address. Prints its port, then a line of JSON for each event of a mail.
+The argument is Penstock's address. The program prints its port, and then a line of JSON for each mail event.
 """
 
 import json

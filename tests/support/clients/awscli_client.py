@@ -1,7 +1,6 @@
 """Runs the scenarios with the AWS command line: `python -m tests.support.clients.awscli_client URL` prints the facts.
 
-All commands run in this one process through the entry point of `aws`. A separate process would cost a second for each
-command.
+All commands run in one process, because a separate process would take a second for each command.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(endpoint_url: str) -> None:
-    """Runs both scenarios against a service."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
     run = partial(call, endpoint_url)
     facts = {"standard": run_scenario(standard("awscli"), run), "fifo": run_scenario(fifo("awscli.fifo"), run)}

@@ -1,6 +1,6 @@
 """Runs the scenarios with the boto3 of its environment: `python -m tests.support.clients.boto3_client URL`.
 
-Prints the protocol that this boto3 speaks and the facts, as a Python literal.
+Prints boto3's protocol and the facts as a Python literal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.clients.scenario import RefusedError, fifo, run_scenario, sta
 
 
 def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Makes a call. Raises RefusedError with the code of the error."""
+    """Makes a call. Raises RefusedError with the error code."""
     try:
         return dict(getattr(client, method)(**arguments))
     except ClientError as error:
@@ -24,7 +24,6 @@ def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(endpoint_url: str) -> None:
-    """Runs both scenarios against a service."""
     client = boto3.client(
         "sqs", endpoint_url=endpoint_url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
     )

@@ -1,4 +1,4 @@
-"""Defines tasks of the Celery test, which the worker's process and the test import."""
+"""Defines the Celery tasks that the worker and the test import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from celery import Celery
 from tests.support.clients.task_results import note, notes
 from tests.support.wait import wait_until
 
-# Only the broker's address differs from AWS.
 app = Celery(broker=os.environ["BROKER_URL"])
 app.conf.update(
     broker_transport_options={
@@ -39,7 +38,7 @@ def succeed_at_third(self: Any, text: str) -> None:
 
 @app.task  # type: ignore[untyped-decorator]
 def end_when_started_twice() -> None:
-    """The task takes longer than its visibility timeout."""
+    """Ends after its redelivery, because the task takes longer than its visibility timeout."""
     note("start")
     wait_until(lambda: notes(Path(os.environ["RESULTS"])).count(["start"]) >= 2)
     note("end")

@@ -1,4 +1,4 @@
-"""Defines actors of the Dramatiq test, which the worker's processes and the test's sender import."""
+"""Defines the Dramatiq actors that the workers and the test's sender import."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ broker = SQSBroker(
 broker.add_middleware(CurrentMessage())
 dramatiq.set_broker(broker)
 
-# The smallest delay of a message is a second.
+# The smallest delay of a message.
 _RETRY_MS = 1000
 
 
 class NotYetError(Exception):
-    """The actor requests another attempt."""
+    """The actor requests a retry."""
 
 
 @dramatiq.actor  # type: ignore[untyped-decorator]
@@ -55,7 +55,7 @@ def never_succeed(text: str) -> None:
 
 @dramatiq.actor  # type: ignore[untyped-decorator]
 def end_in_the_second_worker() -> None:
-    """Never ends in the first worker, even if that worker receives the message again."""
+    """Never ends in the first worker, even after a redelivery to that worker."""
     note("start", os.getpid())
     wait_until(lambda: len({process for _, process in notes(Path(os.environ["RESULTS"]))}) == 2)
     note("end", os.getpid())

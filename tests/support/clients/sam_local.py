@@ -1,4 +1,4 @@
-"""Runs `sam local start-api`: the gateway and the REST function in containers of a Docker engine, as SAM runs them."""
+"""Runs `sam local start-api` with the gateway and the REST function in Docker containers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BRIDGE = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.
 
 
 def bridge() -> str:
-    """Returns the address at which containers reach this machine."""
+    """Returns this machine's address for containers."""
     return subprocess.run(BRIDGE, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -37,7 +37,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 @contextmanager
 def relay(host: str, port: int) -> Iterator[int]:
-    """Opens a port of `host` that leads to `port` of 127.0.0.1, where only PgBouncer listens."""
+    """Forwards a port of `host` to `port` of 127.0.0.1, because PgBouncer listens only there."""
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -62,7 +62,7 @@ def relay(host: str, port: int) -> Iterator[int]:
 
 @contextmanager
 def running_sam(dsn: str) -> Iterator[str]:
-    """Yields its address. `dsn` leads to the database through PgBouncer. SAM uses the images that are present."""
+    """Yields SAM's address. `dsn` leads to the database through PgBouncer. SAM uses images that are already present."""
     host, parts = bridge(), urlsplit(dsn)
     port = free_port()
     with relay(host, parts.port or 5432) as reached, tempfile.TemporaryDirectory() as folder:
@@ -74,7 +74,6 @@ def running_sam(dsn: str) -> Iterator[str]:
             [
                 SAM, "local", "start-api", "--port", str(port), "--warm-containers", "LAZY", "--skip-pull-image",
                 "--env-vars", variables, "--parameter-overrides",
-                # These values replace the values in samconfig.toml.
                 f"Access=off Runtime={runtime} Architecture=x86_64",
             ],
             cwd=ROOT,

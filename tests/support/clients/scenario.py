@@ -1,8 +1,8 @@
-"""Defines the steps of every SQS client, and the results that the client must see.
+"""Defines the calls of every SQS client, and the results that the client must get.
 
-A scenario is a generator. The generator yields calls with boto3's names and gets their responses. Clients of every kind
-(blocking, asyncio, command line) can therefore run the same scenario. The expected facts are those of the SQS
-developer guide. This module also runs in the environments of old clients, so it imports only the standard library.
+A scenario is a generator, which yields calls with boto3's names and gets their responses. Clients of every kind
+(blocking, asyncio, command line) can therefore run the same scenario. The expected facts come from the SQS Developer
+Guide. This module runs in environments with old clients too, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Call = tuple[str, dict[str, Any]]
 Facts = dict[str, Any]
 Scenario = Generator[Call, dict[str, Any], Facts]
 
-# Longer than any test. Messages come back only because the scenario makes them visible.
+# The timeout exceeds the longest test, so a message becomes visible only if the scenario makes it visible.
 _VISIBILITY_SECONDS = 600
 _TEXT = "grüße, 世界 <&>"
 
 
 class RefusedError(Exception):
-    """The service answered a call with an error."""
+    """The service responded with an error."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -29,7 +29,7 @@ class RefusedError(Exception):
 
 
 def run_scenario(scenario: Scenario, call: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Facts:
-    """Makes the calls of a scenario one after the other. Returns its facts. `call` may raise RefusedError."""
+    """Makes a scenario's calls in sequence and returns its facts. `call` may raise RefusedError."""
     try:
         method, arguments = next(scenario)
         while True:
@@ -69,7 +69,7 @@ FIFO: Facts = {
 
 
 def standard(name: str) -> Scenario:
-    """Uses a standard queue. The facts that the client finds must be STANDARD."""
+    """Uses a standard queue. The scenario's facts must equal STANDARD."""
     attributes = {"VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     yield "send_message", {"QueueUrl": url, "MessageBody": _TEXT, "MessageAttributes": _message_attributes()}
@@ -96,7 +96,7 @@ def standard(name: str) -> Scenario:
 
 
 def fifo(name: str) -> Scenario:
-    """Uses a FIFO queue, so `name` ends in .fifo. The facts that the client finds must be FIFO."""
+    """Uses a FIFO queue, so `name` must end in .fifo. The scenario's facts must equal FIFO."""
     attributes = {"FifoQueue": "true", "VisibilityTimeout": str(_VISIBILITY_SECONDS)}
     url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
     first = yield _fifo_send(url, "a", "a1")
@@ -149,9 +149,7 @@ def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
 
 
 def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[str, Any]]]:
-    """Receives `count` messages. A receive may return only some of the messages, so the function repeats the receive
-    as often as necessary.
-    """
+    """Receives `count` messages with several calls, because a receive may return only some of the messages."""
     messages: list[dict[str, Any]] = []
     for _ in range(count):
         if len(messages) < count:
@@ -163,14 +161,14 @@ def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[
 
 
 def _delete(url: str, messages: list[dict[str, Any]]) -> Generator[Call, dict[str, Any], int]:
-    """Deletes in one batch. Returns how many entries failed."""
+    """Deletes messages in one batch. Returns the number of failed entries."""
     entries = [{"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
     response = yield "delete_message_batch", {"QueueUrl": url, "Entries": entries}
     return len(response.get("Failed", []))
 
 
 def _drop(url: str, name: str) -> Generator[Call, dict[str, Any], str]:
-    """Deletes the queue. Returns the error code of a later look-up."""
+    """Deletes the queue. Returns the error code of a later GetQueueUrl."""
     yield "delete_queue", {"QueueUrl": url}
     try:
         yield "get_queue_url", {"QueueName": name}

@@ -55,7 +55,7 @@ LEFT = {
 
 
 def printed(command: Sequence[str], **variables: str) -> Any:
-    """Returns the output of a program as JSON. The program must succeed."""
+    """Returns a program's output as JSON. The program must succeed."""
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **variables}
     )
@@ -64,7 +64,7 @@ def printed(command: Sequence[str], **variables: str) -> Any:
 
 
 def check_what_is_left(up: Deployment, name: str) -> None:
-    """Checks the service's state with another client, after a program has run the scenario under a name."""
+    """Checks with another client what a program's scenario has left on the server."""
     assert counts(up, name) == ["1", "0", "0"]
     assert counts(up, f"{name}.fifo") == ["0", "1", "0"]
     assert counts(up, f"{name}-topic") == ["0", "0", "0"]
@@ -83,7 +83,7 @@ def check_what_is_left(up: Deployment, name: str) -> None:
 
 
 # --- toolchains ------------------------------------------------------------------------------------------------------
-# Finds the programs of the SDKs for Go, Java and Node.js that `make clients` installs.
+# Runs the SDK programs for Go, Java and Node.js that `make clients` installs.
 
 GO_SOURCES = ROOT / "tests/support/clients/go"
 GO_MODULES = ROOT / ".tools/clients/go"
@@ -93,13 +93,13 @@ GO_ENVIRONMENT = {
     "GOCACHE": str(GO_MODULES / "cache"),
     "GOTOOLCHAIN": "local",
     "GOWORK": "off",
-    # Go may not change the digests, and `make clean` can remove the downloads.
+    # Go must not change the checksums, and `make clean` must be able to remove the downloads.
     "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false",
 }
 
 
 def build_go_program(generation: str, versions: str, folder: Path) -> Path:
-    """Returns the program of a generation of the SDK, in the version that a file of modules names."""
+    """Builds the program for an SDK generation with the versions in a modules file."""
     assert shutil.which("go"), "`make clients` needs Go 1.26 or newer"
     program = folder / generation
     command = ["go", "build", f"-modfile={versions}", "-o", str(program), f"./{generation}"]
@@ -114,8 +114,8 @@ JAVA_PROGRAMS = ROOT / ".tools/clients/java"
 
 
 def java_command(program: str, main: str, *arguments: str) -> list[str]:
-    """Returns the command that runs a Java program. The JVM skips the last optimisations, because the program ends
-    soon.
+    """Returns the command that runs a Java program. TieredStopAtLevel skips expensive optimisations, because the
+    program ends soon.
     """
     folder = JAVA_PROGRAMS / program
     assert folder.is_dir(), f"{folder} is missing: run `make clients`"
@@ -127,7 +127,7 @@ NODE_SCRIPTS = ROOT / "tests/support/clients/node"
 
 
 def run_node_script(script: str, *arguments: str) -> Any:
-    """Returns the output of a script as JSON. The script gets the folder of the packages."""
+    """Returns a script's output as JSON. The script's first argument is the folder of the packages."""
     assert (NODE_MODULES / "node_modules").is_dir(), f"{NODE_MODULES} is missing: run `make clients`"
     done = subprocess.run(
         ["node", str(NODE_SCRIPTS / script), str(NODE_MODULES), *arguments],

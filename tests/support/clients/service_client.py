@@ -1,4 +1,4 @@
-"""Calls the service for the tests themselves, and runs the workers of a client."""
+"""Calls the service for the tests, and runs the workers of client frameworks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Deployment(Protocol):
-    """An installation that clients call, such as `penstock up` (tests.support.programs.penstock_up.Up)."""
+    """An installation with an address, such as tests.support.programs.penstock_up.Up."""
 
     @property
     def address(self) -> str: ...
@@ -26,7 +26,9 @@ class Deployment(Protocol):
 
 @contextmanager
 def client(service: str, up: Deployment, account: str = "x") -> Iterator[Any]:
-    """Returns a boto3 client. An access key id of 12 digits is the account. Any other id means 000000000000."""
+    """Yields a boto3 client. An access key id of 12 digits is the account. With any other id the account is
+    000000000000.
+    """
     client: Any = boto3.client(
         service, endpoint_url=up.address, region_name="us-east-1", aws_access_key_id=account, aws_secret_access_key="x"
     )
@@ -41,7 +43,6 @@ def sqs_client(up: Deployment, account: str = "x") -> AbstractContextManager[Any
 
 
 def counts(up: Deployment, queue: str) -> list[str]:
-    """Returns the numbers of messages that are visible, in flight, and delayed."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
@@ -50,8 +51,8 @@ def counts(up: Deployment, queue: str) -> list[str]:
 
 @contextmanager
 def worker(command: Sequence[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs a worker of a framework. The function ends the worker as an operator does. The worker must succeed, unless
-    the test killed it.
+    """Runs a framework's worker and ends it with a signal. The worker must exit with code 0 unless the test has killed
+    it.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -67,6 +68,6 @@ def worker(command: Sequence[str], environment: dict[str, str], log: Path) -> It
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends a worker and its children without warning, as a lost machine does."""
+    """Kills a worker and its children."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(MAX_SECONDS)

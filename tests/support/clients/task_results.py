@@ -1,4 +1,4 @@
-"""Lets the tasks of a worker report to the test. Workers import it, so it imports only the standard library."""
+"""Lets a worker's tasks report to the test. Workers import this module, so it imports only the standard library."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def note(*what: object) -> None:
-    """Adds a line to the file that the test reads."""
+    """Appends a line to the file that the test reads."""
     with Path(os.environ["RESULTS"]).open("a") as file:
         file.write(json.dumps(what) + "\n")
 
 
 def notes(path: Path) -> list[list[object]]:
-    """Returns the notes so far, without an incomplete line."""
+    """Returns the complete lines."""
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -1,8 +1,8 @@
 """Runs Terraform's command line with the AWS provider.
 
-Terraform and the provider are in no package index, so `make clients` cannot install them. `terraform` has to be on
-the PATH. The provider has to be in a folder that `terraform providers mirror` made. TERRAFORM_PLUGINS names the
-folder, or Terraform itself finds it.
+No package index contains Terraform or the provider, so `make clients` cannot install them. `terraform` must be on the
+PATH, and the provider in a folder that `terraform providers mirror` created. Set TERRAFORM_PLUGINS to the folder unless
+Terraform finds it by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_CHANGES, CHANGES = 0, 2
 
 
 def mirror() -> Path:
-    """Returns the folder that has the provider below it."""
+    """Returns the folder that contains the provider."""
     places = [Path(os.environ["TERRAFORM_PLUGINS"])] if "TERRAFORM_PLUGINS" in os.environ else USUAL
     for place in places:
         if any(place.glob("*/hashicorp/aws")):
@@ -51,7 +51,7 @@ def mirror() -> Path:
 
 
 class Terraform:
-    """Runs Terraform in a new folder with these files and without the user's settings."""
+    """Runs Terraform in a new folder with these files, but without the user's settings."""
 
     def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"
@@ -72,7 +72,7 @@ class Terraform:
     def run(
         self, *arguments: str, codes: tuple[int, ...] = (0,), changed: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Returns Terraform's output and exit code. The code must be one of `codes`."""
+        """Returns the finished process. Its exit code must be one of `codes`."""
         done = subprocess.run(
             ["terraform", *arguments, "-no-color"],
             cwd=self._folder,
@@ -85,15 +85,15 @@ class Terraform:
         return done
 
     def apply(self, *options: str, changed: bool = False) -> str:
-        """Applies the files. Terraform works on 10 resources at once by default, and mostly waits."""
+        """Applies the files. Operations mostly wait, so more than Terraform's 10 run in parallel."""
         return self.run("apply", "-auto-approve", "-parallelism=30", *options, changed=changed).stdout
 
     def plan(self, *, changed: bool = False) -> int:
-        """Returns NO_CHANGES if the service's state equals the configuration, and otherwise CHANGES."""
+        """Returns NO_CHANGES if the service's state equals the configuration, and CHANGES otherwise."""
         return self.run("plan", "-detailed-exitcode", codes=(NO_CHANGES, CHANGES), changed=changed).returncode
 
     def import_again(self, urls: Mapping[str, str], *, changed: bool) -> str:
-        """Forgets resources and reads these resources from the service."""
+        """Removes resources from Terraform's state and imports them from the service."""
         self.run("state", "rm", *urls)
         blocks = (f'import {{\n  to = {address}\n  id = "{url}"\n}}\n' for address, url in urls.items())
         (self._folder / "imported.tf").write_text("".join(blocks))
@@ -101,7 +101,7 @@ class Terraform:
 
 
 def applied(up: Deployment, folder: Path, *files: str) -> Terraform:
-    """Returns Terraform in this folder, after it has created everything in the files."""
+    """Creates all resources in the files."""
     terraform = Terraform(up, folder, *files)
     terraform.run("init")
     terraform.apply()

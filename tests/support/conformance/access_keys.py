@@ -1,4 +1,4 @@
-"""Creates access keys and policies for the tests of QUEUE_ACCESS. The module makes no assertions."""
+"""Creates access keys and policies for the tests of QUEUE_ACCESS."""
 
 import json
 from base64 import b64encode
@@ -17,14 +17,13 @@ OWNER, PARTNER = "000000000000", "111122223333"
 
 
 def new_key(database: Database, account: str, user: str | None = None) -> tuple[str, str]:
-    """Returns the id and secret of a new key, as from the command line."""
+    """Creates a key like the command line does. Returns its id and secret."""
     with key_ring(database) as ring:
         made = ring.create(account, "", bearer=False, user=user)
     return made.key_id, made.secret
 
 
 def key_ring(database: Database) -> AbstractContextManager[KeyRing]:
-    """Returns the object behind `penstock keys` and `penstock users`."""
     return KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn}))
 
 

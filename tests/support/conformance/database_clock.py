@@ -1,8 +1,7 @@
-"""Lets time pass at once: moves every time in the database into the past by a number of seconds.
+"""Simulates the passing of time by moving every time in the database into the past.
 
-Tests of timeouts need no sleep: after `clock.advance(31)` a visibility timeout of 30 seconds is over. Background
-workers must rest during that call (`deployments.py`), because a worker would write back a time that it had read
-before the call.
+Tests of timeouts need no sleep: `clock.advance(31)` ends a visibility timeout of 30 seconds. Background workers must be
+idle during that call (`deployments.py`), because a worker would store a time that it read before the call.
 """
 
 from typing import Any, LiteralString
@@ -12,7 +11,7 @@ from psycopg import sql
 
 from tests.support.sql.calls import call_pattern
 
-# These columns of a table are times.
+# The columns that contain times.
 _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "queues": ("created_at", "modified_at", "purged_at"),
     "dropped_queue": ("dropped_at",),
@@ -41,17 +40,15 @@ _FIRST_RECEIVED = """
 
 
 class Clock:
-    """The clock of one database. `dsn` is the superuser's."""
+    """The clock of one database. `dsn` must be the superuser's."""
 
     def __init__(self, dsn: str) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
 
     def advance(self, seconds: float) -> None:
-        """Moves all stored times into the past by this many seconds.
+        """Moves all stored times into the past.
 
-        The function locks the tables one by one, each as a whole, and holds no other lock. The function therefore
-        cannot
-        deadlock with the worker of a container that has just started.
+        Locks one table at a time, so the function cannot deadlock with the worker of a container that has just started.
         """
         moves = sql.SQL("").join(
             sql.SQL("lock table {0} in exclusive mode; update {0} set {1}; commit; ").format(
@@ -67,13 +64,11 @@ class Clock:
         self.connection.execute(_FIRST_RECEIVED, {"by": seconds})
 
     def maintain(self, arn: str) -> None:
-        """Does the periodic work of the background worker for one queue."""
+        """Runs the background worker's periodic maintenance for one queue."""
         self._value("select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn)
 
     def move(self, arn: str) -> int:
-        """Does the work of message move tasks for one source until it can move no more messages. Returns the moved
-        messages.
-        """
+        """Runs one source's message move tasks until no message can move. Returns the number of moved messages."""
         moved = 0
         while step := self._value(
             "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
@@ -84,11 +79,10 @@ class Clock:
         return moved
 
     def now(self) -> Any:
-        """Returns the database's time."""
         return self._value("select clock_timestamp()")
 
     def stored_since(self, moment: Any) -> int:
-        """Returns the messages, queues and attributes that were stored after the moment."""
+        """Returns the number of messages, queues and attributes that were stored after the moment."""
         return int(
             self._value(
                 "select (select count(*) from queue.log where sent_at > %(t)s)"
@@ -101,7 +95,8 @@ class Clock:
         )
 
     def is_called(self, function: str, since: Any) -> bool:
-        """Returns whether the service called this SQL function after `since`, and no other function after it.
+        """Returns whether a session has called this SQL function after `since`, and has called no other function since
+        then.
 
         `function` is a regular expression.
         """
@@ -115,7 +110,7 @@ class Clock:
         )
 
     def waiting(self, endpoint: str, kind: str) -> list[str]:
-        """Returns the texts of this kind that wait for their delivery to an endpoint."""
+        """Returns the texts of this kind that wait for delivery to an endpoint."""
         texts = self._value(
             "select array(select n.raw from queue.outgoing_delivery w join queue.notice n using (notice_id)"
             " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.delivery_id)",
@@ -125,7 +120,7 @@ class Clock:
         return list(texts)
 
     def notice_ids(self, endpoint: str) -> list[str]:
-        """Returns the stored ids of all messages that wait for their delivery to an endpoint."""
+        """Returns the message ids of all notices that wait for delivery to an endpoint."""
         ids = self._value(
             "select array(select n.message_id::text from queue.outgoing_delivery w"
             " join queue.notice n using (notice_id) where w.endpoint = %(endpoint)s order by w.delivery_id)",
@@ -134,7 +129,7 @@ class Clock:
         return list(ids)
 
     def schedules(self) -> tuple[Any, ...]:
-        """Returns the rows of schedules and their groups: numbers, and the time of the last change."""
+        """Returns the rows of schedules and groups with their versions (xmin)."""
         found = self._value(
             "select array(select s.xmin::text || s.name from queue.schedule s order by 1)"
             " || array(select g.xmin::text || g.name || g.tags from queue.schedule_group g"
@@ -143,7 +138,6 @@ class Clock:
         return tuple(found)
 
     def close(self) -> None:
-        """Gives the connection back."""
         self.connection.close()
 
     def _value(self, query: LiteralString, **values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Runs Penstock as the container and as the Lambda functions. Clients can call each as a server."""
+"""Runs Penstock as the container and as the Lambda functions. Both have an endpoint for clients."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -10,8 +10,7 @@ from tests.support.programs.penstock_service import running_up
 from tests.support.wait import wait_until
 from tests.support.web.prometheus_text import scrape
 
-# Each worker runs once and rests, because the tests' clock moves times meanwhile. Tests call a worker when they need
-# the worker.
+# Each worker runs once and then sleeps, because the tests' clock changes times. Tests run a worker explicitly.
 IDLE_WORKERS = {
     "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
     "QUEUE_MOVE_INTERVAL_MS": "3600000",
@@ -19,7 +18,7 @@ IDLE_WORKERS = {
 }
 SCRAPE_TOKEN = "scrape"
 
-# The first value is AWS's limit (one purge and one re-creation in 60 s). The other value removes the limits.
+# DEFAULT keeps AWS's limits (one purge and one re-creation in 60 s). NO_WAITING_PERIODS removes the limits.
 DEFAULT: Mapping[str, str] = {}
 NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
 
@@ -35,7 +34,7 @@ def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]
 
 
 def _workers_rest(endpoint_url: str) -> bool:
-    """Returns whether the workers of a container have had their first run. The first run is late on a busy machine."""
+    """Returns whether the container's workers have completed their first run."""
     runs = scrape(endpoint_url, authorization=f"Bearer {SCRAPE_TOKEN}")
     return all(
         runs.has("penstock_worker_runs_total", worker=worker, outcome="success") for worker in ("maintain", "move")
@@ -55,16 +54,14 @@ DEPLOYMENTS = tuple(STARTERS)
 
 @dataclass(eq=False)
 class Deployments:
-    """The deployments of one database by kind and settings. The first request starts a deployment, which then
-    continues.
-    """
+    """Starts a database's deployments on demand, by kind and settings. A deployment then keeps running."""
 
     database: Database
     stack: ExitStack = field(default_factory=ExitStack)
     _open: dict[tuple[str, frozenset[tuple[str, str]]], str] = field(default_factory=dict)
 
     def endpoint_url(self, kind: str, variables: Mapping[str, str] = DEFAULT) -> str:
-        """Returns the URL of this deployment. `kind` is container or lambda."""
+        """Returns the URL of a deployment. `kind` is container or lambda."""
         key = (kind, frozenset(variables.items()))
         if key not in self._open:
             self._open[key] = self.stack.enter_context(STARTERS[kind](self.database, variables))

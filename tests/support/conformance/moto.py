@@ -1,4 +1,4 @@
-"""Holds calls that both moto and Penstock answer, with the responses of both."""
+"""Makes calls that both moto and Penstock support, and returns their outcomes."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +13,7 @@ def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
 
 
 class Call(NamedTuple):
-    """A call. If moto's response differs, the call has moto's response and the reason."""
+    """A call. `moto` is moto's outcome if it differs from Penstock's, with the reason."""
 
     name: str
     action: Callable[[Any, str], None]
@@ -22,7 +22,7 @@ class Call(NamedTuple):
 
 
 def call_outcome(client: Any, case: Call, name: str) -> str:
-    """Returns the code of the error, or ok. Moto does not have every action, and it breaks at some requests."""
+    """Returns `ok` or the error code. Moto lacks some actions and crashes at some requests."""
     try:
         case.action(client, name)
     except ClientError as error:
@@ -34,7 +34,7 @@ def call_outcome(client: Any, case: Call, name: str) -> str:
 
 @cache
 def moto_client(service: str) -> Any:
-    """Moto mocks only sessions that are made after its import."""
+    """Creates a session after the import of moto, because moto mocks no earlier session."""
     import moto  # noqa: F401
 
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -43,7 +43,6 @@ def moto_client(service: str) -> Any:
 
 @cache
 def moto_outcome(case: Call, service: str = "sqs") -> str:
-    """Isolated, in this process."""
     from moto import mock_aws
 
     with mock_aws():

@@ -1,8 +1,9 @@
-"""Sends requests of AWS's protocols that SDKs do not make, and requests of the REST API, and reads the responses.
+"""Sends requests that SDKs do not make, as bytes over HTTP. Writes one request in every protocol.
 
-The module computes the MD5 of message attributes from the Developer Guide and not from our code. "Calculating the MD5
-message digest for message attributes": sort by name; for each: length (4 bytes, big endian) and bytes of name, of data
-type, then one byte for the transport type (1 String and Number, 2 Binary), then length and bytes of the value.
+Also computes the MD5 of message attributes by the Developer Guide ("Calculating the MD5 message digest for message
+attributes"), independently of Penstock. The attributes are sorted by name. For each attribute the input contains the
+name, the data type, one byte for the transport type (1 String and Number, 2 Binary) and the value. The name, the data
+type and the value each follow their length (4 bytes, big endian).
 """
 
 import hashlib
@@ -47,7 +48,7 @@ MIB = 1_048_576
 
 
 class Raw(NamedTuple):
-    """A deployment for bytes. `sqs` is an ordinary client of the same deployment."""
+    """Sends bytes to a deployment. `sqs` is an ordinary client of the same deployment."""
 
     sqs: Sqs
     http: httpx.Client
@@ -68,14 +69,14 @@ class Raw(NamedTuple):
 
 
 def error(response: httpx.Response) -> tuple[int, str, str]:
-    """Returns status, Query code and fault of a response in any protocol."""
+    """Returns an error's status, Query code and fault in any protocol."""
     protocol = "json" if response.headers["content-type"].endswith("json-1.0") else "query"
     refusal = read_refusal(protocol, response.status_code, response.headers, response.content)
     return refusal.status, refusal.code, refusal.fault
 
 
 def is_lambdas_refusal(raw: Raw, response: httpx.Response) -> bool:
-    """Says whether Lambda itself refused a request because its event would exceed 6 MB ("Lambda quotas")."""
+    """Returns whether Lambda refused a request because its event exceeds 6 MB ("Lambda quotas")."""
     return raw.sqs.deployment == "lambda" and response.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
 
 
@@ -84,10 +85,10 @@ def refused(code: str, status: int = 400) -> tuple[int, str, str]:
 
 
 def largest_batch(binary: bool) -> list[dict[str, Any]]:
-    """Returns ten messages with ten attributes each, 1,048,576 bytes in all: bodies, and names, types and values of
-    attributes.
+    """Returns ten messages with ten attributes each. Bodies, and the attributes' names, types and values, have
+    1,048,576 bytes in all.
 
-    Bodies and values are letters A. With `binary` the values are base64.
+    With `binary` the values are base64.
     """
     kind, size = ("Binary" if binary else "String"), 10_400
     value = b64encode(b"A" * size).decode() if binary else "A" * size
@@ -122,8 +123,6 @@ CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "que
 
 
 class RequestWriter:
-    """Writes the requests of one service, as botocore does."""
-
     def __init__(self, service: str) -> None:
         self.service = service
         self.ways: dict[str, tuple[str, Write]] = {
@@ -141,7 +140,7 @@ class RequestWriter:
         return Request(headers=headers, body=json.dumps(given).encode())
 
     def by_query(self, action: str, given: Members, path: str = "/") -> Request:
-        """Writes an SQS request as botocore 1.31.80 does."""
+        """Writes an SQS request like botocore 1.31.80."""
         operation = service_model("query", self.service).operation_model(action)
         form = botocore.serialize.create_serializer("query", include_validation=False)
         written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
@@ -151,8 +150,7 @@ class RequestWriter:
         return Request(method="GET", query=self.by_query(action, given).body.decode())
 
     def by_path(self, action: str, given: Members) -> Request:
-        """Writes the request for the queue's path without a QueueUrl, or for `/` if the action names no queue by its
-        URL."""
+        """Writes the request to the queue's path without QueueUrl, or to `/` if the action has no QueueUrl."""
         rest = {name: value for name, value in given.items() if name != "QueueUrl"}
         return self.by_query(action, rest, urlsplit(given.get("QueueUrl", "/")).path)
 
@@ -184,14 +182,14 @@ ENDPOINTS = ("container", "its own function", "the gateway function")
 
 
 def _with_bytes(value: Any) -> Any:
-    """Returns binary values for the serializer, which encodes bytes as base64."""
+    """Replaces binary values by bytes, which the serializer encodes as base64."""
     if isinstance(value, dict):
         return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
     return [_with_bytes(element) for element in value] if isinstance(value, list) else value
 
 
 def code_of(protocol: str, response: Response) -> str:
-    """Returns the Query code of an error."""
+    """Returns an error's Query code."""
     if protocol == "json":
         return response.header("x-amzn-query-error").partition(";")[0]
     if protocol == "query-json":

@@ -1,7 +1,7 @@
-"""Checks answers against botocore's model: the model must know every member and its type, and no member may be empty.
+"""Checks responses against botocore's model: the model must contain every member and its type, and no member may be
+empty.
 
-The three notations of a response are read into the form of AWS JSON. A member that the model does not know is an
-error. XML is read by the names of the last Query model.
+The module converts all three formats to AWS JSON. botocore's last Query model names the XML elements.
 """
 
 import json
@@ -16,12 +16,12 @@ NAMESPACES = {
     "sns": "{http://sns.amazonaws.com/doc/2010-03-31/}",
 }
 TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str, "timestamp": float}
-# AWS's published samples have these names in the Query protocol's JSON.
+# The names in AWS's published JSON samples for the Query protocol.
 QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
 
 
 def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> set[str]:
-    """Returns the members of a response, such as `Successful[].Id`. Keys of maps are left out."""
+    """Returns a response's members, such as `Successful[].Id`, without the keys of maps."""
     shape = service_model("json", service).operation_model(action).output_shape
     if shape is None:
         assert_empty(protocol, action, body, service)
@@ -37,7 +37,7 @@ def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> se
 
 
 def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
-    """Checks that an action without a result returns only the id of the request."""
+    """Checks that an action without a result returns only the request id."""
     if protocol == "json":
         assert body == b""
     elif protocol == "query-json":
@@ -48,16 +48,15 @@ def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
 
 
 def checked(shape: Any, value: Any, path: str) -> set[str]:
-    """Returns the members of a value in the form of AWS JSON. Fails for members that the model does not know, and for
-    empty ones.
+    """Returns the members of a value in AWS JSON. Fails for unknown or empty members.
 
-    The response itself may be empty. The caller's table says whether the response should be empty.
+    The response itself may be empty; the caller checks that.
     """
     assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
     if shape.type_name == "structure":
         assert isinstance(value, dict)
         assert value.keys() <= shape.members.keys(), f"{path}: {value.keys() - shape.members.keys()}"
-        # The response leaves out an empty list.
+        # A response omits an empty list.
         assert value.keys() >= set(shape.required_members) - {"Successful", "Failed"}
         prefix = f"{path}." if path else ""
         found = (checked(shape.members[name], element, prefix + name) for name, element in value.items())
@@ -87,7 +86,7 @@ def _result(body: bytes, action: str, service: str) -> ET.Element:
 
 
 def from_xml(shape: Any, element: ET.Element) -> Any:
-    """Returns an element as the JSON of the same value."""
+    """Converts an element to JSON."""
     if shape.type_name == "structure":
         return _structure(shape, element)
     if shape.type_name == "list":
@@ -103,7 +102,7 @@ def from_xml(shape: Any, element: ET.Element) -> Any:
 
 
 def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
-    """Reads a structure. Lists and maps are flattened in SQS, so their elements are among the members."""
+    """Reads a structure. In SQS's XML the entries of lists and maps are direct children of the structure."""
     tags = {_tag(name, member): (name, member) for name, member in shape.members.items()}
     found: dict[str, Any] = {}
     for child in element:
@@ -131,7 +130,7 @@ def _flattened(member: Any) -> bool:
 
 
 def _plain(element: ET.Element) -> str:
-    """Returns the tag without the namespace, which the whole response shares."""
+    """Returns the tag without the namespace."""
     return element.tag.rpartition("}")[2]
 
 
@@ -150,7 +149,7 @@ def _unwrapped(document: dict[str, Any], action: str) -> Any:
 
 
 def from_query_json(shape: Any, value: Any) -> Any:
-    """Returns the value without null members, and with maps in place of lists of pairs."""
+    """Returns the value without null members, and with lists of pairs as maps."""
     if shape.type_name == "structure":
         named = {
             QUERY_JSON_NAMES.get(name, name) if name not in shape.members else name: element

@@ -1,6 +1,4 @@
-"""Provides a scenario of EventBridge Scheduler with the deployment and caller of its `Sqs`. The module makes no
-assertions.
-"""
+"""Calls EventBridge Scheduler with the deployment and caller of an `Sqs`."""
 
 from __future__ import annotations
 
@@ -23,18 +21,14 @@ OFF = {"Mode": "OFF"}
 
 @dataclass
 class Scheduler:
-    """Calls EventBridge Scheduler for the caller of `sqs`."""
-
     sqs: Sqs
 
     @property
     def client(self) -> Any:
-        """Returns the botocore client."""
         return self._made()[0]
 
     @property
     def response(self) -> Response:
-        """Returns the last response to this client."""
         last: Response = self._made()[1]
         return last
 
@@ -44,26 +38,26 @@ class Scheduler:
         return _client("rest-json", *place, "scheduler", validates=validates)
 
     def other_deployment(self) -> Scheduler:
-        """Returns the same caller in the other deployment."""
         deployment = "lambda" if self.sqs.deployment == "container" else "container"
         return Scheduler(Sqs(**{**self.sqs.__dict__, "deployment": deployment}))
 
     def of(self, sqs: Sqs) -> Scheduler:
-        """Somebody else."""
+        """Returns a client with the deployment and caller of `sqs`."""
         return Scheduler(sqs)
 
     # --- schedules and groups ----------------------------------------------------------------------------------------
     @staticmethod
     def name() -> str:
-        """Returns a name that no test has used."""
+        """Returns an unused name."""
         return f"schedule_{next(_numbers)}.a-b"
 
     def queue_arn(self, name: str = "jobs") -> str:
         return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
     def given(self, **changes: Any) -> dict[str, Any]:
-        """Returns the members of a schedule that fires in a year. Its queue need not exist. The function leaves out
-        members whose value is None.
+        """Returns the members of a schedule that fires in a year. The function omits members whose value is None.
+
+        The target queue does not have to exist.
         """
         target = {"Arn": self.queue_arn(), "RoleArn": ROLE}
         members = {
@@ -75,13 +69,13 @@ class Scheduler:
         return {key: value for key, value in {**members, **changes}.items() if value is not None}
 
     def create(self, **changes: Any) -> str:
-        """Returns the name of a new schedule."""
+        """Creates a schedule and returns its name."""
         members = self.given(**changes)
         self.client.create_schedule(**members)
         return str(members["Name"])
 
     def get(self, name: str, **more: Any) -> dict[str, Any]:
-        """Returns a schedule without members that only the response has."""
+        """Returns a schedule without ResponseMetadata."""
         found = dict(self.client.get_schedule(Name=name, **more))
         del found["ResponseMetadata"]
         return found
@@ -100,9 +94,7 @@ class Scheduler:
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> Refusal:
-        """Makes a call that must fail and change nothing, and returns its error. The client does not validate the
-        call.
-        """
+        """Makes a call without client-side validation, and returns its error. The call must fail and change nothing."""
         client, response = self._made(validates=False)
         before = self.sqs.clock.schedules()
         try:
@@ -114,6 +106,5 @@ class Scheduler:
         raise AssertionError(f"{method} was not refused: {given}")
 
     def refused(self, method: str, **parameters: Any) -> tuple[str, int]:
-        """Returns the type and status of the error."""
         told = self.refusal(method, **parameters)
         return told.code, told.status

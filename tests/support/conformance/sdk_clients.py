@@ -1,7 +1,9 @@
-"""Provides real SDK clients. The current botocore speaks AWS JSON with SQS, or Query with the model of 1.31.80. The
-clients of SNS speak Query, or JSON with a changed model. The clients of EventBridge Scheduler speak REST-JSON.
+"""Provides SDK clients.
 
-Every client notes the last response from the wire, because botocore leaves out parts of the response (`__type`).
+For SQS, botocore uses AWS JSON, or Query with the model of 1.31.80. For SNS it uses Query, or JSON with a changed
+model. For EventBridge Scheduler it uses REST-JSON.
+
+Every client stores the last raw response, because botocore omits parts of the response (`__type`).
 """
 
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ _CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
 
 @dataclass
 class Response:
-    """A response as bytes, with header names in lower case."""
+    """A raw response. Header names are in lower case."""
 
     status: int = 0
     headers: dict[str, str] | None = None
@@ -30,8 +32,6 @@ class Response:
 
 
 class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
-    """Changes botocore's model of SNS to the protocol AWS JSON 1.0."""
-
     def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
         model = super().load_service_model(service_name, type_name, api_version)
         if service_name == "sns" and type_name == "service-2":
@@ -55,7 +55,7 @@ def _session(service: str, protocol: str) -> Any:
 
 @cache
 def service_model(protocol: str, service: str = "sqs") -> Any:
-    """Returns botocore's model. For SQS the model of 1.31.80 has the names of the Query protocol."""
+    """Returns botocore's model. For SQS, the Query protocol's model is from version 1.31.80."""
     return _session(service, protocol).get_service_model(service)
 
 
@@ -69,10 +69,9 @@ def make_client(
     *,
     validates: bool = True,
 ) -> tuple[Any, Response]:
-    """Returns a client, and the list in which the client notes its last response. `account` is an access key id, which
-    may be the 12 digits of an account.
+    """Returns a client and its last response. `account` is an access key id, which may be an account's 12 digits.
 
-    `validates` says whether the client refuses what its model forbids, such as an absent parameter.
+    `validates` enables botocore's validation of parameters.
     """
     client = _session(service, protocol).create_client(
         service,

@@ -1,7 +1,4 @@
-"""Provides a scenario of SNS with the deployment, protocol and caller of its `Sqs`. The module makes no assertions.
-
-Reads /v1/outbox of a scenario's deployment. The module makes no assertions.
-"""
+"""Calls SNS, and reads the REST API's outbox, with the deployment, protocol and caller of an `Sqs`."""
 
 from __future__ import annotations
 
@@ -25,18 +22,14 @@ _accounts = count(520_000_000_000)
 
 @dataclass
 class Sns:
-    """Calls SNS for the caller of `sqs`."""
-
     sqs: Sqs
 
     @property
     def client(self) -> Any:
-        """Returns the botocore client."""
         return self._made[0]
 
     @property
     def response(self) -> Response:
-        """Returns the last response to this client."""
         return self._made[1]  # type: ignore[no-any-return]
 
     @property
@@ -45,12 +38,11 @@ class Sns:
         return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
 
     def of_a_new_account(self) -> Sns:
-        """Returns the same scenario for an account that no other test uses."""
+        """Returns a client for an unused account in the same deployment."""
         return Sns(self.sqs.caller(str(next(_accounts))))
 
-    # --- topics, and queues that are subscribed ----------------------------------------------------------------------
     def create(self, suffix: str = "", **attributes: str) -> str:
-        """Returns the ARN of a new topic."""
+        """Creates a topic and returns its ARN."""
         made = self.client.create_topic(Name=self.sqs.name(suffix), Attributes=attributes)
         return str(made["TopicArn"])
 
@@ -61,7 +53,7 @@ class Sns:
         return dict(self.client.get_topic_attributes(TopicArn=topic)["Attributes"])
 
     def queue(self, topic: str, suffix: str = "", **attributes: str) -> tuple[str, str]:
-        """Subscribes a new queue with these `attributes`, and returns its URL and the subscription's ARN."""
+        """Subscribes a new queue with these `attributes`. Returns the queue's URL and the subscription's ARN."""
         url = self.sqs.create_fifo() if suffix else self.sqs.create()
         return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
 
@@ -79,12 +71,12 @@ class Sns:
         return dict(self.client.publish(TopicArn=topic, Message=message, **more))
 
     def notification(self, url: str) -> dict[str, Any]:
-        """Returns the envelope of the only message in a queue."""
+        """Receives a queue's only message and returns its envelope."""
         return dict(json.loads(self.sqs.receive_one(url)["Body"]))
 
     # --- errors ------------------------------------------------------------------------------------------------------
     def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:
-        """Returns code, status and text of an error. Both protocols give the Query protocol's code."""
+        """Returns an error's code, status and text. In JSON too, the code is the Query protocol's."""
         with pytest.raises(ClientError) as caught:
             getattr(self.client, method)(**parameters)
         response = self._made[1]
@@ -94,7 +86,7 @@ class Sns:
 
 
 def confirmation(sns: Sns, endpoint: str, kind: str = "SubscriptionConfirmation") -> dict[str, str]:
-    """The last message of a kind to an endpoint."""
+    """Returns the last message of a kind to an endpoint."""
     return dict(json.loads(sns.sqs.clock.waiting(endpoint, kind)[-1]))
 
 
@@ -109,23 +101,21 @@ def read_certificate(url: str) -> str:
 
 
 def verify_signature(message: dict[str, str]) -> None:
-    """Verifies the message as a receiver does, with the certificate at the address in the message. Raises
+    """Verifies the message like a receiver, with the certificate at the message's SigningCertURL. Raises
     InvalidSignature.
     """
     sns_signatures.verify(message, read_certificate(message["SigningCertURL"]))
 
 
 def outbox(sns: Sns, **query: Any) -> list[dict[str, Any]]:
-    """Returns the outgoing messages in the order of their age, the oldest first. `destination` selects those of a
-    test.
-    """
+    """Returns the outgoing messages, the oldest first. `destination` selects one test's messages."""
     response = client_setup.get(f"{sns.sqs.endpoint_url}/v1/outbox?{urlencode(query)}")
     assert response.status_code == 200, response.text
     return list(json.loads(response.text))
 
 
 def opt_out(sns: Sns, number: str) -> None:
-    """Notes that the owner of a phone number wants no more text messages."""
+    """Opts a phone number out of text messages."""
     path = f"/v1/outbox/opted-out/{number.replace('+', '%2B')}"
     response = client_setup.request("PUT", f"{sns.sqs.endpoint_url}{path}")
     assert (response.status_code, json.loads(response.text)) == (200, {"phone_number": number})

@@ -1,4 +1,4 @@
-"""Provides a scenario with one deployment, one protocol and one caller. The module makes no assertions."""
+"""Calls SQS with one deployment, one protocol and one caller."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _client = cache(make_client)
 Message = Mapping[str, Any]
 
 POLL_FUNCTIONS = "queue.(poll|ready)_queues"
-"""Lists the functions that an empty long poll calls at intervals, in the container and in a function."""
+"""A regular expression for the SQL functions that a long poll on an empty queue calls."""
 
 
 class Refusal(NamedTuple):
-    """An error from the wire. `type` is JSON's `__type` without its namespace. Query has none."""
+    """An error response. `type` is JSON's `__type` without its namespace, and empty for Query."""
 
     code: str
     status: int
@@ -40,7 +40,7 @@ class Refusal(NamedTuple):
 
 @dataclass
 class Sqs:
-    """One deployment in one protocol for one caller. `settings` has environment variables of the service."""
+    """One deployment in one protocol for one caller. `settings` contains environment variables of the service."""
 
     deployments: Deployments
     clock: Clock
@@ -58,12 +58,10 @@ class Sqs:
 
     @property
     def client(self) -> Any:
-        """Returns the botocore client."""
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[0]
 
     @property
     def response(self) -> Response:
-        """Returns the last response to this client."""
         return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[1]
 
     def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
@@ -83,19 +81,19 @@ class Sqs:
     # --- queues ------------------------------------------------------------------------------------------------------
     @staticmethod
     def name(suffix: str = "") -> str:
-        """Returns a queue name that no test has used."""
+        """Returns an unused name."""
         return f"queue-{next(_numbers)}{suffix}"
 
     def create(self, suffix: str = "", **attributes: str) -> str:
-        """Returns a new queue's URL. Attributes have AWS's names."""
+        """Creates a queue and returns its URL. Attributes have AWS's names."""
         return str(self.client.create_queue(QueueName=self.name(suffix), Attributes=attributes)["QueueUrl"])
 
     def create_fifo(self, **attributes: str) -> str:
-        """Returns a new FIFO queue's URL."""
+        """Creates a FIFO queue and returns its URL."""
         return self.create(".fifo", FifoQueue="true", **attributes)
 
     def attributes(self, url: str, *names: str) -> dict[str, str]:
-        """Returns attributes of the queue, or all of them if none is named."""
+        """Returns the named attributes of the queue, or all of them if `names` is empty."""
         response = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
         return dict(response.get("Attributes", {}))
 
@@ -108,7 +106,7 @@ class Sqs:
         return tuple(int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed"))  # type: ignore[return-value]
 
     def until_cleaned(self, url: str) -> None:
-        """Lets the worker clean the queue until it holds no message. The worker skips rows that others have locked."""
+        """Runs maintenance until the queue is empty. One run is not enough, because it skips locked rows."""
         arn = self.arn(url)
 
         def empty() -> bool:
@@ -126,12 +124,12 @@ class Sqs:
             self.send(url, body, **more)
 
     def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
-        """Makes one ReceiveMessage. AWS says that a short poll may miss messages."""
+        """Calls ReceiveMessage once. A short poll may miss messages."""
         response = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
         return list(response.get("Messages", []))
 
     def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
-        """Receives exactly this many messages in one or more requests."""
+        """Receives exactly this many messages with one or more requests."""
         found: list[dict[str, Any]] = []
 
         def enough() -> bool:
@@ -148,7 +146,6 @@ class Sqs:
         self.client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
     def hide(self, url: str, message: Message, seconds: int) -> None:
-        """ChangeMessageVisibility."""
         self.client.change_message_visibility(
             QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
         )
@@ -165,7 +162,7 @@ class Sqs:
         raise AssertionError(f"{method} was not refused: {response}")
 
     def code(self, method: str, **parameters: Any) -> str:
-        """Returns the Query code of the error of a call."""
+        """Returns an error's Query code."""
         return self.refusal(method, **parameters).code
 
     def _refusal(self, error: ClientError) -> Refusal:
@@ -176,11 +173,10 @@ class Sqs:
 
     # --- time --------------------------------------------------------------------------------------------------------
     def while_waiting(self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any) -> list[dict[str, Any]]:
-        """Makes a long poll and returns its messages. The function calls `action` when the poll has found nothing and
-        waits.
+        """Calls `action` while a long poll on an empty queue waits. Returns the long poll's messages.
 
-        Without WaitTimeSeconds in `more`, the queue's time applies. `sign` is the SQL function that the poll then
-        calls.
+        Without WaitTimeSeconds in `more`, the queue's setting applies. `sign` is the SQL function whose call shows that
+        the poll waits.
         """
         with ThreadPoolExecutor(1) as pool:
             began = self.clock.now()
@@ -191,9 +187,7 @@ class Sqs:
 
 
 def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-    """Reads an error from the wire, in any protocol. REST-JSON has only the type, without another code and without a
-    fault.
-    """
+    """Reads an error response in any protocol. REST-JSON contains the type, but no other code and no fault."""
     if protocol == "rest-json":
         kind = headers["x-amzn-errortype"]
         fault = "Sender" if status < 500 else "Receiver"
@@ -209,7 +203,7 @@ def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: b
 
 
 def other_deployment(sqs: Sqs) -> Sqs:
-    """Returns the same caller in the other deployment of the same installation."""
+    """Returns the same caller in the other deployment."""
     return Sqs(**{**sqs.__dict__, "deployment": "lambda" if sqs.deployment == "container" else "container"})
 
 

@@ -1,4 +1,4 @@
-"""Kills a running Penstock in the middle of its work with kill -9: the service, or all of PostgreSQL."""
+"""Kills a running Penstock with SIGKILL: the service, or all of PostgreSQL."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.support.wait import wait_until
 
 
 class CrashInstallation:
-    """A `penstock up --data-dir`, its folder and its port. `stack` ends its processes."""
+    """Runs `penstock up --data-dir`. `stack` stops its processes."""
 
     def __init__(self, state: Path, stack: ExitStack) -> None:
         self.state = state
@@ -27,14 +27,14 @@ class CrashInstallation:
         return self._stack.enter_context(running("--data-dir", str(self.state), port=self.port))
 
     def kill_service(self) -> None:
-        """Sends kill -9. PostgreSQL continues, and the next `penstock up` adopts the running server."""
+        """Kills the service. PostgreSQL keeps running, and the next `penstock up` adopts the running server."""
         assert self.up.end(signal.SIGKILL) == -signal.SIGKILL
 
     def restart_service(self) -> None:
         self.up = self._start()
 
     def kill_database(self) -> None:
-        """Sends kill -9 to the postmaster and all its children. Returns when all of these processes have ended."""
+        """Kills the postmaster and all its children. Returns when all of these processes have exited."""
         postmaster = int((self.state / "postgres/data/postmaster.pid").read_text().split("\n")[0])
         everybody = [postmaster, *_children(postmaster)]
         for pid in everybody:
@@ -42,7 +42,6 @@ class CrashInstallation:
         wait_until(lambda: not any(map(_runs, everybody)))
 
     def wait_for_database(self) -> None:
-        """Waits until `penstock up` has restarted PostgreSQL."""
         wait_until(self._has_database)
 
     def _has_database(self) -> bool:
@@ -66,7 +65,7 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
-        return  # The service noticed that the postmaster was gone.
+        return  # The process exited when it noticed the postmaster's death.
 
 
 def _runs(pid: int) -> bool:

@@ -1,15 +1,15 @@
-"""Lists URLs with which a subscriber tries to reach other systems, and the addresses to which a worker may connect
-for each URL.
+"""Lists URLs that a malicious subscriber may use to reach internal systems, and the addresses that a worker may connect
+to.
 
-Sources: the IANA registries of special-purpose addresses (RFC 6890), IPv6 address space and multicast addresses; RFC
-4291 (mapped and compatible addresses), 6052 and 8215 (NAT64), 3056 (6to4), 4380 (Teredo), 5214 (ISATAP); inet_aton(3)
-for numbers; RFC 3986 for what the host of a URL is; RFC 5891 and UTS #46 for names that look like others.
+Sources: IANA's registries of special-purpose addresses (RFC 6890), IPv6 address space and multicast addresses; RFC 4291
+(mapped and compatible addresses), RFC 6052 and 8215 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP);
+inet_aton(3) for numbers; RFC 3986 for a URL's host; RFC 5891 and UTS #46 for names with similar characters.
 """
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
-# Lists the first and the last address of each registered block that is multicast or not globally reachable.
+# The first and last address of each registered block that is multicast or not globally reachable.
 BLOCKS_4 = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
@@ -19,14 +19,14 @@ BLOCKS_6 = (
     "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32", "2002::/16",
     "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/3", "8000::/3", "c000::/3",
 )  # fmt: skip
-# Lists services of clouds. Most of them give the machine's credentials to any program on the machine.
+# Metadata and other services of cloud providers. Most of them give the machine's credentials to any local program.
 CLOUDS = (
     "169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.169.123", "169.254.169.253", "100.100.100.200",
     "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::253", "fd20:ce::254",
 )  # fmt: skip
 METADATA, LOOPBACK, PRIVATE = "169.254.169.254", "127.0.0.1", "10.0.0.1"
 TARGETS = (METADATA, LOOPBACK, PRIVATE, "192.168.1.1")
-# Tests use this address in place of a public one. Nothing really connects.
+# A public address. No test connects to it.
 PUBLIC = "8.8.8.8"
 
 
@@ -37,7 +37,7 @@ def ends(blocks: tuple[str, ...]) -> Iterator[str]:
 
 
 def number_forms(text: str) -> list[str]:
-    """Returns the spellings of an IPv4 address that inet_aton understands."""
+    """Returns the spellings of an IPv4 address that inet_aton accepts."""
     value = int(IPv4Address(text))
     a, b, c, d = IPv4Address(text).packed
     return [
@@ -49,7 +49,8 @@ def number_forms(text: str) -> list[str]:
 
 def embedded(text: str) -> list[str]:
     """Returns IPv6 addresses that lead to this IPv4 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
-    ISATAP."""
+    ISATAP.
+    """
     a, b, c, d = IPv4Address(text).packed
     high, low = f"{a:02x}{b:02x}", f"{c:02x}{d:02x}"
     masked = f"{(a << 8 | b) ^ 0xFFFF:x}:{(c << 8 | d) ^ 0xFFFF:x}"
@@ -67,8 +68,8 @@ NAMES = (
     "two.example", "xn--e1afmkfd.example", "127.0.0.1.nip.example", "169.254.169.254.sslip.example",
     "a" * 60 + ".example",
 )  # fmt: skip
-# Lists texts that are not http(s) URLs with an ASCII host and without user information, or that have a public address
-# as host.
+# Texts that are not plain http(s) URLs: with user information, a non-ASCII host or a wrong syntax. In others the host
+# is a public address.
 ODD = (
     "http://user@127.0.0.1/", "http://user:password@127.0.0.1/", "http://8.8.8.8@127.0.0.1/",
     "http://127.0.0.1@8.8.8.8/", "http://8.8.8.8#@127.0.0.1/", "http://8.8.8.8?@127.0.0.1/",
@@ -115,7 +116,7 @@ def forbidden() -> list[str]:
     )))  # fmt: skip
 
 
-# Lists the neighbours of the blocks, and addresses that the registries call globally reachable.
+# The neighbours of the blocks, and addresses that the registries list as globally reachable.
 ALLOWED_4 = (
     "1.0.0.0", "1.1.1.1", PUBLIC, "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
     "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0",

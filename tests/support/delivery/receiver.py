@@ -1,6 +1,6 @@
-"""Runs a real endpoint on a free port of 127.0.0.1. A request's path decides its response.
+"""Runs an HTTP endpoint on a free port of 127.0.0.1. A request's path selects the response.
 
-A separate process receives the requests, and does as little as possible. The process prints its port.
+As a separate program, the module runs a fast endpoint that only counts, and prints its port.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
-# A million gzip members of 64 KiB of zeros. A decoder would make gigabytes of this body. Penstock does not decode
-# bodies.
+# A million gzip members with 64 KiB of zeros each. Decoding the body would take gigabytes, but Penstock does not decode
+# it.
 CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
 FIXED = {
     "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Receiver:
-    """`requests` are in the order of arrival. `connections` and `open` count connections."""
+    """`requests` are in the order of arrival. `connections` and `open` count all and open connections."""
 
     port: int = 0
     requests: list[Request] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Receiver:
                 writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Serves one request, and returns whether the connection continues."""
+        """Serves one request. Returns whether the connection stays open."""
         first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
         headers = dict(line.split(": ", 1) for line in lines)
         body = await reader.readexactly(int(headers["Content-Length"]))
@@ -77,15 +77,15 @@ class Receiver:
         return False
 
     async def hang_up(self, writer: asyncio.StreamWriter) -> None:
-        """Closes without a response."""
+        """Closes the connection without a response."""
 
     async def basic(self, writer: asyncio.StreamWriter) -> None:
-        """Wants the user `max` with the password `geh:heim` (RFC 7617)."""
+        """Requires the user `max` with the password `geh:heim` (RFC 7617)."""
         known = self.requests[-1].headers.get("Authorization") == "Basic bWF4OmdlaDpoZWlt"
         self.answer_login(writer, known, 'Basic realm="r"')
 
     async def digest(self, writer: asyncio.StreamWriter, challenge: str = "", algorithm: str = "md5") -> None:
-        """Wants the same user by Digest (RFC 7616), with MD5."""
+        """Requires the same user by Digest (RFC 7616)."""
         given = dict(re.findall(r'(\w+)="?([^",]+)', self.requests[-1].headers.get("Authorization", "")))
 
         def digest(text: str) -> str:
@@ -98,11 +98,10 @@ class Receiver:
         self.answer_login(writer, known, f'{challenge}Digest realm="r", nonce="n", qop="auth"')
 
     async def both(self, writer: asyncio.StreamWriter) -> None:
-        """Offers Basic and then Digest in one header."""
         await self.digest(writer, 'Basic realm="r", ')
 
     async def unknown(self, writer: asyncio.StreamWriter) -> None:
-        """Wants a token."""
+        """Requires a token."""
         self.answer_login(writer, False, "Bearer")
 
     def answer_login(self, writer: asyncio.StreamWriter, known: bool, challenge: str) -> None:
@@ -113,26 +112,26 @@ class Receiver:
         )
 
     async def silent(self, writer: asyncio.StreamWriter) -> None:
-        """Never answers, and ends when the client closes the connection."""
+        """Waits without a response until the client closes the connection."""
         await self.sent_until_closed(writer, b"", "silent")
 
     async def slow(self, writer: asyncio.StreamWriter) -> None:
-        """Answers after a moment, so that other requests are under way."""
+        """Responds after 20 ms, so that other requests are in progress."""
         await asyncio.sleep(0.02)
         writer.write(FIXED["/204"])
 
     async def drip(self, writer: asyncio.StreamWriter) -> None:
-        """Sends a head at once, and then a body that never ends, byte by byte."""
+        """Sends a complete head, and then an endless body, byte by byte."""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         await self.sent_until_closed(writer, b"x", "drip")
 
     async def drip_head(self, writer: asyncio.StreamWriter) -> None:
-        """Sends a head that never ends."""
+        """Sends an endless head."""
         writer.write(b"HTTP/1.1 200 OK\r\n")
         await self.sent_until_closed(writer, b"x", "drip_head")
 
     async def long_head(self, writer: asyncio.StreamWriter) -> None:
-        """Sends data as fast as possible."""
+        """Sends endless header lines as fast as possible."""
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while not writer.is_closing():
             writer.write(b"X-Header: " + b"x" * 8000 + b"\r\n")
@@ -155,7 +154,7 @@ class Receiver:
 
 @contextmanager
 def running_receiver() -> Iterator[Receiver]:
-    """Runs a receiver in a separate thread until the end of the block."""
+    """Runs a receiver in a separate thread."""
     receiver, ready = Receiver(), threading.Event()
     ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 

@@ -1,4 +1,4 @@
-"""Inserts notices and deliveries as a publish does."""
+"""Inserts notices and deliveries like a publish."""
 
 import json
 import uuid
@@ -12,7 +12,7 @@ TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
 
 
 class Row(NamedTuple):
-    """The columns of queue.outgoing_delivery that tests need."""
+    """The columns of queue.outgoing_delivery that tests read."""
 
     state: str
     attempts: int
@@ -31,7 +31,7 @@ def publish(  # noqa: PLR0913 - a row has many columns
     text: str = "hello",
     attributes: dict[str, Any] | None = None,
 ) -> uuid.UUID:
-    """Publishes one notice for all endpoints, with `copies` deliveries each. Returns its message id."""
+    """Publishes one notice to all endpoints, with `copies` deliveries each. Returns its message id."""
     message_id = uuid.uuid4()
     sns = kind != "event"
     with db.transaction():
@@ -62,7 +62,7 @@ def deliveries(db: Connection) -> list[Row]:
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """Moves the clock on by moving the due times of all deliveries back."""
+    """Simulates the passing of time by moving the due times of all deliveries back."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)
     db.execute(
@@ -74,7 +74,7 @@ def pass_time(db: Connection, seconds: float) -> None:
 
 
 def due_in_seconds(db: Connection) -> list[float]:
-    """Returns the time until each delivery is due, in the order of their ids."""
+    """Returns the seconds until each delivery is due, in the order of ids."""
     query = (
         "select extract(epoch from due_at - clock_timestamp())::float from queue.outgoing_delivery order by delivery_id"
     )

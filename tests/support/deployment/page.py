@@ -1,6 +1,6 @@
-"""Reads the commands in a page's `sh` blocks, line by line, without comments and with here-documents.
+"""Reads the commands in a page's `sh` blocks, without comments but with here-documents.
 
-The module also clones this repository with the uncommitted changes.
+Also clones this repository with its uncommitted changes.
 """
 
 import re
@@ -16,14 +16,14 @@ _here_document = re.compile(r"<<(\w+)")
 
 
 def blocks(page: str) -> Iterator[list[str]]:
-    """Yields fenced blocks of commands."""
+    """Yields the lines of each `sh` block."""
     for text in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         yield text.splitlines()
 
 
 def commands(block: list[str]) -> Iterator[str]:
-    """Yields the commands of a block. Each line is a command, and a backslash, an open quote or a here-document
-    continues it.
+    """Yields the commands of a block. A command may continue on the next line: after a backslash, in an open quote or
+    in a here-document.
     """
     lines = iter(block)
     for line in lines:
@@ -37,7 +37,7 @@ def commands(block: list[str]) -> Iterator[str]:
 
 
 def clone_to(folder: Path) -> None:
-    """Clones this checkout, and copies its uncommitted changes."""
+    """Clones this checkout and applies its uncommitted changes."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     difference = subprocess.run(["git", "diff", "--binary", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     if difference:

@@ -1,8 +1,8 @@
-"""Lists the examples of the SNS Developer Guide: a policy, and messages that it accepts or rejects according to the
+"""Lists the examples of the SNS Developer Guide: policies, and messages that they accept or reject according to the
 page.
 
 The pages are "String value matching", "Numeric value matching", "Key matching", "AND/OR logic" and "Example filter
-policies". The module reads a page's bare list of values both as an attribute of type String.Array and as a body.
+policies". The module interprets a list of values both as an attribute of type String.Array and as a body.
 """
 
 import json
@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Attributes = dict[str, tuple[str, str]]  # Maps names to type and value.
+Attributes = dict[str, tuple[str, str]]  # maps names to type and value
 Body = dict[str, Any]
 STRING, NUMBER, STRINGS, NUMBERS = "String", "Number", "String.Array", "Number.Array"
 
 
 @dataclass(frozen=True)
 class Example:
-    """One policy of a page."""
-
     page: str
     policy: dict[str, Any]
     accepts: tuple[Attributes, ...] = ()
@@ -29,7 +27,7 @@ class Example:
 
 @dataclass(frozen=True)
 class PolicyCase:
-    """One line of a page: a message, and whether the policy accepts it."""
+    """A message, and whether the policy accepts it."""
 
     name: str
     policy: str
@@ -39,7 +37,6 @@ class PolicyCase:
 
 
 def strings(name: str, *values: str) -> tuple[Attributes, ...]:
-    """Returns a message for each value."""
     return tuple({name: (STRING, value)} for value in values)
 
 
@@ -248,7 +245,7 @@ EXAMPLES = (
     ),
 )
 
-# Lists policies of "AND/OR logic" and "Filter policy constraints" with the number of combinations on the page.
+# Policies of "AND/OR logic" and "Filter policy constraints" with the page's number of combinations.
 OR_POLICY = {
     "source": ["aws.cloudwatch"],
     "$or": [
@@ -266,7 +263,6 @@ NESTED_OR_POLICY = {
 
 
 def cases() -> Iterator[PolicyCase]:
-    """Yields every line of every page."""
     for example in EXAMPLES:
         policy = json.dumps(example.policy)
         for accepted, messages in ((True, example.accepts), (False, example.rejects)):

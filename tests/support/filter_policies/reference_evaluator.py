@@ -1,9 +1,10 @@
-"""Evaluates a filter policy on a message directly from the SNS Developer Guide.
+"""Evaluates a filter policy by the SNS Developer Guide, independently of Penstock's compiled form.
 
-Each time, the module reads the policy's text and the message, and tries every way to fulfil the policy. The module
-does not use Penstock's compiled form. The evaluator is for valid policies and small messages. The pages are those in
-aws_examples.py. "Passing objects in arrays" and the rule that no two keys match in different elements of one array
-come from the README of github.com/aws/event-ruler, "JSON Array Matching".
+For each message, the evaluator parses the policy and tries every way to fulfil it. It supports only valid policies and
+small messages.
+
+aws_examples.py names the pages. The rules for objects in arrays come from the README of github.com/aws/event-ruler,
+"JSON Array Matching": two keys must not match in different elements of one array.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ class Leaf:
 
 
 def accepts(policy: str, scope: str, message: Mapping[str, tuple[str, str]] | str) -> bool:
-    """Returns whether the policy accepts the message: attributes (type and value by name) or a body."""
+    """Returns whether the policy accepts the message, which is a body or maps an attribute's name to its type and
+    value.
+    """
     rule = json.loads(policy, parse_float=Decimal, parse_int=Decimal)
     document = read_body(message) if isinstance(message, str) else read_attributes(message)
     if rule == {}:
         return True
     leaves = list(walk(document, (), "", {})) if isinstance(document, dict) else []
-    # "exists: false" only matches if at least one attribute is present.
+    # "exists: false" matches only if the message has at least one attribute.
     return bool(leaves) and any(fulfils(dict(wanted), leaves) for wanted in alternatives(rule, ()))
 
 
@@ -66,7 +69,7 @@ def read_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, Any]
 
 
 def escape(value: Any) -> Any:
-    """Double quotes and backslashes must be escaped twice in policies for attributes."""
+    """Escapes double quotes and backslashes, because a policy for attributes requires two levels of escapes."""
     if isinstance(value, list):
         return [escape(element) for element in value]
     return re.sub(r'(["\\])', r"\\\1", value) if isinstance(value, str) else value
@@ -87,7 +90,7 @@ Condition = tuple[tuple[str, ...], list[Any]]
 
 
 def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[Condition]]:
-    """Yields every choice from the `$or`s of a rule, as lists of conditions that must all hold."""
+    """Yields every combination of `$or` branches, as lists of conditions that must all be true."""
     parts: list[list[list[Condition]]] = []
     for name, value in rule.items():
         if name == "$or" and means_or(value):
@@ -101,7 +104,7 @@ def alternatives(rule: dict[str, Any], above: tuple[str, ...]) -> Iterator[list[
 
 
 def parted(name: str) -> list[str]:
-    """Splits a dotted name of a policy or message into a path, because the rule engine joins a path's names by dots."""
+    """Splits a dotted name into a path, because the rule engine joins names with dots."""
     return name.split(".")
 
 
@@ -115,7 +118,7 @@ def means_or(value: Any) -> bool:
 
 
 def fulfils(wanted: dict[tuple[str, ...], list[Any]], leaves: list[Leaf]) -> bool:
-    """Returns whether each key has a matching leaf, if all chosen leaves must belong together."""
+    """Returns whether each key has a matching leaf, and all matching leaves are in the same array elements."""
     choices: list[list[Leaf]] = []
     for names, values in wanted.items():
         there = [leaf for leaf in leaves if leaf.names == names]
@@ -127,7 +130,7 @@ def fulfils(wanted: dict[tuple[str, ...], list[Any]], leaves: list[Leaf]) -> boo
 
 
 def holds(wanted: Any, value: Any) -> bool:
-    """Returns whether one value of a policy's list matches one value of a message."""
+    """Returns whether one value in a policy matches one value in a message."""
     if not isinstance(wanted, dict):
         return same(wanted, value)
     [(operator, argument)] = wanted.items()
@@ -141,7 +144,7 @@ def holds(wanted: Any, value: Any) -> bool:
 
 
 def excluded(argument: Any) -> list[Any]:
-    """Returns the values that anything-but excludes as a list."""
+    """Returns the values of an anything-but as a list."""
     if isinstance(argument, dict):
         [(operator, values)] = argument.items()
         return [{operator: value} for value in (values if isinstance(values, list) else [values])]
@@ -155,7 +158,7 @@ def same(wanted: Any, value: Any) -> bool:
 
 
 def digits(value: Decimal) -> Decimal:
-    """Five digits after the decimal point count."""
+    """Returns the number with five digits after the decimal point. AWS ignores further digits."""
     return round(value, 5)
 
 
@@ -195,8 +198,6 @@ def in_network(network: str, value: str) -> bool:
 
 
 def expression(pattern: str) -> str:
-    """Returns the pattern as a regular expression. A star means any text, and a backslash makes the next character
-    literal.
-    """
+    """Returns the pattern as a regular expression. A star matches any text, and a backslash escapes the next character."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "".join(".*" if part == "*" else re.escape(part[-1]) for part in parts)

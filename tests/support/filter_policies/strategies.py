@@ -1,7 +1,7 @@
 """Generates filter policies and messages for comparisons: every operator with every value, and random structures.
 
-The structures have only a few values, because the values' positions matter. All policies are valid except for AWS's
-limits.
+The structures have only a few values, because the comparison is about positions. All policies are valid except for
+AWS's limits.
 """
 
 import json
@@ -20,7 +20,7 @@ VALUES = (*WORDS, *ADDRESSES, *NUMBERS, *BEYOND, True, False, None)
 
 
 def _patterns() -> list[str]:
-    """Returns patterns with a star before, after and between words. Stars and backslashes of the words are literal."""
+    """Returns patterns with a star before, after and between words. The words' stars and backslashes are escaped."""
     escaped = [word.replace("\\", "\\\\").replace("*", "\\*") for word in WORDS[1:13]]
     between = [f"{first}*{other}" for first, other in pairwise(escaped)]
     return [
@@ -44,7 +44,7 @@ def _ranges() -> list[list[Any]]:
 
 
 def operators() -> list[Any]:
-    """Returns values of each kind for a policy's list."""
+    """Returns the values that a policy's list may contain, for every operator."""
     strings = [{name: word} for name in ("prefix", "suffix", "equals-ignore-case", "exactly") for word in WORDS]
     excluded: list[Any] = [*WORDS, *NUMBERS, list(WORDS[1:4]), list(NUMBERS[:3])]
     excluded += [{name: word} for name in ("prefix", "suffix", "equals-ignore-case") for word in WORDS[1:]]
@@ -88,7 +88,7 @@ body_policies = with_or(
 
 
 def dotted(rule: Rule) -> Rule:
-    """Returns the same rule with dotted names in place of nested objects, if it has no `$or`."""
+    """Returns the rule with dotted names for nested objects without `$or`."""
     found: Rule = {}
     for name, value in rule.items():
         if isinstance(value, dict) and "$or" not in value:

@@ -1,7 +1,4 @@
-"""Provides short forms of invocations for tests that need no HTTP.
-
-The module runs functions of a test, or of this checkout, in real processes of awslambdaric.
-"""
+"""Invokes functions in tests without HTTP, in this process or in processes of awslambdaric."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -43,14 +40,14 @@ def invoke(functions: Functions, request: Request, name: str | None = None) -> R
 
 
 def call(functions: Functions, action: str, **members: Any) -> Any:
-    """Returns the result of an action that must succeed, or None if it has no result."""
+    """Calls an action that must succeed. Returns its result, or None."""
     response = invoke(functions, json_request(action, **members))
     assert response.status == 200, response.body
     return json.loads(response.body) if response.body else None
 
 
 def error_of(response: Response) -> tuple[int, str, str]:
-    """Returns status, `__type` without its namespace and `x-amzn-query-error` of a JSON error."""
+    """Returns a JSON error's status, `__type` without namespace, and x-amzn-query-error."""
     kind = json.loads(response.body)["__type"].partition("#")[2]
     return response.status, kind, response.header("x-amzn-query-error")
 
@@ -80,9 +77,7 @@ async def running(*functions: Function, most: int = 4, recycle_after: int = 0) -
 async def running_stack(
     folder: Path, parameters: Mapping[str, str], variables: Mapping[str, str], *names: str
 ) -> AsyncIterator[Fleet]:
-    """Builds these functions of template.yaml with these parameters, and lets a test invoke them. `folder` is an
-    empty folder for the build.
-    """
+    """Runs these functions of template.yaml with these parameters. `folder` must be an empty folder."""
     stack = read_stack(from_sources(folder), {"Access": "off", **parameters}, variables)
     async with running(*(stack.functions[name] for name in names)) as fleet:
         yield fleet

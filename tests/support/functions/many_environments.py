@@ -1,14 +1,15 @@
-"""Imitates execution environments of Lambda for PgBouncer: each keeps one connection and makes one call at a time.
+"""Runs Lambda execution environments against PgBouncer. Each keeps one connection and makes one call at a time.
 
-    python -m tests.support.functions.many_environments URL ARN COUNT      commands on standard input, answers on
-    standard output
+    python -m tests.support.functions.many_environments URL ARN COUNT
 
-    run N      make N requests in all, then answer
-    go, stop   make requests without end; stop, and answer
-    end        answer with everything that was seen, and exit
+The program reads commands from standard input and writes responses to standard output:
+
+    run N      makes N requests in all
+    go, stop   starts and stops endless requests
+    end        writes the outcomes of all requests, and exits
 
 Each environment is the handler of functions/gateway.py with separate settings, connection, receipts and thread. After
-a failed request, the environment waits for PAUSE_SECONDS and makes the next request, as an SDK does.
+a failed request, the environment waits for PAUSE_SECONDS and makes the next request, like an SDK.
 """
 
 import json
@@ -31,13 +32,13 @@ from tests.support.local_lambda.events import event_of
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain
 
 PAUSE_SECONDS = 0.1
-# Functions write each failure as a warning to standard output, as Lambda requires. This program writes its responses to
-# the original standard output.
+# Functions log each failure to standard output, as Lambda requires. This program therefore writes its responses to a
+# copy of the original standard output.
 QUIET = {"LOG_LEVEL": "error"}
 
 
 class FailedError(Exception):
-    """The function answered 503. The client does not know whether the call took effect."""
+    """The function responded with status 503. The call may have taken effect."""
 
 
 @dataclass
@@ -51,7 +52,7 @@ class Seen:
 
 
 class Turns:
-    """Counts the requests that may still be made. None means any number."""
+    """Limits the number of further requests. None means no limit."""
 
     def __init__(self) -> None:
         self._left: int | None = 0
@@ -70,7 +71,7 @@ class Turns:
 
 
 class Environment:
-    """One environment. `run` ends when no turn is left."""
+    """Runs requests until no turn is left."""
 
     def __init__(self, url: str, arn: str, number: int, seen: Seen, turns: Turns) -> None:
         self._handler = Handler(None, None, ExecutionEnvironment({"DATABASE_URL": url, **QUIET}))
@@ -92,7 +93,7 @@ class Environment:
         self._handler.environment.close()
 
     def _work(self) -> Iterator[None]:
-        """Sends, receives and deletes messages, one request in each step."""
+        """Sends, receives and deletes messages, with one request in each step."""
         ledger = self._seen.ledger
         while True:
             body = next(self._bodies)
@@ -161,7 +162,7 @@ def report(what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # The standard output cannot carry the responses, because functions write their metrics for CloudWatch to it.
+    # Functions write metrics for CloudWatch to standard output.
     _answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

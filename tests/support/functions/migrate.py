@@ -1,4 +1,4 @@
-"""Runs the function of infra/migrate in a process of awslambdaric, and imitates Lambda's Invoke of that function."""
+"""Runs the function of infra/migrate in a process of awslambdaric, and imitates Lambda's Invoke."""
 
 import json
 from collections.abc import AsyncIterator
@@ -24,9 +24,7 @@ NAME = "Migrate"
 
 
 def migrate_function(folder: Path, **variables: str) -> Function:
-    """Returns the function of infra/migrate/template.yaml, as `sam build` would make it. `folder` is an empty
-    folder.
-    """
+    """Returns the function of infra/migrate/template.yaml, built like `sam build`. `folder` must be an empty folder."""
     from_sources(folder)
     (folder / "template.yaml").unlink()
     text = (ROOT / "infra/migrate/template.yaml").read_text()
@@ -39,10 +37,9 @@ def migrate_function(folder: Path, **variables: str) -> Function:
 
 @asynccontextmanager
 async def invokable(function: Function) -> AsyncIterator[tuple[Fleet, str]]:
-    """Yields the function, and an endpoint whose Invoke calls the function by any name.
+    """Yields the fleet, and an endpoint whose Invoke calls the function by any name.
 
-    The source is the Lambda API Reference, "Invoke": the status is 200 even if the function fails, and
-    X-Amz-Function-Error names the error.
+    The status is 200 even if the function fails. X-Amz-Function-Error names the error ("Invoke", Lambda API Reference).
     """
     async with running(function) as fleet:
 

@@ -1,6 +1,6 @@
-"""Runs a Secrets Manager with one secret, for functions, which sign and send their requests without boto3.
+"""Imitates Secrets Manager with one secret, for functions that sign their requests without boto3.
 
-Sources: "GetSecretValue" (AWS Secrets Manager API Reference); the signature is compared with that of botocore.
+Sources: "GetSecretValue" (AWS Secrets Manager API Reference), and botocore's signature.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ REGION: Final = "us-east-1"
 
 
 class SecretsManager:
-    """The secret `name`, a text, or None if there is no secret. The service gives the responses in `refusals` first, in
-    their order. Each is a status and the name of an error. `calls` counts the requests.
+    """`text` is the secret, or None if the secret does not exist. The service first returns the responses in `refusals`
+    (status, error name). `calls` counts the requests.
     """
 
     def __init__(self, name: str) -> None:
@@ -44,7 +44,6 @@ class SecretsManager:
         self.variables: dict[str, str] = {}
 
     def store(self, **members: object) -> None:
-        """Makes the secret a JSON object."""
         self.text = json.dumps(members)
 
     def response(self, url: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, Any]]:
@@ -89,10 +88,10 @@ def make_handler(manager: SecretsManager) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def secrets_manager(name: str = "penstock", parent: Path | None = None) -> Iterator[SecretsManager]:
-    """Runs the service with TLS. `variables` are the environment variables that lead a function to the service.
+    """Runs the service with TLS. `variables` contains the environment variables for functions.
 
-    The file of authorities also has this machine's authorities, because functions on AWS need time for them too. The
-    service's folder is in `parent`, or else in /tmp. Processes of functions do not see /tmp.
+    The certificate file also contains this machine's authorities, because functions on AWS need time to load them too.
+    Without `parent` the service's folder is in /tmp, which function processes cannot read.
     """
     manager = SecretsManager(name)
     with (

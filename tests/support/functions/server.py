@@ -34,8 +34,8 @@ from tests.support.local_lambda.events import Event, EventForm, Request, Respons
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
 
-# AWS writes MB. AWS's pages can be read in two ways. The smaller limits apply here, so AWS accepts every size that
-# this server accepts.
+# AWS writes MB, which may mean 1,000,000 or 1,048,576 bytes. The smaller limit applies here, so AWS accepts every
+# request that this server accepts.
 LAMBDA_BYTES = 6_000_000
 LOAD_BALANCER_BYTES = 1_000_000
 
@@ -48,8 +48,9 @@ def file_name(action: str) -> str:
 
 
 def function_for(request: Request) -> str:
-    """Returns the function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or
-    `gateway`."""
+    """Returns the function for a request: `rest`, an action's function such as `sqs/send_message` (by X-Amz-Target, or
+    by method and path), or `gateway`.
+    """
     if request.path == "/v1" or request.path.startswith(("/v1/", "/console")):
         return "rest"
     kind, label = find_rest_resource(request.path) or ("", None)
@@ -60,9 +61,7 @@ def function_for(request: Request) -> str:
 
 
 def load_handler(name: str, variables: Mapping[str, str]) -> Any:
-    """Returns the handler of functions/<name>.py in a new execution environment. The function executes the file
-    again.
-    """
+    """Returns the handler of functions/<name>.py in a new execution environment, which loads the file again."""
     spec = spec_from_file_location(f"function_{next(_numbers)}", FUNCTIONS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -73,14 +72,12 @@ def load_handler(name: str, variables: Mapping[str, str]) -> Any:
 
 
 def writes_utf_8() -> bool:
-    """Returns whether the runtime writes results in UTF-8, as runtimes from Python 3.12 on do. The other runtimes
-    write ASCII.
-    """
+    """Returns whether the runtime writes results in UTF-8 (Python 3.12 and later) instead of ASCII."""
     return os.environ.get("AWS_EXECUTION_ENV", "") > "AWS_Lambda_python3.11"
 
 
 class TooLargeError(Exception):
-    """An event or a result exceeds AWS's limit. `status` is the status of the client's response."""
+    """An event or a result exceeds AWS's limit. `status` is the client's response."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))
@@ -88,10 +85,10 @@ class TooLargeError(Exception):
 
 
 class Functions:
-    """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
+    """Runs functions in execution environments, up to `limit` at the same time. Reuses idle environments."""
 
     def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
-        # An invocation of a scheduled function ends when no work is due.
+        # Scheduled functions end as soon as no work is due.
         self._variables = {"DATABASE_URL": dsn, "QUEUE_LAMBDA_WORKER_SECONDS": "0", **(variables or {})}
         self._free = BoundedSemaphore(limit)
         self._lock = Lock()
@@ -106,9 +103,9 @@ class Functions:
             handler.environment.close()
 
     def invoke(self, name: str, event: Event) -> Event:
-        """Makes one invocation. Event and answer are JSON on the way, as on Lambda, and have a limit: TooLargeError.
+        """Invokes a function. The event and the result are converted to JSON and back, as on Lambda.
 
-        Raises the errors of the handler.
+        Raises TooLargeError, and the handler's errors.
         """
         balanced = "elb" in (event.get("requestContext") or {})
         sent = json.dumps(event)
@@ -144,7 +141,7 @@ class Functions:
 
 
 class FunctionServer:
-    """The server. `variables` has settings other than DATABASE_URL by their names in the environment."""
+    """Serves the functions over HTTP. `variables` contains environment variables other than DATABASE_URL."""
 
     def __init__(
         self, dsn: str, event_form: EventForm = "http_api", variables: Mapping[str, str] | None = None
@@ -156,7 +153,7 @@ class FunctionServer:
 
     @property
     def endpoint_url(self) -> str:
-        """Returns the URL for the SDK's `endpoint_url`, without a slash at the end."""
+        """Returns the URL without a trailing slash."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
@@ -166,12 +163,11 @@ class FunctionServer:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.hang_up()
-        self._server.server_close()  # The call waits for the requests under way.
+        self._server.server_close()  # waits for the requests in progress
         self._thread.join()
         self.functions.__exit__()
 
     def response(self, request: Request) -> Response:
-        """Returns the client's response to a request."""
         event = event_of(self.event_form, request)
         if self.event_form.startswith("alb") and len(request.body) > LOAD_BALANCER_BYTES:
             return Response(413, [], b"")
@@ -182,7 +178,7 @@ class FunctionServer:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # server_close joins threads that are not daemons.
+    daemon_threads = False  # server_close joins only non-daemon threads.
 
     def __init__(self, deployment: FunctionServer) -> None:
         super().__init__(("127.0.0.1", 0), _Connection)
@@ -201,10 +197,10 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def hang_up(self) -> None:
-        """Stops the requests of clients that keep their connections open."""
+        """Stops reading from clients that keep their connections open."""
         with self._lock:
             for connection in self._connections:
-                with suppress(OSError):  # The client was faster.
+                with suppress(OSError):  # The client may have closed the connection.
                     connection.shutdown(socket.SHUT_RD)
 
 

@@ -1,7 +1,7 @@
 """Runs `make fuzz-api SECONDS=60`: random requests by Schemathesis, without access control and with bearer keys.
 
-The exit code is 1 for a finding of Schemathesis, a response of 5xx except 503, or a failed request in the service's
-log. The service itself counts the statuses (/metrics).
+The exit code is 1 if Schemathesis reports a failure, a response has status 5xx other than 503, or the service logs a
+failed request. The service itself counts the statuses (/metrics).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.programs.penstock_up import COMMAND, Up, running
 
 SCHEMATHESIS = Path(".tools/python/bin/schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-# The service sends no webhooks, because their addresses are invented. Deleted queues can be created again at once.
+# The service sends no webhooks, because their addresses are random. A deleted queue can be created again at once.
 SETTINGS = {
     "QUEUE_HTTP_DELIVERY_ENABLED": "false",
     "QUEUE_RECREATE_INTERVAL_SECONDS": "0",
@@ -50,7 +50,7 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     access: Annotated[str, typer.Option(help="only this value of QUEUE_ACCESS: off or sigv4")] = "",
 ) -> None:
-    """Sends random requests and prints the faults of the responses."""
+    """Sends random requests and reports faults in the responses."""
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     results = [fuzz(mode, seconds, seed) for mode in ACCESS if access in ("", mode)]
     sys.exit(0 if all(results) else 1)
@@ -75,7 +75,6 @@ def fuzz(access: str, seconds: int, seed: int) -> bool:
 
 
 def is_wrong(status: int) -> bool:
-    """Returns whether this status is always a fault."""
     return status >= 500 and status != 503
 
 
@@ -94,7 +93,7 @@ def show(counted: Counter[tuple[str, int]], errors: list[str]) -> None:
 
 
 def run_keys(up: Up, settings: dict[str, str], *arguments: str) -> str:
-    """Returns the first line of `penstock keys`."""
+    """Runs `penstock keys` and returns its first line."""
     done = subprocess.run(
         [*COMMAND, "keys", *arguments],
         env={**os.environ, **settings, "DATABASE_URL": up.dsn},
@@ -106,9 +105,9 @@ def run_keys(up: Up, settings: dict[str, str], *arguments: str) -> str:
 
 
 def prepare(up: Up, headers: dict[str, str]) -> list[int]:
-    """Creates the objects for the names and ids of schemathesis.toml: queues with messages, and webhooks that wait.
+    """Creates the objects that schemathesis.toml names: queues with messages, and pending webhooks.
 
-    Returns ids of messages.
+    Returns message ids.
     """
     with client(up, headers) as http:
         ids = [message_id for queue in QUEUES for message_id in fill(http, queue, 100)]
@@ -120,13 +119,12 @@ def prepare(up: Up, headers: dict[str, str]) -> list[int]:
 
 
 def client(up: Up, headers: dict[str, str]) -> httpx.Client:
-    """Returns a client of the REST API."""
     return httpx.Client(base_url=f"{up.address}/v1", headers=headers, timeout=60)
 
 
 def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
-    """Creates the queue if it is missing, and sends messages to it. Returns the messages' ids, or no id if a request
-    has deleted the queue again.
+    """Creates the queue if it does not exist, and sends messages. Returns their ids, or an empty list if a random
+    request has deleted the queue meanwhile.
     """
     http.post("/queues", json={"name": queue, "attributes": {"archive": "true"}})
     group = {"group_id": "a"} if queue.endswith(".fifo") else {}
@@ -136,7 +134,7 @@ def fill(http: httpx.Client, queue: str, count: int) -> list[int]:
 
 @contextmanager
 def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
-    """Fills the queues again and again, because random requests purge and delete them."""
+    """Refills the queues repeatedly, because random requests purge and delete them."""
     ended = Event()
 
     def keep() -> None:
@@ -155,14 +153,14 @@ def filled_again(up: Up, headers: dict[str, str]) -> Iterator[None]:
 
 
 def config_of(ids: list[int], certificate: str) -> str:
-    """Returns the configuration with ids of messages and the id in the certificate's path."""
+    """Returns the configuration with real message ids and the id from the certificate's path."""
     key = certificate.rpartition("-")[2].partition(".")[0]
     config = CONFIG.read_text().replace("values = [1, 2, 3]", f"values = {[1, 2, 3, *ids]}")
     return config.replace('values = ["signing"]', f'values = ["{key}"]')
 
 
 def run_schemathesis(up: Up, headers: dict[str, str], config: str, seconds: int, seed: int) -> int:
-    """Lets Schemathesis call the service, and returns its exit code."""
+    """Runs Schemathesis and returns its exit code."""
     options = [f"--header={name}: {value}" for name, value in headers.items()]
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, CONFIG.name)
@@ -175,7 +173,7 @@ def run_schemathesis(up: Up, headers: dict[str, str], config: str, seconds: int,
 
 
 def read_counts(up: Up, headers: dict[str, str]) -> Counter[tuple[str, int]]:
-    """Returns the responses of the service by operation and status."""
+    """Returns the service's counts of responses by operation and status."""
     page = httpx.get(f"{up.address}/metrics", headers=headers).raise_for_status().text
     line = re.compile(
         r'^penstock_http_requests_total\{method="(.+?)",path="(.+?)",status="(\d+)"\} (\d+)', re.MULTILINE

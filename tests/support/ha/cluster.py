@@ -1,7 +1,7 @@
 """Starts, switches over, kills and stops three PostgreSQL servers under Patroni, and etcd, all on 127.0.0.1.
 
-Patroni comes from requirements/ha.lock. etcd comes from PATH or, on Debian and Ubuntu, from its package, which needs no
-root. Clients name all members in one address, with target_session_attrs=read-write.
+Patroni comes from requirements/ha.lock. etcd comes from PATH or, on Debian and Ubuntu, from a package that needs no
+root. Clients list all members in one address with target_session_attrs=read-write.
 """
 
 import os
@@ -35,7 +35,7 @@ _TEMPLATE: Final = Path(__file__).with_name("patroni.yml.tmpl")
 
 @dataclass
 class Member:
-    """A PostgreSQL and the Patroni that runs it. `process` is Patroni's."""
+    """A PostgreSQL server and its Patroni. `process` is Patroni."""
 
     name: str
     folder: Path
@@ -44,7 +44,7 @@ class Member:
     process: subprocess.Popen[bytes] | None = None
 
     def pids(self) -> list[int]:
-        """Returns Patroni, the postmaster and its children, which all stop with the machine."""
+        """Returns the process ids of Patroni, the postmaster and its children."""
         found = [self.process.pid] if self.process else []
         with suppress(OSError, ValueError):
             postmaster = int((self.folder / "data/postmaster.pid").read_text().split("\n")[0])
@@ -53,7 +53,7 @@ class Member:
         return found
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends the signal to all of these processes."""
+        """Sends the signal to all processes of the member."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -61,7 +61,7 @@ class Member:
 
 @dataclass
 class Cluster:
-    """A running cluster. With `synchronous` a commit waits for a standby."""
+    """A running cluster. With `synchronous`, a commit waits for a standby."""
 
     folder: Path
     account: SystemAccount
@@ -72,7 +72,7 @@ class Cluster:
     members: list[Member] = field(default_factory=list)
 
     def dsn(self, user: str = "postgres", database: str = "postgres", **options: str) -> str:
-        """Returns the address of the present primary."""
+        """Returns an address that leads to the current primary."""
         return psycopg.conninfo.make_conninfo(
             host=",".join(["127.0.0.1"] * len(self.members)),
             port=",".join(str(member.port) for member in self.members),
@@ -84,7 +84,9 @@ class Cluster:
         )
 
     def start(self, member: Member) -> None:
-        """Starts the member's Patroni, which starts PostgreSQL. The server joins as a standby if there is a primary."""
+        """Starts the member's Patroni, which starts PostgreSQL. The server joins as a standby if the cluster has a
+        primary.
+        """
         text = Template(_TEMPLATE.read_text()).substitute(
             name=member.name,
             rest_port=member.rest_port,
@@ -118,7 +120,7 @@ class Cluster:
         raise LocalError(f"the cluster has no primary with {standbys} standbys; see {self.folder}/*/log")
 
     def switch_over(self) -> Member:
-        """Asks Patroni for a switch-over. Returns the former primary."""
+        """Switches the primary's role over through Patroni. Returns the former primary."""
         primary = self.wait_for(1)
         response = httpx.post(
             f"http://127.0.0.1:{primary.rest_port}/switchover", json={"leader": primary.name}, timeout=60
@@ -137,7 +139,7 @@ def _status(member: Member, path: str) -> int:
 
 @contextmanager
 def running_cluster(folder: Path, account: SystemAccount, synchronous: bool) -> Iterator[Cluster]:
-    """Yields a cluster with all members in step, and kills everything at the end. Raises LocalError."""
+    """Yields a cluster after all standbys have caught up, and kills all processes at the end. Raises LocalError."""
     binaries = accessible_binaries(find_binaries(), account)
     if not account.can_run(_PATRONI):
         raise LocalError(f"PostgreSQL's user cannot run {_PATRONI}: put the checkout where that user can read it")

@@ -1,9 +1,8 @@
-"""Renders the chart of infra/helm with Helm, and reads the result as Kubernetes does.
+"""Renders the chart in infra/helm with Helm, and checks the objects against Kubernetes' OpenAPI schemas without a
+cluster.
 
-Checks objects against the OpenAPI schemas of Kubernetes 1.27, without a cluster.
-
-The source is the document of an API server of 1.27 ("The Kubernetes API", kubernetes.io), which a module of Helm
-contains. The document has no custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
+The schemas come from an API server's document ("The Kubernetes API", kubernetes.io), which a module of Helm contains.
+The document lacks custom resources (ServiceMonitor, ScaledObject, TriggerAuthentication).
 """
 
 import json
@@ -19,7 +18,7 @@ import yaml
 ROOT = Path(__file__).parents[3]
 CHART, HELM = ROOT / "infra/helm", ROOT / ".tools/helm/bin/helm"
 VALUES = {path.stem: path for path in sorted((CHART / "ci").glob("*.yaml"))}
-# The objects are compared with the schemas of the oldest Kubernetes that the chart allows.
+# The oldest version of Kubernetes that the chart supports.
 KUBERNETES = "1.27.0"
 NAMESPACE = "queues"
 
@@ -27,7 +26,7 @@ Object = Mapping[str, Any]
 
 
 class ChartError(Exception):
-    """Helm renders nothing. The text says why."""
+    """Helm failed. The text is its error output."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +38,16 @@ class Rendered:
 
     @cached_property
     def workloads(self) -> dict[str, Object]:
-        """Returns deployments, jobs and the templates of scheduled jobs, by name."""
         scheduled = {name: each["spec"]["jobTemplate"] for name, each in self.of("CronJob").items()}
         return {**self.of("Deployment"), **self.of("Job"), **scheduled}
 
     @cached_property
     def pods(self) -> dict[str, Object]:
-        """Returns the pods' metadata and spec by the name of the workload that creates them."""
+        """Returns the pods' templates by workload name."""
         return {name: each["spec"]["template"] for name, each in self.workloads.items()}
 
     @property
     def containers(self) -> Iterator[Object]:
-        """Yields every container of every pod."""
         for pod in self.pods.values():
             yield from pod["spec"]["containers"]
 
@@ -65,7 +62,7 @@ def container(pod: Object) -> Object:
 
 
 def environment(pod: Object) -> dict[str, Any]:
-    """Returns the variables of a pod's only container: text, or (secret, key)."""
+    """Returns the variables of a pod's only container. A value is text, or (secret, key)."""
     found: dict[str, Any] = {}
     for variable in container(pod)["env"]:
         assert variable["name"] not in found, "Kubernetes takes the last one, and warns"
@@ -78,7 +75,7 @@ def environment(pod: Object) -> dict[str, Any]:
 
 
 def render(values: str = "minimal", more: Mapping[str, Any] | None = None, release: str = "penstock") -> Rendered:
-    """Renders a file of infra/helm/ci. `more` has values that override the file's values. Raises ChartError."""
+    """Renders a file of infra/helm/ci. `more` overrides the file's values. Raises ChartError."""
     return _render(values, json.dumps(more or {}), release)
 
 
@@ -91,8 +88,8 @@ def _render(values: str, more: str, release: str) -> Rendered:
     done = subprocess.run(command, input=more, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ChartError(done.stderr)
-    # BaseLoader reads every value as text, which would hide that `port: "80"` is not a number. SafeLoader reads as
-    # Kubernetes does.
+    # Like Kubernetes, SafeLoader distinguishes numbers from text. BaseLoader would hide that `port: "80"` is not a
+    # number.
     return Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
 
 
@@ -117,7 +114,7 @@ def lint(values: str) -> str:
 SCHEMAS = ROOT / ".tools/helm/kubernetes.json"
 CHECKER = ROOT / ".tools/python/bin/check-jsonschema"
 CUSTOM = {"ServiceMonitor", "ScaledObject", "TriggerAuthentication"}
-# JSON writes these types in two ways, but the document names only one way.
+# These types accept two JSON types, but the document names only one.
 EITHER = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": ["integer", "string"],
     "io.k8s.apimachinery.pkg.api.resource.Quantity": ["number", "string"],
@@ -125,14 +122,14 @@ EITHER = {
 
 
 def _strict(definition: dict[str, Any]) -> dict[str, Any]:
-    """Returns a definition that refuses unnamed fields, because an API server drops such fields silently."""
+    """Returns a definition that rejects unknown fields, because an API server drops them silently."""
     open_ended = definition.get("x-kubernetes-preserve-unknown-fields") or "properties" not in definition
     return definition if open_ended else {**definition, "additionalProperties": False}
 
 
 @cache
 def _schema() -> tuple[str, frozenset[str]]:
-    """Returns a schema that accepts any object of a known kind, and the kinds as apiVersion and kind."""
+    """Returns a schema that accepts objects of any known kind, and the set of kinds ("apps/v1 Deployment")."""
     document = json.loads(SCHEMAS.read_text())
     definitions = {name: _strict(definition) for name, definition in document["definitions"].items()}
     for name, types in EITHER.items():
@@ -148,7 +145,7 @@ def _schema() -> tuple[str, frozenset[str]]:
 
 
 def complaints(objects: Iterable[Object], folder: Path) -> str:
-    """Returns the faults of the objects that are not custom resources. `folder` is for files."""
+    """Returns the schema violations of all objects except custom resources. `folder` is for temporary files."""
     text, kinds = _schema()
     (folder / "schema.json").write_text(text)
     files = []

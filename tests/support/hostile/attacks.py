@@ -1,6 +1,6 @@
-"""Generates hostile requests as bytes for a socket, from a seed, so that the same number makes the same requests.
+"""Generates hostile requests as bytes for a socket. The same seed gives the same requests.
 
-Each request must be answered 4xx and change nothing. Well-formed HTTP may go to any deployment.
+The service must respond to each request with status 4xx and change nothing. Well-formed HTTP suits any deployment.
 """
 
 import json
@@ -47,7 +47,6 @@ def member_in_query(rng: Random, target: Target) -> Attack:
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 def good(action: str, target: Target) -> Members:
-    """Returns the members that an action needs."""
     more: Members = {
         "CreateQueue": {"QueueName": "never-made"}, "GetQueueUrl": {"QueueName": "never-made"},
         "StartMessageMoveTask": {"SourceArn": target.arn}, "ListMessageMoveTasks": {"SourceArn": target.arn},
@@ -63,8 +62,9 @@ RAW = {"string": values.RAW_TEXTS, "integer": values.RAW_NUMBERS, "list": values
 
 
 def wrong_type(rng: Random, target: Target) -> Attack:
-    """Returns a member of a wrong type, or with a value that is not JSON, alone or after a good member with its
-    name."""
+    """Returns a request in which one member has a wrong type or a value that is not JSON. The member may follow a valid
+    member of the same name.
+    """
     action = rng.choice(service_model("json").operation_names)
     shapes = service_model("json").operation_model(action).input_shape.members
     name = rng.choice(list(shapes))
@@ -74,14 +74,14 @@ def wrong_type(rng: Random, target: Target) -> Attack:
     rest = json.dumps({key: value for key, value in members.items() if key != name})[1:-1].encode()
     bad = rng.choice((json.dumps(rng.choice(WRONG[kind])).encode(), rng.choice(RAW[kind])))
     if name == "QueueNamePrefix" and bad in values.SURROGATES:
-        # These values are texts of JSON. No queue has such a name, so the list is empty.
+        # These values are valid JSON. No queue name has such a prefix, so the service would respond with an empty list.
         bad = b"x"
     body = b"{" + first + rest + (b"," if rest else b"") + b'"' + name.encode() + b'":' + bad + b"}"
     return Attack(f"type {action}.{name}", by_json(action, body))
 
 
 def not_json(rng: Random, target: Target) -> Attack:
-    """Returns a good body that was cut or has an extra byte, or a body that is not an object."""
+    """Returns a valid body that is cut or has an extra byte, or a body that is not an object."""
     action = rng.choice(ON_A_QUEUE)
     body = json.dumps(good(action, target)).encode()
     where = rng.randrange(1, len(body))
@@ -99,7 +99,7 @@ def not_json(rng: Random, target: Target) -> Attack:
 
 # --- Query -----------------------------------------------------------------------------------------------------------
 def not_a_form(rng: Random, target: Target) -> Attack:
-    """Returns a form that is not a request, with or without a good beginning."""
+    """Returns an invalid form, with or without a valid beginning."""
     start = b"Action=SendMessage&QueueUrl=" + quote(target.url, safe="").encode() + b"&MessageBody=x"
     number = b"%d" % rng.randint(1, 999)
     bad = start + rng.choice((

@@ -1,7 +1,4 @@
-"""Defines a hostile request and how to write one.
-
-Sends attacks one after the other on one connection, and measures the time until each is answered.
-"""
+"""Defines a hostile request, and sends attacks in sequence on one connection with a measurement of each response time."""
 
 import re
 import socket
@@ -15,8 +12,9 @@ JSON = b"application/x-amz-json-1.0"
 
 
 class Attack(NamedTuple):
-    """`data` is a whole request. `http` says that it is well-formed HTTP. `silent` says that the service may close
-    without a response."""
+    """`data` is a whole request. `http` means well-formed HTTP. `silent` means that the service may close the
+    connection without a response.
+    """
 
     kind: str
     data: bytes
@@ -27,7 +25,7 @@ class Attack(NamedTuple):
 def request(
     body: bytes = b"", *headers: bytes, method: bytes = b"POST", path: bytes = b"/", length: bytes | None = None
 ) -> bytes:
-    """Returns an HTTP/1.1 request with a Host and a Content-Length."""
+    """Returns an HTTP/1.1 request with Host and Content-Length."""
     size = b"%d" % len(body) if length is None else length
     lines = (method + b" " + path + b" HTTP/1.1", b"Host: queues.internal", *headers, b"Content-Length: " + size)
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
@@ -42,15 +40,15 @@ def by_form(body: bytes, path: bytes = b"/") -> bytes:
     return request(body, b"Content-Type: " + FORM, path=path)
 
 
-# Every response takes less than this time. A hang fails the test.
+# The longest response time. A longer wait fails the test.
 PATIENCE_SECONDS = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
 
 
 class Outcome(NamedTuple):
-    """A `status` of 0 means that the service closed without a response. `milliseconds` is the time from the last sent
-    byte to the first received byte.
+    """A `status` of 0 means that the service closed the connection without a response. `milliseconds` is the time
+    between the last sent byte and the first received byte.
     """
 
     status: int
@@ -59,7 +57,7 @@ class Outcome(NamedTuple):
 
 
 class Connection:
-    """Opens the connection again after the service has closed it."""
+    """Reconnects after the service has closed the connection."""
 
     def __init__(self, endpoint_url: str) -> None:
         address = urlsplit(endpoint_url)
@@ -83,7 +81,6 @@ class Connection:
         return outcome
 
     def close(self) -> None:
-        """Hang up."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -93,7 +90,7 @@ class Connection:
         try:
             connection.sendall(attack.data)
         except (ConnectionError, BrokenPipeError):
-            # The service may have refused the request before reading all of it, so a response may be there.
+            # A response can exist, because the service may have refused the request before reading all of it.
             if attack.silent:
                 return
             raise

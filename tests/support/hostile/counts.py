@@ -1,7 +1,7 @@
 """Counts the different attacks of each kind that the tests try: `python -m tests.support.hostile.counts`.
 
-Different cases count once, in any number of deployments, protocols and ways. A test compares the numbers of
-docs/operate/security_tests.md with these.
+A case counts once, whatever the number of its deployments, protocols and ways. A test compares
+docs/operate/security_tests.md with these counts.
 """
 
 import sys
@@ -27,23 +27,23 @@ URL, ARN = f"http://localhost/{ACCOUNT}/q", f"arn:aws:sqs:us-east-1:{ACCOUNT}:q"
 TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:t"
 KEYS = ("PSTKAAAAAAAAAAAAAAAA", "s" * 40), ("PSTKBBBBBBBBBBBBBBBB", "t" * 40)
 BEARER = f"PSTB{'A' * 16}.{'s' * 40}"
-# Seeds and numbers of tests/system/hostile/test_hostile.py, without and with the slow test.
+# The seeds and numbers in tests/system/hostile/test_hostile.py, without and with the slow test.
 FUZZED, FUZZED_SLOWLY = ((1, 1_500), (2, 800)), (3, 50_000)
 
 
 def distinct(cases: Iterable[bytes]) -> int:
-    """Counts different values by their hashes, because some have megabytes."""
+    """Counts different values by their hashes, because some values have megabytes."""
     return len({sha256(case).digest() for case in cases})
 
 
 @cache
 def counts() -> dict[str, int]:
-    """Returns the counts by kind. The count takes seconds."""
+    """Returns the counts by kind. The call takes seconds."""
     signer = Signer("http://localhost", URL, f"/{ACCOUNT}/other", *KEYS)
     kinds = (*KINDS.values(), *WIRE_KINDS.values(), unknown_keys)
     with patch(
         "tests.support.hostile.signatures.signing.datetime"
-    ) as clock:  # The same request at two times counts once.
+    ) as clock:  # A request that differs only in its time counts once.
         clock.now.return_value = datetime(2026, 1, 1, tzinfo=UTC)
         signed = [list(kind(signer)) for kind in kinds]
     receipts = ReceiptHandles(bytes(32))
@@ -60,7 +60,7 @@ def counts() -> dict[str, int]:
 
 
 def fuzzed(*runs: tuple[int, int]) -> int:
-    """Returns the different requests of these runs. Each run is a seed and a number."""
+    """Returns the number of different requests in these runs. Each run is a seed and a number."""
     target = Target(
         URL, f"{URL}.fifo", ARN, "handle", TOPIC, f"{TOPIC}.fifo", f"{TOPIC}:00000000-0000-4000-8000-000000000000"
     )
@@ -68,7 +68,7 @@ def fuzzed(*runs: tuple[int, int]) -> int:
 
 
 def forged_handles(number: int) -> int:
-    """Returns the different ones of this many forgeries, made with the slow test's seed."""
+    """Returns the number of different handles among `number` forgeries with the slow test's seed."""
     receipts = ReceiptHandles(bytes(range(32)))
     mine, others = handles_of(receipts, ARN, 200), handles_of(receipts, ARN + "2", 200)
     return distinct(forged.encode("utf-8", "surrogatepass") for forged in forgeries(2, number, mine, others))

@@ -1,5 +1,5 @@
-"""Generates requests of every action with one invalid member. Each request must be refused as a whole and change
-nothing.
+"""Generates requests of every action with one invalid member. The service must refuse each request as a whole and
+change nothing.
 """
 
 from base64 import b64encode
@@ -16,8 +16,8 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """The resources to attack: the URLs of a standard and a FIFO queue, and the standard queue's ARN and a receipt
-    handle; the ARNs of a standard and a FIFO topic, and of the queue's subscription to the standard topic.
+    """The resources to attack: a standard and a FIFO queue, a receipt handle of the standard queue, a standard and a
+    FIFO topic, and the queue's subscription to the standard topic.
     """
 
     url: str
@@ -30,8 +30,8 @@ class Target(NamedTuple):
 
 
 class Poison(NamedTuple):
-    """An action, its other members, and the invalid member with its values. Without a member, several members are
-    invalid at once.
+    """An action, its valid members, and the values of its invalid member. Without a member, several members are invalid
+    together.
     """
 
     action: str
@@ -86,7 +86,7 @@ def _entries(**more: Any) -> Callable[[Random], Any]:
 
 
 def _queue_url(rng: Random) -> str:
-    """Returns any text, or an address with a queue that does not exist."""
+    """Returns any text, or the URL of a queue that does not exist."""
     name = values.text(rng, ANYTHING)
     return rng.choice((name, f"http://host/000000000000/{name}x", f"{name}/000000000000/never-made", f"//{name}"))
 
@@ -96,7 +96,7 @@ def _forged(rng: Random) -> str:
 
 
 def _task_handle(rng: Random) -> str:
-    """Returns Base64 of JSON that is not a task. Some of the JSON is deeply nested."""
+    """Returns base64 of JSON that is not a task. Some of the JSON is deeply nested."""
     task = '{"taskId":"00000000-0000-4000-8000-000000000000","sourceArn":"arn:aws:sqs:us-east-1:000000000000:q"}'
     text = rng.choice(
         (

@@ -1,5 +1,5 @@
-"""Generates requests of the SNS actions with one invalid member, as in invalid_members.py. The limits come from the SNS
-API reference and the SNS Developer Guide.
+"""Generates SNS requests with one invalid member, like invalid_members.py. The limits come from the SNS API reference
+and the SNS Developer Guide.
 """
 
 import json
@@ -25,8 +25,8 @@ def no_arn(rng: Random) -> str:
 
 
 def no_queue_arn(rng: Random) -> str:
-    """Returns a text that is not a queue's ARN. A queue that does not exist may be subscribed, so its name has to be
-    invalid.
+    """Returns a text that is not a queue's ARN. The queue's name must be invalid, because a missing queue can be
+    subscribed.
     """
     found = text(rng, NOT_A_NAME)
     return rng.choice((found, ARN, f"{ARN}{found}", f"arn:aws:sqs:us-east-1:000000000000:{found}",
@@ -46,7 +46,6 @@ def no_subscription(rng: Random) -> str:
 
 
 def filter_policy(rng: Random) -> str:
-    """Returns an invalid filter policy of scope MessageAttributes."""
     word = json.dumps(text(rng, ANYTHING))
     deep = rng.randint(2, 5_000)
     return rng.choice((
@@ -65,7 +64,7 @@ def filter_policy(rng: Random) -> str:
 
 
 def access_policy(rng: Random) -> str:
-    """Returns an invalid access policy. A topic's member may be longer than a queue's member."""
+    """Returns an invalid access policy. A topic allows longer policies than a queue."""
     found = values.policy(rng)
     return found if len(found) < 8_192 or len(found) > 30_720 else f'{{"Version":"{"x" * 30_720}"}}'
 
@@ -113,7 +112,7 @@ def subscription_attribute(rng: Random) -> tuple[str, str]:
 
 
 def url(rng: Random) -> str:
-    """Returns a text that cannot be the endpoint of an https subscription."""
+    """Returns a text that is not a valid endpoint for an https subscription."""
     word = text(rng, ANYTHING)
     return rng.choice((
         word, "http://example.com/", "https://", "https:///a", "https://example.com:0/", "https://example.com:99999/",
@@ -129,13 +128,13 @@ def tags(rng: Random) -> list[dict[str, str]]:
 
 
 def entries(rng: Random) -> list[Members]:
-    """Returns a batch that is refused as a whole."""
+    """Returns a batch that the service refuses as a whole."""
     ids = [{"Id": entry_id, "Message": "m"} for entry_id in values.entry_ids(rng)]
     return rng.choice((ids, [{"Id": str(n), "Message": "m" * 30_000} for n in range(10)]))
 
 
 def structured(rng: Random) -> str:
-    """Returns an invalid message of the structure `json`."""
+    """Returns an invalid message for the structure `json`."""
     word = json.dumps(text(rng, ANYTHING))
     return rng.choice((
         "", "x", "[]", "{", "null", "{}", '{"default":1}', f'{{"default":[{word}]}}', '{"default":"\\u0000"}',
@@ -145,7 +144,7 @@ def structured(rng: Random) -> str:
 
 
 def attributes(rng: Random) -> dict[str, Any]:
-    """Returns values.message_attributes without those that exceed ten, because SNS has no such limit."""
+    """Returns invalid attributes, but not more than ten, because SNS has no such limit."""
     found = values.message_attributes(rng)
     while len(found) > 10:
         found = values.message_attributes(rng)
@@ -182,7 +181,9 @@ def _rest(action: str, _target: Target) -> Members:
 
 
 def _named(attribute: Callable[[Random], tuple[str, str]], action: str, resource: str) -> Poison:
-    """Returns one attribute. Name and value are invalid only together, so the value's member has both."""
+    """Returns requests with one invalid attribute. Only the combination of name and value is invalid, so both are in
+    the member's value.
+    """
     return Poison(action, lambda target: {resource: getattr(target, resource_of[resource])}, "", lambda rng: dict(
         zip(("AttributeName", "AttributeValue"), attribute(rng), strict=True)), "sns")  # fmt: skip
 

@@ -1,6 +1,7 @@
-"""Generates hostile requests to the REST API, from invalid documents of docs/, and to EventBridge Scheduler.
+"""Generates hostile requests to the REST API and EventBridge Scheduler.
 
-A request to EventBridge Scheduler has one invalid member. The limits come from the EventBridge Scheduler API reference.
+REST requests contain documents that docs/ does not allow. A request to EventBridge Scheduler has one invalid member;
+the limits come from the EventBridge Scheduler API reference.
 """
 
 import json
@@ -37,7 +38,7 @@ NO_EXPRESSIONS: tuple[dict[str, Any], ...] = (
 
 
 def _part(rng: Random, valid: re.Pattern[str]) -> str:
-    """Returns a part of a path that must be refused."""
+    """Returns an invalid part of a path."""
     text = values.text(
         rng, lambda found: valid.fullmatch(found) is None and 0 < len(found) < 5_000 and found not in {".", ".."}
     )
@@ -52,12 +53,14 @@ def _queue_headers(rng: Random) -> Any:
 
 
 def _headers(rng: Random) -> Any:
-    """Returns headers of an event. A header's JSON may have an escaped NUL, but filters compare the header's values."""
+    """Returns an event's headers. An escaped NUL in an event header is invalid, because filters compare the header's
+    values.
+    """
     return {"a": {"b": "\x00"}} if rng.random() < 0.1 else _queue_headers(rng)
 
 
 def _message(rng: Random) -> dict[str, Any]:
-    """Returns a message or an invalid event."""
+    """Returns an invalid message or event."""
     return rng.choice((
         {}, {"messages": 1}, {"message": 1, "more": 1},
         {"message": 1, "delay": rng.choice((-1, 901, "1", 1.5, 10**30))}, {"message": 1, "headers": _headers(rng)},
@@ -66,7 +69,7 @@ def _message(rng: Random) -> dict[str, Any]:
 
 
 def events(rng: Random, queue: str) -> Native:
-    """/v1/events."""
+    """Returns requests to /v1/events."""
     endpoint = rng.choice((
         "", "x", "ftp://example.com/", "http://", "http:///a", "http://ä.example/", "http://a b/", "http://a/\x00",
         "http://a/\r\nX: y", "http://example.com:0/", "http://example.com:99999/", "http://[::1",
@@ -122,7 +125,7 @@ def transactions(rng: Random, queue: str) -> Native:
 
 
 def deliveries(rng: Random, _queue: str) -> Native:
-    """/v1/deliveries."""
+    """Returns requests to /v1/deliveries."""
     state = values.text(rng, lambda text: text not in {"pending", "exhausted"} and len(text) < 5_000)
     return rng.choice((
         ("GET", f"/deliveries?state={quote(state)}", b""),
@@ -249,7 +252,7 @@ KINDS: tuple[Callable[[Random, str], Native], ...] = (
 
 
 def rest_request(rng: Random, queue: str) -> tuple[str, str, bytes]:
-    """Returns method, path and body of a hostile request. `queue` is the name of an existing queue."""
+    """Returns the method, path and body of a hostile request. `queue` is an existing queue."""
     method, path, body = rng.choice(KINDS)(rng, queue)
     if isinstance(body, bytes):
         return method, f"/v1{path}", body
@@ -280,7 +283,7 @@ def _window(rng: Random) -> Any:
 
 
 def _target(rng: Random, good: Members) -> Any:
-    """Returns a target: `good` with one member wrong, or unchanged."""
+    """Returns a target with one wrong member, or `good` itself."""
     attempts, seconds = rng.choice((-1, 186, "x", 1.5, 10**30)), rng.choice((59, 86_401))
     bad: tuple[Members, ...] = (
         {"Arn": ""}, {"Arn": text(rng, ANYTHING)}, {"Arn": "x" * 1_601},
@@ -294,7 +297,7 @@ def _target(rng: Random, good: Members) -> Any:
 
 
 def _schedule(rng: Random, target: Target) -> Members:
-    """Returns the members of a schedule, one of them wrong."""
+    """Returns a schedule's members, one of which is wrong."""
     good: Members = {
         "ScheduleExpression": "rate(1 hour)", "FlexibleTimeWindow": {"Mode": "OFF"},
         "Target": {"Arn": target.arn, "RoleArn": ROLE},
@@ -324,7 +327,6 @@ def _plan(rng: Random) -> str:
 
 
 def scheduler(rng: Random, target: Target) -> Attack:
-    """Returns a request of any of the 12 actions."""
     good = _schedule(Random(0), target) | {"ScheduleExpression": "rate(1 hour)"}
     tags: Any = rng.choice((None, 1, {}, [1], [{"Key": "a"}], [{"Value": "b"}], [{"Key": "", "Value": "b"}],
                        [{"Key": "k" * 129, "Value": "v"}], [{"Key": "k", "Value": "v" * 257}], [{"Key": "k\x00",

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 FORM_HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 REST_HEAD = b"POST /v1/queues/none/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-# Whole requests of AWS's protocols take the fast path, and the REST API's requests take ASGI.
+# AWS's protocols take the fast path, and the REST API's requests take ASGI.
 HEADS = {"aws": FORM_HEAD, "rest": REST_HEAD}
 PRIZE_QUEUE = "prize"
 PRIZE = b"GET /?Action=CreateQueue&QueueName=%b HTTP/1.1\r\nHost: localhost\r\n\r\n" % PRIZE_QUEUE.encode()
 
 
 class SmugglingCase(NamedTuple):
-    """`rest` is the rest of a request after its first three lines, or all of it with `whole`."""
+    """`rest` is the rest of a request after its first three lines, or the whole request with `whole`."""
 
     name: str
     rule: str
@@ -43,7 +43,7 @@ def refused() -> Iterator[SmugglingCase]:
 
 # --- Content-Length --------------------------------------------------------------------------------------------------
 def lengths() -> Iterator[SmugglingCase]:
-    """RFC 9110, 8.6: Content-Length consists of digits. Another value is an unrecoverable error (RFC 9112, 6.3)."""
+    """RFC 9110, 8.6: Content-Length consists of digits. Any other value is an unrecoverable error (RFC 9112, 6.3)."""
     for value in (
         b"+3", b"-3", b"0x3", b"3.0", b"3 3", b"3;3", b"3a", b"a3", b"3_0", b"_3", b"1e1", b"0b11", b"0o3", b"3-3",
         b"(3)", b'"3"', b"\xd9\xa3", b"\xc2\xb3", b"3\x0b", b"3\x0c", b"3\x00", b"\x003", b"18446744073709551619",
@@ -68,7 +68,9 @@ def lengths() -> Iterator[SmugglingCase]:
 
 # --- Transfer-Encoding -----------------------------------------------------------------------------------------------
 def codings() -> Iterator[SmugglingCase]:
-    """RFC 9112, 6.1 and 6.3: with a length, not ending with chunked, or chunked twice; 7: none that is not known."""
+    """Unknown codings (RFC 9112, 7), codings together with a length, codings that do not end with chunked, and chunked
+    twice (RFC 9112, 6.1 and 6.3).
+    """
     end = b"\r\n\r\n0\r\n\r\n"
     for what, framing in {
         "a length and chunks": b"Content-Length: 3\r\nTransfer-Encoding: chunked",
@@ -114,8 +116,9 @@ def codings() -> Iterator[SmugglingCase]:
 
 # --- chunks ----------------------------------------------------------------------------------------------------------
 def chunks() -> Iterator[SmugglingCase]:
-    """RFC 9112, 7.1: a size in hexadecimal digits, CRLF, so many bytes, CRLF. RFC 9110, 6.5.1: what frames a message is
-    no trailer."""
+    """Invalid chunks: a chunk is a size in hexadecimal digits, CRLF, data of this size, and CRLF (RFC 9112, 7.1). Also
+    trailers that contain framing fields (RFC 9110, 6.5.1).
+    """
     head = b"Transfer-Encoding: chunked\r\n\r\n"
     end = b"\r\nabc\r\n0\r\n\r\n"
     for size in (
@@ -146,7 +149,6 @@ def chunks() -> Iterator[SmugglingCase]:
 
 # --- fields ----------------------------------------------------------------------------------------------------------
 def fields() -> Iterator[SmugglingCase]:
-    """RFC 9112, 2.2, 3.2 and 5; RFC 9110, 5.5 and 5.6.2."""
     end = b"\r\nContent-Length: 3\r\n\r\nabc"
     for line in (
         b"A: b\r\n c", b"A: b\r\n\tc", b"A: b\r\n c: d", b" A: b", b"\tA: b", b"A : b", b"A\t: b", b": b", b":", b"A",
@@ -168,7 +170,9 @@ def fields() -> Iterator[SmugglingCase]:
 
 # --- request lines ---------------------------------------------------------------------------------------------------
 def request_lines() -> Iterator[SmugglingCase]:
-    """RFC 9112, 2.2, 2.3 and 3. (Between the parts of the line a server may take several blanks for one.)"""
+    """Invalid request lines (RFC 9112, 2.2, 2.3 and 3). A server may accept several spaces between the parts of the
+    line.
+    """
     end = b"\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
     for line in (
         b"GET /", b"POST /", b"POST\t/ HTTP/1.1", b"POST / HTTP/1.1 ", b"POST / HTTP/1.1 x", b"POST / http/1.1",
@@ -188,7 +192,7 @@ def request_lines() -> Iterator[SmugglingCase]:
 
 # --- answered once ---------------------------------------------------------------------------------------------------
 def last() -> Iterator[SmugglingCase]:
-    """RFC 9112, 9.3 and 9.6: after these there is no other request in the connection."""
+    """Requests after which the server must close the connection (RFC 9112, 9.3 and 9.6)."""
     for value in (b"close", b"Close", b"close, x", b"x, close", b"keep-alive, close"):
         lines = b"Connection: %b\r\nContent-Length: 3\r\n\r\nabc" % value
         yield SmugglingCase(f"Connection: {value.decode()}", "9.6", lines)
@@ -202,7 +206,7 @@ def last() -> Iterator[SmugglingCase]:
 
 
 def whole() -> Iterator[SmugglingCase]:
-    """RFC 9112, 6: the prize is within the body."""
+    """Requests whose body contains the prize (RFC 9112, 6)."""
     size, size_in_chunks = b"Content-Length: %d\r\n" % len(PRIZE), b"%x\r\n" % len(PRIZE)
     body = size + b"\r\n" + PRIZE
     chunk = size_in_chunks + PRIZE + b"\r\n0\r\n"
@@ -247,7 +251,7 @@ def whole() -> Iterator[SmugglingCase]:
 
 
 def twins() -> Iterator[SmugglingCase]:
-    """This request has no fault, and the prize follows it."""
+    """Valid requests before the prize."""
     body, chunked = b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n"
     yield SmugglingCase("a body", "9.3.2", body)
     yield SmugglingCase("no body", "9.3.2", b"Content-Length: 0\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Generates hostile requests whose fault is not in a member: paths, methods, headers, HTTP itself, and size."""
+"""Generates hostile requests with a fault outside their members: paths, methods, headers, HTTP syntax, and size."""
 
 import json
 from random import Random
@@ -49,7 +49,7 @@ b"AmazonSQS.SendMessage ;",
 
 
 def headers(rng: Random, target: Target) -> Attack:
-    """Returns a bad request with strange headers."""
+    """Returns an invalid request with unusual headers."""
     body = json.dumps({"QueueUrl": target.url, "MessageBody": ""}).encode()
     strange = rng.choice((
         b"Content-Type: application/json; charset=klingon", b"Content-Type: \xff", b"Content-Type: " + b"a" * 9_000,

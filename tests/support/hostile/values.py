@@ -1,5 +1,4 @@
-"""Generates values that no client should send, and invalid values of members. The limits come from the SQS API
-reference."""
+"""Generates hostile texts, and invalid values of members. The limits come from the SQS API reference."""
 
 import re
 from collections.abc import Callable
@@ -58,7 +57,7 @@ NOT_A_LIST: tuple[Any, ...] = ({}, "x", 1, True, [1], [[]], [{"a": []}], [None],
 NOT_A_MAP: tuple[Any, ...] = ([], "x", 1, True, {"a": 1}, {"a": [1]}, [["a", "b"]])
 HUGE = (2**31, 2**63, 2**64, -(2**63), 10**30, -(10**30))
 
-# These texts are written into the JSON unchanged.
+# Raw JSON texts.
 RAW_NUMBERS = (
     b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-1e999", b"01", b"+1", b".5", b"1.", b"0x10", b"1_000", b"--1",
     b"1" * 400, b"1." + b"1" * 400, b"1e" + b"9" * 40, "٣".encode(), b"- 1", b"1e", b"tru", b"nul", b"undefined",
@@ -77,7 +76,6 @@ NO_COUNTS = (0, -1, 1_001, "1e3", "1.5", "true", "null", '""', '"x"', "[1]", "{}
 
 
 def out_of(rng: Random, low: int, high: int) -> int:
-    """Returns a number outside a range."""
     numbers = (low - 1, high + 1, low - rng.randint(1, 10**6), high + rng.randint(1, 10**6), *HUGE)
     return rng.choice([number for number in numbers if not low <= number <= high])
 
@@ -92,7 +90,6 @@ def policy(rng: Random) -> str:
 
 
 def redrive_policy(rng: Random) -> str:
-    """Returns an invalid redrive policy."""
     arn = "arn:aws:sqs:us-east-1:000000000000:"
     return rng.choice((
         "x", "[]", "{}", '{"maxReceiveCount":1}', f'{{"deadLetterTargetArn":"{arn}dead"}}',
@@ -109,7 +106,6 @@ def redrive_policy(rng: Random) -> str:
 
 
 def redrive_allow_policy(rng: Random) -> str:
-    """Returns an invalid redrive allow policy."""
     arn = '"arn:aws:sqs:us-east-1:000000000000:q"'
     return rng.choice((
         "x", "[]", "{}", '{"redrivePermission":"x"}', '{"redrivePermission":"byQueue"}', '{"redrivePermission":1}',
@@ -141,7 +137,6 @@ def attribute(rng: Random) -> dict[str, str]:
 
 
 def message_attributes(rng: Random) -> dict[str, Any]:
-    """Returns invalid message attributes."""
     good = {"DataType": "String", "StringValue": "x"}
     bad_value = rng.choice((
         {}, {"DataType": ""}, {"DataType": "String"}, {"DataType": "String", "StringValue": ""},
@@ -157,7 +152,6 @@ def message_attributes(rng: Random) -> dict[str, Any]:
 
 
 def tags(rng: Random) -> dict[str, str]:
-    """Returns invalid tags of a queue."""
     return rng.choice((
         {f"k{n}": "v" for n in range(51)}, {"": "v"}, {"k" * 129: "v"}, {"k": "v" * 257}, {"k\x00": "v"},
         {"k": "\x01"}, {"k": "\uffff"}, {"\x1b": "v"},

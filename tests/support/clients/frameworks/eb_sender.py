@@ -1,4 +1,4 @@
-"""Sends the tasks that the test of django-eb-sqs expects its worker to do. The program creates missing queues."""
+"""Sends the tasks for the worker of django-eb-sqs. The sender creates missing queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds Django settings of the worker of django-eb-sqs. boto3 takes endpoint and credentials from the environment."""
+"""Django settings of django-eb-sqs. boto3 gets its endpoint and credentials from the environment."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Defines tasks of django-eb-sqs, which the worker and the test's sender import. The environment has RESULTS and
-boto3's variables."""
+"""Defines the tasks of django-eb-sqs that the worker and the sender import. The environment contains RESULTS and
+boto3's variables.
+"""
 
 from __future__ import annotations
 

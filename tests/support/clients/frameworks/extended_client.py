@@ -1,8 +1,7 @@
-"""Tests sqs-extended-client: long bodies go to S3, and the queue has a pointer. The argument is the service's
-address.
+"""Tests sqs-extended-client, which stores long bodies in S3 and sends a pointer. The argument is the service's address.
 
-Moto runs S3 in this process. The program prints facts as a Python literal: the received message, and the objects in
-S3 before and after.
+Moto runs S3 in this process. The program prints the received message, and the objects in S3 before and after, as a
+Python literal.
 """
 
 from __future__ import annotations

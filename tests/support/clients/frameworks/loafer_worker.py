@@ -1,7 +1,6 @@
-"""Runs a worker of loafer-ng with a route for a queue and one for a queue that a topic sends to.
+"""Runs a worker of loafer-ng with a route for a queue, and another for a queue that is subscribed to a topic.
 
-The environment has ADDRESS of the service and RESULTS (tests/support/clients/task_results.py). The worker runs until
-SIGTERM.
+The environment contains ADDRESS and RESULTS (tests/support/clients/task_results.py). The worker runs until SIGTERM.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from tests.support.clients.task_results import note
 
 
 class NotYetError(Exception):
-    """The handler requests the message again."""
+    """The handler requests a retry."""
 
 
-# The back-off multiplies the visibility timeout of a failed message by zero.
+# The factor makes the visibility timeout of a failed message zero.
 RECEIVE = {"WaitTimeSeconds": 20, "MaxNumberOfMessages": 10, "VisibilityTimeout": 600, "BackoffFactor": 0.0001}
 CLIENT = {
     "endpoint_url": os.environ["ADDRESS"],
@@ -30,7 +29,7 @@ CLIENT = {
 
 
 async def take(content: dict[str, Any], metadata: dict[str, Any]) -> bool:
-    """Fails at the first receive of a message that requests the failure."""
+    """Fails at the first receive of a message whose content has `fails`."""
     attempt = int(metadata["Attributes"]["ApproximateReceiveCount"])
     note("queue", content["text"], attempt)
     if content["fails"] and attempt == 1:
@@ -44,7 +43,7 @@ async def take_notification(content: dict[str, Any], metadata: dict[str, Any]) -
 
 
 def options() -> dict[str, Any]:
-    """Returns a copy of the options, because a provider changes its options."""
+    """Copies the options, because a provider modifies them."""
     return {"options": dict(RECEIVE), **CLIENT}
 
 

@@ -1,6 +1,4 @@
-"""Sends the tasks that the test of taskiq-aio-sqs expects its worker to do. The program needs the environment of
-taskiq_tasks.py.
-"""
+"""Sends the tasks for the worker of taskiq-aio-sqs. The sender needs the environment variables of taskiq_tasks.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Defines tasks of taskiq with the broker taskiq-aio-sqs, which the worker and the test's sender import.
+"""Defines the taskiq tasks that the worker and the sender import. The broker is taskiq-aio-sqs.
 
-The environment has ADDRESS of the service, QUEUE and RESULTS (tests/support/clients/task_results.py).
+The environment contains ADDRESS, QUEUE and RESULTS (tests/support/clients/task_results.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ broker = SQSBroker(
 
 
 class NotYetError(Exception):
-    """The task requests another attempt."""
+    """The task requests a retry."""
 
 
 @broker.task  # type: ignore[untyped-decorator]

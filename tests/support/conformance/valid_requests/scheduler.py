@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of EventBridge Scheduler, and the members of its response."""
+"""Defines a valid request for each action of EventBridge Scheduler, and the members of its response."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ EVERYTHING: Members = {
 
 
 class Good(NamedTuple):
-    """The resources that an action needs, and the members of its response."""
+    """`needs` creates the required resources and returns the request. `answered` lists the response's members."""
 
     needs: Callable[[Scheduler], Members]
     answered: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of SNS, and the members of its response."""
+"""Defines a valid request for each action of SNS, and the members of its response."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ QUEUE = {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}
 
 
 class Good(NamedTuple):
-    """The resources that an action needs. `answered` lists the members of its response, with `{}` for the keys of a
-    map.
+    """`needs` creates the required resources and returns the request. `answered` lists the response's members, with
+    `{}` for the keys of a map.
     """
 
     needs: Callable[[Sns], Members]
@@ -60,7 +60,7 @@ def token(sns: Sns) -> Members:
 
 
 def many_subscriptions(sns: Sns) -> Members:
-    """Subscribes more queues than a page of a topic's list holds."""
+    """Returns a topic with more subscriptions than one page of a list contains."""
     deployments = sns.sqs.deployments
     if deployments not in _crowded:
         _crowded[deployments] = sns.create()
@@ -69,7 +69,7 @@ def many_subscriptions(sns: Sns) -> Members:
     return {"TopicArn": _crowded[deployments]}
 
 
-# Each installation has one such topic, because its creation takes a second. No test changes the topic.
+# All tests of an installation share this topic, because its creation takes a second.
 _crowded: dict[Deployments, str] = {}
 SECRETS = {"PlatformCredential": "c", "PlatformPrincipal": "p"}
 PHONE, SANDBOX = "+15550111111", "+15550122222"

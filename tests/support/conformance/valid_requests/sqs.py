@@ -1,4 +1,4 @@
-"""Holds a valid request of each action of SQS, and the members of its response."""
+"""Defines a valid request for each action of SQS, and the members of its response."""
 
 import json
 from collections.abc import Callable
@@ -13,8 +13,8 @@ LONG = {"MessageAttributes": ATTRIBUTE, "MessageSystemAttributes": TRACE, "Messa
 
 
 class Good(NamedTuple):
-    """The resources that an action needs. `answered` lists the members of its response, with `{}` for the keys of a
-    map.
+    """`needs` creates the required resources and returns the request. `answered` lists the response's members, with
+    `{}` for the keys of a map.
     """
 
     needs: Callable[[Sqs], Members]
@@ -78,7 +78,7 @@ def hidden(sqs: Sqs) -> Members:
 
 
 def batch_of(needs: Callable[[Sqs], Members]) -> Callable[[Sqs], Members]:
-    """Returns a good entry and an entry with an invalid handle."""
+    """Returns a batch with a valid entry and an entry with an invalid handle."""
 
     def entries(sqs: Sqs) -> Members:
         entry = needs(sqs)
@@ -96,7 +96,7 @@ def two_queues(sqs: Sqs) -> Members:
 
 
 def sources(sqs: Sqs, number: int = 1) -> str:
-    """Returns the URL of a dead-letter queue that serves this many queues and has a message."""
+    """Creates a dead-letter queue with this many source queues and a message. Returns its URL."""
     dead = sqs.create()
     policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
     for url in [sqs.create(RedrivePolicy=policy) for _ in range(number)]:

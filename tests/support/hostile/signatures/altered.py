@@ -1,4 +1,4 @@
-"""Changes the parts of a signature: its bits, keys, time, scope and algorithm.
+"""Forges the parts of a signature: its bits, keys, time, scope and algorithm.
 
 The sources are "Elements of an AWS API request signature", "Create a signed AWS API request", "Troubleshoot signed
 requests" (IAM User Guide) and "Common Query parameters" (SQS API reference).
@@ -21,9 +21,7 @@ from tests.support.hostile.signatures.signing import (
 
 
 def bits(signer: Signer) -> Forgeries:
-    """Changes one bit of each character of each part. The key's id is left out, because another test covers unknown
-    keys.
-    """
+    """Flips one bit of each character of each part except the key id, because another test covers unknown keys."""
     request = signer.json()
     key_id = signer.key[0]
     for name, start in (("authorization", 0), ("host", 0), ("content-type", 0), ("x-amz-target", 0), ("x-amz-date", 0)):
@@ -42,7 +40,7 @@ def bits(signer: Signer) -> Forgeries:
 
 
 def signatures(signer: Signer) -> Forgeries:
-    """Yields other values for the signature, and other ways to calculate it ("Calculate the signature")."""
+    """Yields wrong signature values, and wrong ways to calculate the signature ("Calculate the signature")."""
     for form, request in (("json", signer.json()), ("form", signer.form())):
         value = request.header("authorization").rpartition("=")[2]
         others = {"cut by a digit": value[:-1], "longer by a digit": value + "0", "in capitals": value.upper(),
@@ -74,10 +72,10 @@ def signatures(signer: Signer) -> Forgeries:
 
 
 def dates(signer: Signer) -> Forgeries:
-    """Yields wrong dates. A signed header is valid for 15 minutes either way, and a signed address for X-Amz-Expires
-    seconds, at most 604,800 ("Troubleshoot signed requests").
+    """Yields wrong dates. A header signature is valid for 15 minutes either way, and a query-string signature for
+    X-Amz-Expires seconds, at most 604,800 ("Troubleshoot signed requests").
     """
-    # The address's 60 seconds are over.
+    # The query-string signature, which is valid for 60 seconds, has expired too.
     yield from signer.each(Recipe(seconds=-16 * 60), "16 minutes ago")
     for name, seconds in {"in 16 minutes": 16 * 60, "a day ago": -86_400, "a day from now": 86_400,
                           "a year ago": -365 * 86_400, "in a year": 365 * 86_400}.items():  # fmt: skip
@@ -122,7 +120,7 @@ def _scope(signer: Signer, timestamp: str) -> str:
 
 
 def scopes(signer: Signer) -> Forgeries:
-    """Yields wrong scopes. The scope is date/region/service/aws4_request, with the called service and region."""
+    """Yields wrong scopes. The scope is date/region/service/aws4_request with the called service and region."""
     day = RIGHT.written_timestamp()[:8]
     for service in ("sns", "s3", "scheduler", "sqs2", "SQS", "", "*"):
         yield from signer.each(Recipe(service=service), f"for the service {service!r}")
@@ -147,7 +145,7 @@ def scopes(signer: Signer) -> Forgeries:
 
 
 def algorithms(signer: Signer) -> Forgeries:
-    """Yields other algorithms than AWS4-HMAC-SHA256 ("Elements of an AWS API request signature")."""
+    """Yields algorithms other than AWS4-HMAC-SHA256 ("Elements of an AWS API request signature")."""
     for algorithm, digest in (
         ("AWS4-HMAC-SHA1", "sha1"), ("AWS4-HMAC-SHA512", "sha512"), ("AWS4-HMAC-SHA384", "sha384"),
         ("AWS4-HMAC-MD5", "md5"), ("AWS4-HMAC-SHA224", "sha224"), ("AWS4-ECDSA-P256-SHA256", "sha256"),
@@ -168,7 +166,7 @@ def algorithms(signer: Signer) -> Forgeries:
 
 
 def keys(signer: Signer) -> Forgeries:
-    """Yields another secret, or another user's id with the right secret."""
+    """Yields a wrong secret, or another user's id with the right secret."""
     key_id, secret = signer.key
     partner_id, partner_secret = signer.partner
     unsigned = {"json": signer.unsigned_json(), "form": signer.unsigned_form()}
@@ -186,8 +184,10 @@ def keys(signer: Signer) -> Forgeries:
 
 
 def unknown_keys(signer: Signer) -> Forgeries:
-    """Yields ids that no key has: a good id with each character changed, and others. (An address that has failed 50
-    times in ten seconds must wait instead.)"""
+    """Yields unknown key ids: a valid id with each character changed, and others.
+
+    After 50 failures within ten seconds, the service makes the client's address wait.
+    """
     key_id, secret = signer.key
     for place, changed in flips(key_id):
         yield f"json, character {place} of the id", sign_header(signer.unsigned_json(), (changed, secret))

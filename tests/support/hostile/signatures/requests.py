@@ -1,11 +1,8 @@
-"""Changes headers after signing: adds, removes, repeats or folds them, or uses other kinds of credentials.
+"""Forges requests after signing: changes their headers, method, path, query string and body, or uses other credentials.
 
-The sources are "Create a signed AWS API request" (IAM User Guide), RFC 9110 and RFC 9112.
-
-Changes method, path, query string and body after signing.
-
-The source is "Create a signed AWS API request" (IAM User Guide). Only S3 accepts unsigned payloads, or payloads signed
-chunk by chunk ("Authenticating Requests: Using the Authorization Header", S3 API reference).
+The sources are "Create a signed AWS API request" (IAM User Guide), RFC 9110 and RFC 9112. Only S3 accepts unsigned
+payloads, or payloads signed chunk by chunk ("Authenticating Requests: Using the Authorization Header", S3 API
+reference).
 """
 
 from base64 import b64encode
@@ -29,7 +26,7 @@ from tests.support.hostile.signatures.signing import (
 
 
 def signed_headers(signer: Signer) -> Forgeries:
-    """Yields wrong SignedHeaders. SignedHeaders must be in lower case, sorted, and include `host` and every present
+    """Yields wrong SignedHeaders. The list must be in lower case, sorted, and include `host` and every present
     `x-amz-*` header.
     """
     of_json = "content-type;host;x-amz-date;x-amz-target"
@@ -56,7 +53,7 @@ def signed_headers(signer: Signer) -> Forgeries:
 
 
 def unsigned_headers(signer: Signer) -> Forgeries:
-    """Yields headers that have a meaning for AWS, added after the request was signed."""
+    """Adds unsigned headers that have a meaning for AWS."""
     body = signer.unsigned_json().body
     added = (
         ("X-Amz-Target", "AmazonSQS.PurgeQueue"), ("X-Amz-Security-Token", "token"), ("X-Amz-Security-Token", ""),
@@ -78,8 +75,8 @@ def unsigned_headers(signer: Signer) -> Forgeries:
 
 
 def duplicate_headers(signer: Signer) -> Forgeries:
-    """Yields repeated headers. Repeated headers are one list (RFC 9110, 5.3), which was not signed. Host may not be
-    repeated (RFC 9112, 3.2).
+    """Repeats headers. Repeated headers form one list (RFC 9110, 5.3), which the signature does not cover. Host must
+    not be repeated (RFC 9112, 3.2).
     """
     for form, request in (("json", signer.json()), ("form", signer.form())):
         for name, value in request.headers:
@@ -102,8 +99,8 @@ def duplicate_headers(signer: Signer) -> Forgeries:
 
 
 def folded_headers(signer: Signer) -> Forgeries:
-    """Yields folded headers. A server rejects a value that continues in the next line, or replaces the fold by a
-    blank (RFC 9112, 5.2). Penstock rejects it.
+    """Folds headers. A server must reject a value that continues in the next line, or replace the fold by a space (RFC
+    9112, 5.2). Penstock rejects it.
     """
     for blank in ("\r\n ", "\r\n\t", "\r\n  \t "):
         for form, request in (("json", signer.json()), ("form", signer.form())):
@@ -126,9 +123,7 @@ def folded_headers(signer: Signer) -> Forgeries:
 
 
 def session_tokens(signer: Signer) -> Forgeries:
-    """Yields session tokens. Temporary credentials (AWS STS) have a session token, and Penstock does not issue such
-    credentials.
-    """
+    """Adds session tokens. Only temporary credentials (AWS STS), which Penstock does not issue, have a session token."""
     for token in ("token", "x" * 400, b64encode(b"\x00" * 60).decode()):
         yield from signer.headers(RIGHT, f"signed token {token[:9]}", ("X-Amz-Security-Token", token))
         asked = signer.unsigned_address(
@@ -143,7 +138,7 @@ def session_tokens(signer: Signer) -> Forgeries:
 
 
 def other_schemes(signer: Signer) -> Forgeries:
-    """Yields credentials without a signature of version 4."""
+    """Yields credentials other than a signature of version 4."""
     key_id, secret = signer.key
     pair = b64encode(f"{key_id}:{secret}".encode()).decode()
     values = (
@@ -169,7 +164,7 @@ def other_schemes(signer: Signer) -> Forgeries:
 
 
 def hosts(signer: Signer) -> Forgeries:
-    """Yields other hosts. The signature covers Host, so another server refuses the request."""
+    """Changes the Host header, which the signature covers."""
     name, _, port = signer.host.partition(":")
     others = {
         "AWS's": "sqs.us-east-1.amazonaws.com", "without its port": name, "with another port": f"{name}:1",
@@ -195,8 +190,9 @@ UNHASHED = (
 
 
 def payload_hashes(signer: Signer) -> Forgeries:
-    """Yields other payload hashes. The last line of the canonical request is the SHA-256 of the body. Only S3 accepts
-    others."""
+    """Changes payload hashes. The last line of the canonical request is the SHA-256 of the body. Only S3 accepts other
+    values.
+    """
     other = {
         "of nothing": sha256(b"").hexdigest(), "of another body": sha256(b"x").hexdigest(), "zeros": "0" * 64,
         "MD5": md5(b"").hexdigest(), "none": "",
@@ -225,7 +221,7 @@ def payload_hashes(signer: Signer) -> Forgeries:
 
 
 def queries(signer: Signer) -> Forgeries:
-    """Yields changed query strings. The signature covers each name and value, and no name may occur twice."""
+    """Changes query strings. The signature covers each name and value, and no name may occur twice."""
     asked = signer.address()
     yield from in_target(asked, [
         ("another body", "MessageBody=signed", "MessageBody=forged"), ("another action", "SendMessage", "PurgeQueue"),
@@ -253,7 +249,7 @@ def queries(signer: Signer) -> Forgeries:
 
 
 def paths(signer: Signer) -> Forgeries:
-    """Yields changed paths. Method and path are the first lines of the signed text."""
+    """Changes paths. The method and the path are the first lines of the signed text."""
     path = urlsplit(signer.queue_url).path
     for form, request in (("form", signer.form()), ("address", signer.address())):
         for other in (
@@ -282,7 +278,7 @@ def paths(signer: Signer) -> Forgeries:
 
 
 def asked_of(signer: Signer) -> str:
-    """Returns a query string of the other queue."""
+    """Returns a query string for the other queue."""
     return f"{signer.other_path}?Action=SendMessage&MessageBody=signed"
 
 
@@ -294,14 +290,12 @@ def methods(signer: Signer) -> Forgeries:
 
 
 # --- kinds -----------------------------------------------------------------------------------------------------------
-# Generates requests of SQS with invalid signatures, by kinds. None may be accepted.
+# Each kind yields SQS requests with invalid signatures. The service must refuse all of them.
 #
-#     Signer(...).json()      a good request, signed in the Authorization header, in AWS JSON
-#     Signer(...).form()      the same in the Query protocol
-#     Signer(...).address()   the same, signed in the query string
-#     KINDS["dates"](signer)  forgeries of these, each with a name
-#
-# The module does not use Penstock's verification. The modules of the kinds name AWS's pages.
+#     Signer(...).json()      a valid AWS JSON request with an Authorization header
+#     Signer(...).form()      the request in the Query protocol
+#     Signer(...).address()   the request with the signature in the query string
+#     KINDS["dates"](signer)  named forgeries of these three
 
 KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "bits": altered.bits, "signatures": altered.signatures, "dates": altered.dates, "scopes": altered.scopes,
@@ -310,7 +304,7 @@ KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "session tokens": requests.session_tokens, "other schemes": requests.other_schemes, "hosts": requests.hosts,
     "payload hashes": requests.payload_hashes, "queries": requests.queries, "paths": requests.paths,
 }  # fmt: skip
-# Only an HTTP server gets these requests unchanged.
+# These requests reach only an HTTP server unchanged.
 WIRE_KINDS: dict[str, Callable[[Signer], Forgeries]] = {
     "folded headers": requests.folded_headers,
     "methods": requests.methods,

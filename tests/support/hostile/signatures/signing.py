@@ -1,9 +1,9 @@
-"""Implements Signature Version 4 from AWS's description. A test can do every step wrongly.
+"""Implements Signature Version 4 by AWS's description. A test can do every step wrongly.
 
-The source is "Create a signed AWS API request" (IAM User Guide). The signer supports only what the forgeries need:
-paths of unreserved characters, and headers without runs of blanks.
+The source is "Create a signed AWS API request" (IAM User Guide). The signer supports only paths of unreserved
+characters, and headers without runs of spaces.
 
-Signs the requests that the forgeries change, and holds the code that forgeries share.
+Also signs the requests that the forgeries change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = tuple[str, str]
 
 
 class Request(NamedTuple):
-    """A request on the wire. `target` is path and query string."""
+    """A request. `target` is the path and the query string."""
 
     method: str
     target: str
@@ -31,11 +31,11 @@ class Request(NamedTuple):
     body: bytes
 
     def header(self, name: str) -> str:
-        """Returns the value of a header, or "" if the request lacks the header."""
+        """Returns a header's value, or "" if the header is missing."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
     def with_header(self, name: str, given: str | None) -> Request:
-        """Returns the request with another value for a header, or without it (None)."""
+        """Replaces a header's value. None removes the header."""
         changed = [(key, given if key.lower() == name else value) for key, value in self.headers]
         return self._replace(headers=tuple((key, value) for key, value in changed if value is not None))
 
@@ -45,11 +45,11 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Says how to sign. The defaults are right.
+    """Says how to sign. The defaults give a valid signature.
 
     `seconds` is the clock's error. `timestamp`, `scope` and `names` replace the time, the credential scope and
     SignedHeaders. `derived_from` replaces the input of the signing key, and `payload` the last line of the canonical
-    request. `method` and `target` are signed instead of the request's.
+    request. `method` and `target` replace the request's values in the signed text.
     """
 
     seconds: float = 0
@@ -69,7 +69,7 @@ class Recipe:
     scope_is_signed: bool = True
 
     def written_timestamp(self) -> str:
-        """X-Amz-Date."""
+        """Returns X-Amz-Date."""
         moment = datetime.now(UTC) + timedelta(seconds=self.seconds)
         return moment.strftime("%Y%m%dT%H%M%SZ") if self.timestamp is None else self.timestamp
 
@@ -93,7 +93,7 @@ class Recipe:
 
 
 def sign_header(request: Request, key: Key, recipe: Recipe = Recipe()) -> Request:
-    """Adds Authorization, and X-Amz-Date if the request lacks it."""
+    """Adds Authorization, and X-Amz-Date if it is missing."""
     key_id, secret = key
     timestamp = recipe.written_timestamp()
     present = {name.lower() for name, _ in request.headers}
@@ -131,8 +131,9 @@ Forgeries = Iterator[tuple[str, Request]]
 
 
 class Signer(NamedTuple):
-    """The owner of the key `key`. `queue_url` is a queue of the owner, `other_path` a path of another queue,
-    and `partner` a key of another account."""
+    """Signs with `key`. `queue_url` is a queue of the key's account, `other_path` the path of another queue, and
+    `partner` a key of another account.
+    """
 
     endpoint_url: str
     queue_url: str
@@ -169,19 +170,19 @@ class Signer(NamedTuple):
         return sign_address(self.unsigned_address(), self.key, recipe)
 
     def each(self, recipe: Recipe, name: str) -> Forgeries:
-        """Yields the three forms with this signature."""
+        """Yields the three forms with this recipe."""
         yield f"json, {name}", self.json(recipe)
         yield f"form, {name}", self.form(recipe)
         yield f"address, {name}", self.address(recipe)
 
     def headers(self, recipe: Recipe, name: str, *more: tuple[str, str]) -> Forgeries:
-        """Yields the two forms with headers and this signature."""
+        """Yields the two forms with additional headers and this recipe."""
         yield f"json, {name}", self.json(recipe, *more)
         yield f"form, {name}", self.form(recipe, *more)
 
 
 def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """Yields the requests with a part of Authorization replaced after signing."""
+    """Replaces a part of Authorization after signing."""
     header = request.header("authorization")
     for name, old, new in changes:
         assert old in header, name
@@ -189,29 +190,28 @@ def in_header(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forg
 
 
 def in_target(request: Request, changes: Iterable[tuple[str, str, str]]) -> Forgeries:
-    """Yields signed requests in which a part of the target was replaced after signing."""
+    """Replaces a part of the target after signing."""
     for name, old, new in changes:
         assert old in request.target, name
         yield name, request._replace(target=request.target.replace(old, new, 1))
 
 
 def flips(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
-    """Yields the text with the lowest bit of one character changed, for each character from `start`."""
+    """Yields the text with the lowest bit of one character flipped, for each character from `start`."""
     for place in range(start, len(text)):
         yield place, f"{text[:place]}{chr(ord(text[place]) ^ 1)}{text[place + 1 :]}"
 
 
 # --- bearer keys -----------------------------------------------------------------------------------------------------
-# Generates invalid bearer keys of the REST API: values of Authorization, and credentials in other places.
-#
-# RFC 6750, 2.1, defines the valid form (`Authorization: Bearer` and the key, nothing else). Sections 2.2 and 2.3, a
-# form and the query string, are not supported. The scheme may have any letter case (RFC 9110, 11.1).
+# Generates invalid bearer keys for the REST API: invalid Authorization headers, and credentials in other places. RFC
+# 6750, 2.1, defines the valid form: `Authorization: Bearer` and the key. Penstock does not support a form (2.2) or the
+# query string (2.3). The scheme may have any letter case (RFC 9110, 11.1).
 
 Header = tuple[str, str]
 
 
 class Attempt(NamedTuple):
-    """A request that reads queues, with its headers and its query string."""
+    """A request that lists queues, with its headers and its query string."""
 
     name: str
     headers: tuple[Header, ...]
@@ -219,13 +219,13 @@ class Attempt(NamedTuple):
 
 
 def allowed(key: str) -> Iterator[Attempt]:
-    """Yields the allowed forms of the key."""
+    """Yields valid forms of the key."""
     for scheme in ("Bearer", "bearer", "BEARER"):
         yield Attempt(scheme, (("Authorization", f"{scheme} {key}"),))
 
 
 def forgeries(key: str, others: dict[str, str]) -> Iterator[Attempt]:
-    """Yields forgeries of `key`, a good key `id.secret`. `others` maps names to keys that have expired or belong
+    """Yields forgeries of `key`, a valid key `id.secret`. `others` maps names to keys that have expired or belong
     elsewhere.
     """
     key_id, _, secret = key.partition(".")
