@@ -177,7 +177,9 @@ def main(
     seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
     record: Annotated[bool, typer.Option("--record", help="add the runs to docs/reliability")] = False,
 ) -> None:
-    """Runs failovers and switchovers with asynchronous and synchronous standbys, and reports violations in the ledgers."""
+    """Runs failovers and switchovers with asynchronous and synchronous standbys, and reports violations in the
+    ledgers.
+    """
     # SIGTERM runs the context managers, which stop etcd, Patroni and PostgreSQL.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     summary = RUNS if record else Path(tempfile.mkdtemp(prefix="penstock-ha-")) / RUNS.name

@@ -207,7 +207,9 @@ _COUNTS: Final = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVi
 
 @dataclass
 class Traffic:
-    """The actors' shared state. `calls` maps each kind of call to the start and end times of its last successful call."""
+    """The actors' shared state. `calls` maps each kind of call to the start and end times of its last successful
+    call.
+    """
 
     ports: list[int]
     endpoint: Endpoint

@@ -198,6 +198,8 @@ def in_network(network: str, value: str) -> bool:
 
 
 def expression(pattern: str) -> str:
-    """Returns the pattern as a regular expression. A star matches any text, and a backslash escapes the next character."""
+    """Returns the pattern as a regular expression. A star matches any text, and a backslash escapes the next
+    character.
+    """
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     return "".join(".*" if part == "*" else re.escape(part[-1]) for part in parts)

@@ -1,4 +1,6 @@
-"""Defines a hostile request, and sends attacks in sequence on one connection with a measurement of each response time."""
+"""Defines a hostile request, and sends attacks in sequence on one connection with a measurement of each response
+time.
+"""
 
 import re
 import socket

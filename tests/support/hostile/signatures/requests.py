@@ -123,7 +123,9 @@ def folded_headers(signer: Signer) -> Forgeries:
 
 
 def session_tokens(signer: Signer) -> Forgeries:
-    """Adds session tokens. Only temporary credentials (AWS STS), which Penstock does not issue, have a session token."""
+    """Adds session tokens. Only temporary credentials (AWS STS), which Penstock does not issue, have a session
+    token.
+    """
     for token in ("token", "x" * 400, b64encode(b"\x00" * 60).decode()):
         yield from signer.headers(RIGHT, f"signed token {token[:9]}", ("X-Amz-Security-Token", token))
         asked = signer.unsigned_address(
