@@ -389,6 +389,18 @@ async def test_an_outage_while_workers_take_turns_is_logged(
 
 
 @pytest.mark.virtual_time
+async def test_a_worker_stops_during_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pooler is down, so the cancellation of a query cannot connect."""
+    rest = Rest()
+    refuse = Mock(side_effect=psycopg.OperationalError("cancellation failed: Connection refused"))
+    monkeypatch.setattr(worker, "connect", lambda *_: Mock(closed=False, cancel_safe=refuse))
+    stopped = mover(rest)
+    stopped._run_once = lambda _settings, _connection: {"steps": 0}
+    assert await rest.times(stopped, 1.5) == [0]
+    assert refuse.called
+
+
+@pytest.mark.virtual_time
 async def test_runs_that_never_work_fill_no_log(caplog: pytest.LogCaptureFixture) -> None:
     rest = Rest()
     await rest.times(failing(rest, ValueError("broken"), 10_000), HOUR)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
 
 import psycopg
@@ -137,7 +138,8 @@ class Worker:
 
     def _cancel(self) -> None:
         if self._connection is not None and not self._connection.closed:
-            self._connection.cancel_safe(timeout=CANCEL_SECONDS)
+            with suppress(psycopg.Error):  # A server or a pooler that is down has no query to cancel.
+                self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
         if self.pool is not None and self.pool.is_divided:
