@@ -144,7 +144,7 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "penstock_filter_unjudged_messages_total",
                 "counter",
-                "Messages that were too complicated for filters, and passed them.",
+                "Messages too complex to filter, which were passed on.",
             ),
         ),
     ),

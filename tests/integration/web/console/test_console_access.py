@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("console")
 
 ROUTES = {screen.handler.__name__: screen for screen in list_screens()}
 ROLES = ("nobody", "read", "operate", "admin")
-# Maps each route to the first role that may use it; all later roles may use it, too. `docs/guides/console.md` names
+# Maps each route to the first role that may use it; all later roles may use it, too. `docs/operate/policies.md` names
 # the actions.
 FIRST_ROLE = {
     "root": "nobody",

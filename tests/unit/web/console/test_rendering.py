@@ -204,10 +204,10 @@ async def test_pages_wait_again_after_a_while(patient: pytest.MonkeyPatch) -> No
 
 
 # --- rights ----------------------------------------------------------------------------------------------------------
-# The rights of the console's screens equal those in docs/guides/console.md, and every screen has one.
+# The rights of the console's screens equal those in docs/operate/policies.md, and every screen has one.
 
 
-PAGE = Path(__file__).parents[4] / "docs" / "guides" / "console.md"
+PAGE = Path(__file__).parents[4] / "docs" / "operate" / "policies.md"
 
 
 def test_the_page_has_what_each_route_asks_for() -> None:
