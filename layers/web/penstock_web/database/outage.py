@@ -9,18 +9,18 @@ import psycopg
 _log = logging.getLogger(__name__)
 
 # Error texts of PostgreSQL and PgBouncer. psycopg gives no SQLSTATE for a refused connection.
-_TOO_MANY: Final = (
-    "too many clients",
-    "too many connections",
-    "remaining connection slots",
-    "no more connections",
-    "query_wait_timeout",
-)
+_FULL_POOLER: Final = ("no more connections", "query_wait_timeout")
+_TOO_MANY: Final = ("too many clients", "too many connections", "remaining connection slots", *_FULL_POOLER)
 
 
 def is_shortage(cause: BaseException) -> bool:
     """Returns whether the server or the pooler works and has no free connection."""
     return any(text in str(cause) for text in _TOO_MANY)
+
+
+def is_full_pooler(cause: BaseException) -> bool:
+    """Returns whether PgBouncer works and has no free connection."""
+    return any(text in str(cause) for text in _FULL_POOLER)
 
 
 def explain_failure(cause: BaseException | None, *, is_listening: bool, is_pooled: bool) -> str:

@@ -39,7 +39,7 @@ from penstock.postgres.statement import Row, Statement
 from .calls import PROCESS, SET_CONFIG, RowT
 from .connect import LimitedAsyncConnection, connect, connection_options, is_stale, make_reporting_class
 from .one_database import OneDatabase
-from .outage import explain_failure, is_shortage
+from .outage import explain_failure, is_full_pooler, is_shortage
 from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
@@ -256,7 +256,9 @@ class Pool:
         cause = self._last_failure
         if cause is not None and is_shortage(cause) and sum(close() for close in self.on_shortage):
             self._note_shortage("requests", cause)
-            self._very_short_until = self._short_until
+            # The LISTEN connection takes none of the pooler's connections.
+            if not (self._has_two_addresses and is_full_pooler(cause)):
+                self._very_short_until = self._short_until
 
     def _note_shortage(self, name: str, cause: object) -> None:
         if not self.is_short:

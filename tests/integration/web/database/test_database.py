@@ -386,7 +386,19 @@ async def test_workers_take_turns_only_if_requests_meet_a_shortage(cause: str | 
     if cause is not None:
         pool._note_failure(psycopg.OperationalError(cause))
     pool._ask_for_connections(pool)
-    assert pool.is_short is is_short
+    assert pool.is_short is pool.is_very_short is is_short
+
+
+@pytest.mark.parametrize(
+    ("cause", "stops_listening"), [("query_wait_timeout", False), ('FATAL:  too many connections for role "a"', True)]
+)
+def test_a_full_pooler_does_not_stop_the_listener(cause: str, stops_listening: bool) -> None:
+    """The LISTEN connection leads to PostgreSQL itself, and takes none of the pooler's connections."""
+    pool = Pool("postgresql://127.0.0.1:1/none", 4, 1, "postgresql://127.0.0.1:2/none")
+    pool.on_shortage.append(lambda: True)
+    pool._note_failure(psycopg.OperationalError(cause))
+    pool._ask_for_connections(pool)
+    assert (pool.is_short, pool.is_very_short) == (True, stops_listening)
 
 
 async def test_the_pool_notes_why_no_connection_opens(unused_tcp_port: int) -> None:
