@@ -19,33 +19,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
-# A response is noted at most this long after it arrived.
+# The longest time between a response's arrival and its note in the ledger.
 NOTED_SECONDS = 0.5
-# A receive without a response may still be carried out this much later. The time is longer than any session hangs in
+# The longest time until a receive without a response takes effect. The time exceeds the longest hang of a session in
 # our faults.
 LATE_SECONDS = 15
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Counts messages. All counts except `sent`, `deliveries` and the two unknown ones must be 0."""
+    """Counts messages. In a correct run, all counts except `sent`, `deliveries`, `unknown_sends`, `unknown_deletes` and
+    `rewound` are 0.
+    """
 
     sent: int
     deliveries: int
-    unknown_sends: int  # The response never came, so the message may be stored or not.
-    unknown_deletes: int  # The response never came, and the message was not seen again.
-    rewound: int  # The message was sent after the moment to which the database was restored, and is gone.
-    lost: int  # The message was acknowledged to the sender and never deleted, and is gone.
+    unknown_sends: int  # The response was lost, so the message may be stored.
+    unknown_deletes: int  # The response was lost, and the message was not delivered again.
+    rewound: int  # The message is gone, because the database was restored to a moment before the send.
+    lost: int  # The message was acknowledged to the sender and never deleted, but is gone.
     phantom: int  # The message was delivered although it was rolled back or never sent.
-    resurrected: int  # The message was delivered by a receive that began after its delete was acknowledged.
-    overlapping: int  # The message was delivered while another receiver certainly had it.
-    out_of_order: int  # The message was delivered before an earlier message of its group was deleted.
-    beyond_maximum: int  # The message was delivered more often than maxReceiveCount, or was moved earlier.
-    stored_twice: int  # The message was delivered with two message ids, though it was sent once.
+    resurrected: int  # The message was delivered by a receive that began after the acknowledgement of its delete.
+    overlapping: int  # The message was delivered although another receiver certainly had it in flight.
+    out_of_order: int  # The message was delivered before the delete of an earlier message in its group.
+    beyond_maximum: int  # The message was delivered more often than maxReceiveCount, or moved too early.
+    stored_twice: int  # The message was sent once but delivered with two message ids.
 
     @property
     def violations(self) -> dict[str, int]:
-        """Returns the number of violations by name. The response is empty if all is well."""
+        """Returns the number of violations by name. A correct run has no violations."""
         harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 
@@ -76,7 +78,7 @@ class _Message:
 
 @dataclass
 class Ledger:
-    """Is safe for threads. `maximum` is the queue's maxReceiveCount, if it has one."""
+    """Is thread-safe. `maximum` is the queue's maxReceiveCount, or None."""
 
     maximum: int | None = None
     clock: Callable[[], float] = time.time
@@ -95,7 +97,7 @@ class Ledger:
                 self._messages[body] = _Message(group)
 
     def sent(self, bodies: Iterable[str], orders: Iterable[int | None]) -> None:
-        """Notes that the commit was acknowledged. `orders` are ids that rise within a group."""
+        """Notes the acknowledgement of a commit. `orders` are ids that increase within a group."""
         now = self.clock()
         with self._lock:
             for body, order in zip(bodies, orders, strict=True):
@@ -110,7 +112,7 @@ class Ledger:
                 self._messages[body].withdrawn = True
 
     def delivered(self, bodies: Sequence[str], begun: float, seconds: float, message_ids: Sequence[str] = ()) -> None:
-        """Notes the bodies of one committed receive in their order."""
+        """Notes the bodies from one committed receive in their order."""
         ended = self.clock()
         with self._lock:
             for body, message_id in zip(bodies, message_ids, strict=False):
@@ -124,7 +126,7 @@ class Ledger:
                 if message.deleted_at is not None and begun > message.deleted_at:
                     detail = f"{body}: deleted {message.deleted_at:.3f}, received {begun:.3f} to {ended:.3f}"
                     self._findings.append((ended, "resurrected", detail))
-                # Whichever call came first, the other one came before its end.
+                # The two receives overlap, whichever came first.
                 held = message.begun > self._forgotten and ended < message.until
                 if held and message.ended < begun + seconds:
                     detail = (
@@ -148,29 +150,29 @@ class Ledger:
                 message.until = 0
 
     def forgotten(self, until: float | None = None, since: float = math.inf) -> None:
-        """Notes that messages received until now, or until then, may be received again at once.
+        """Notes that messages received before now, or before `until`, may be received again at once.
 
-        `since` is the earliest moment of the crash. A message that came again between it and this call is no finding.
+        `since` is the earliest moment of the crash. Redeliveries between `since` and this call are no violations.
         """
         with self._lock:
             self._forgotten = until or self.clock()
             self._findings = [found for found in self._findings if found[1] != "overlapping" or found[0] < since]
 
     def unanswered_receive(self, begun: float) -> None:
-        """Notes that a receive began then and is given up now. The messages that it handed out, or will hand out soon,
-        are unknown.
+        """Notes that a receive began then and gets no response. Its messages are unknown, and it may still hand out
+        messages for a short time.
 
-        The call may also be a send that received for a waiting request.
+        The call may also be a send that receives messages for a waiting request.
         """
         with self._lock:
             self._unanswered.append((begun, self.clock()))
 
     def rewound(self, moment: float, cut: float) -> None:
-        """Notes that the database is in its state of `moment` or later, since `cut`, after a failover to a late
-        standby, or a restore.
+        """Notes that since `cut` the database has its state of `moment` or later, after a restore or a failover to a
+        late standby.
 
-        Sends between the two may be gone, deletes and moves undone, and receives not counted. Findings since `cut` do
-        not count, because the ledger did not yet know the database's state.
+        Between the two times, sends may be lost, deletes and moves undone, and receives not counted. Violations since
+        `cut` do not count, because the ledger did not know the database's state.
         """
         until = cut + NOTED_SECONDS
         with self._lock:
@@ -189,7 +191,7 @@ class Ledger:
                     message.deleting += 1
 
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
-        """Notes that a change of visibility that began at `begun` was acknowledged."""
+        """Notes the acknowledgement of a visibility change that began at `begun`."""
         with self._lock:
             for _, message in self._known(bodies):
                 message.until = begun + seconds
@@ -207,7 +209,7 @@ class Ledger:
                 message.deleted_at = now
 
     def kept(self, bodies: Iterable[str]) -> None:
-        """Notes that the call did not delete them. Another call did or will."""
+        """Notes that the call has not deleted the messages. Another call did or will."""
         with self._lock:
             for body, message in ((b, self._messages[b]) for b in bodies if b in self._messages):
                 message.deleting -= 1
@@ -215,24 +217,24 @@ class Ledger:
                     heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
 
     def moved(self, bodies: Iterable[str]) -> None:
-        """Notes that it was found in the dead-letter queue."""
+        """Notes that the messages arrived in the dead-letter queue."""
         now = self.clock()
         with self._lock:
             for _, message in self._known(bodies):
                 message.moved_at, message.excused = now, False
 
     def seen(self) -> set[str]:
-        """Returns the messages that were delivered or moved at all."""
+        """Returns the messages that were delivered or moved at least once."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.deliveries or m.moved_at is not None}
 
     def uncertain(self) -> set[str]:
-        """Returns the messages that were under way when the database was rewound."""
+        """Returns the messages that were in progress when the database was rewound."""
         with self._lock:
             return {body for body, m in self._messages.items() if m.uncertain}
 
     def details(self) -> list[str]:
-        """Returns the details of deliveries that must not happen."""
+        """Returns the details of forbidden deliveries."""
         with self._lock:
             counted = [
                 f"beyond_maximum: {body}, {m.deliveries} deliveries, sent {m.sent_at:.3f}, moved {m.moved_at or 0:.3f},"
@@ -243,7 +245,7 @@ class Ledger:
             return counted + [f"{what}: {detail}" for _, what, detail in self._findings]
 
     def lost(self) -> list[str]:
-        """Returns the details of lost messages, after everything has been drained."""
+        """Returns the details of lost messages. All queues must be drained."""
         with self._lock:
             return [
                 f"lost: {body}, sent {m.sent_at:.3f}, last received {m.begun:.3f} to {m.ended:.3f}"
@@ -252,7 +254,7 @@ class Ledger:
             ]
 
     def findings(self) -> Findings:
-        """Returns the findings of the whole run, after everything has been drained."""
+        """Returns the results of the whole run. All queues must be drained."""
         with self._lock:
             messages = list(self._messages.values())
             found = Counter(what for _, what, _ in self._findings)
@@ -289,13 +291,13 @@ class Ledger:
         return (too_often or too_early) and not message.miscounted
 
     def _may_have_been_received(self, sent_at: float, moved_at: float) -> bool:
-        """Returns whether a receive without a response may have handed out the messages that were there between these
-        moments."""
+        """Returns whether a receive without a response may have handed out a message that existed between these
+        moments.
+        """
         return any(begun <= moved_at and sent_at <= given_up + LATE_SECONDS for begun, given_up in self._unanswered)
 
     def _check_order(self, bodies: Sequence[str]) -> None:
-        """Checks that no message of a group comes while an earlier message is neither done nor before it in the
-        batch."""
+        """Checks that each earlier message of the group is done or precedes in the batch."""
         for group in {m.group for m in map(self._messages.get, bodies) if m and m.group is not None}:
             batch = [body for body in bodies if body in self._messages and self._messages[body].group == group]
             orders = [self._messages[body].order for body in batch if self._messages[body].sent]

@@ -1,9 +1,9 @@
-"""Writes the table of /metrics in docs/reference/prometheus.md from the code.
+"""Generates the table of metrics in docs/reference/prometheus.md.
 
-The module also finds promtool, either the installed program or the program in Debian's package `prometheus`, which it
-unpacks without root.
+Also finds promtool: the installed program, or the program in Debian's package `prometheus`, which it unpacks without
+root.
 
-Lists the existing metrics, and the metrics that a query of Prometheus uses.
+Also lists the metrics that exist, and the metrics in a Prometheus query.
 """
 
 import re
@@ -40,7 +40,7 @@ def table() -> list[str]:
 
 
 def line(family: Family, labels: tuple[str, ...]) -> str:
-    """Returns name, type, labels, meaning, and the bounds of a histogram."""
+    """Returns a table row: name, type, labels, meaning, and a histogram's buckets."""
     bounds = f" Buckets: {', '.join(f'{bound:g}' for bound in family.buckets)}." if family.buckets else ""
     names = ", ".join(f"`{label}`" for label in labels)
     return f"| `{family.name}` | {family.kind} | {names or '—'} | {family.help}{bounds} |"
@@ -48,8 +48,8 @@ def line(family: Family, labels: tuple[str, ...]) -> str:
 
 @cache
 def promtool() -> str:
-    """Returns the program. Raises LocalError if promtool is not installed and cannot be fetched, so no check is
-    skipped.
+    """Returns the path of promtool. Raises LocalError, instead of skipping a check, if promtool is missing and a
+    download fails.
     """
     if installed := shutil.which("promtool"):
         return installed
@@ -57,7 +57,7 @@ def promtool() -> str:
 
 
 def check(*arguments: str | Path, text: str = "") -> str:
-    """Returns its output. promtool must succeed without remarks."""
+    """Runs promtool and returns its output. promtool must succeed."""
     command = [promtool(), *map(str, arguments)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -65,7 +65,7 @@ def check(*arguments: str | Path, text: str = "") -> str:
 
 
 def exposed() -> set[str]:
-    """Returns every name that a query may use."""
+    """Returns every metric name that a query may use."""
     names = {"up"}
     for family, _ in families():
         endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
@@ -74,14 +74,13 @@ def exposed() -> set[str]:
 
 
 def named(query: str) -> set[str]:
-    """Returns the metrics of a query: names with an underscore that are neither functions nor labels nor ranges of
-    time."""
+    """Returns the metrics in a query: names with an underscore that are not functions, labels or time ranges."""
     bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query)
     return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
 
 
 def labels_of(query: str) -> dict[str, set[str]]:
-    """Returns the labels by which a query selects series of each metric."""
+    """Returns the labels that a query uses to select each metric's series."""
     return {
         name: set(re.findall(r"(\w+) *(?:=~|!~|!=|=) *\"", matchers))
         for name, matchers in re.findall(r"\b([a-z_]+)\{([^}]*)\}", query)

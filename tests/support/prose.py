@@ -1,7 +1,8 @@
-"""Plain English in comments, docstrings, string literals and templates: `python -m tests.support.prose [PATH…]`.
+"""Checks for plain English in comments, docstrings, string literals and templates: `python -m tests.support.prose
+[PATH…]`.
 
-Prints each refused phrase as `file:line: phrase (rule)`, and the number of phrases by folder. The program ignores
-text between double quotes or backticks, because it is a quotation or code. The exit status is 1 if the program found
+Prints each refused phrase as `file:line: phrase (rule)`, and the number of phrases by folder. The program ignores text
+between double quotes or backticks, because that text is a quotation or code. The exit status is 1 if the program found
 a phrase.
 """
 
@@ -33,7 +34,7 @@ SPACE = re.compile(r" (?![?*+])")
 
 
 def rule(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Returns a pattern in which a blank matches any white space, because a line break may split a phrase."""
+    """Returns a pattern in which a space matches any white space, because a line break may split a phrase."""
     return re.compile(SPACE.sub(r"\\s+", pattern), flags)
 
 
@@ -64,7 +65,7 @@ MARGIN = re.compile(r"(?m)^[ \t]*(?:#|--)+")
 
 
 class Offence(NamedTuple):
-    """`phrase` begins in line `line` of `path`; `rule` is a key of RULES."""
+    """`phrase` begins in line `line` of `path`. `rule` is a key of RULES."""
 
     path: str
     line: int
@@ -78,7 +79,7 @@ def blank(match: re.Match[str]) -> str:
 
 
 def read_texts(path: str, source: str) -> Iterator[tuple[int, str]]:
-    """Yields the pieces of prose of a file, and where each piece begins. Adjacent string literals are one piece."""
+    """Yields a file's pieces of prose with their offsets. Adjacent string literals form one piece."""
     if path.endswith(".html"):
         yield 0, TAG.sub(blank, source)
         return
@@ -99,7 +100,7 @@ def read_texts(path: str, source: str) -> Iterator[tuple[int, str]]:
 
 
 def find_offences(path: str, source: str) -> list[Offence]:
-    """Returns the offences of a file in the order of its lines."""
+    """Returns the offences in a file by line."""
     found = []
     lines = [match.end() for match in re.finditer("\n", source)]
     for begin, text in read_texts(path, source):
@@ -114,7 +115,7 @@ def find_offences(path: str, source: str) -> list[Offence]:
 
 
 def list_files(paths: Iterable[str]) -> list[str]:
-    """Returns the files of prose below these paths, or in the whole repository."""
+    """Returns the files with prose below these paths, or in the whole repository."""
     listed = subprocess.run(["git", "ls-files", "--", *paths], cwd=ROOT, check=True, capture_output=True, text=True)
     names = listed.stdout.splitlines()
     return [
@@ -124,7 +125,6 @@ def list_files(paths: Iterable[str]) -> list[str]:
 
 
 def check(paths: Iterable[str]) -> list[Offence]:
-    """Returns the offences of all files below these paths."""
     return [offence for name in list_files(paths) for offence in find_offences(name, (ROOT / name).read_text())]
 
 

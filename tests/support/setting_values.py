@@ -1,4 +1,4 @@
-"""Provides texts for every setting: an accepted text other than the default, and a refused text."""
+"""Lists two texts for every setting: a valid value other than the default, and an invalid value."""
 
 from base64 import b64encode
 from typing import Any, Final

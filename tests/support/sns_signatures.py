@@ -1,9 +1,8 @@
-"""Verifies messages of SNS as a receiver would. The code follows only AWS's documentation. The verifier shares no
-code with the signer.
+"""Verifies SNS messages by AWS's documentation, without the signer's code.
 
-Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages": the members to take, in this order; each
-is its name, a line feed, its value, a line feed; Subject only if the message has one; RSA with SHA-1 for version 1,
-with SHA-256 for version 2.
+The signed members have a fixed order. Each is its name, a line feed, its value and a line feed. Subject is signed only
+if the message has a subject. Version 1 uses RSA with SHA-1, and version 2 RSA with SHA-256 ("Verifying the signatures
+of Amazon SNS messages", SNS Developer Guide).
 """
 
 from base64 import b64decode
@@ -29,7 +28,7 @@ def public_key(certificate: str) -> rsa.RSAPublicKey:
 
 
 def verify(message: Mapping[str, str], certificate: str) -> None:
-    """Raises InvalidSignature, and KeyError for a type or version that does not exist."""
+    """Raises InvalidSignature, and KeyError for an unknown type or version."""
     names = SIGNED[message["Type"]]
     parts = {name: message[name].encode() for name in names if name in message}
     verify_bytes(parts, message["Signature"], message["SignatureVersion"], public_key(certificate))
@@ -42,7 +41,7 @@ def verify_bytes(parts: Mapping[str, bytes], signature: str, version: str, key: 
 
 
 def flipped(value: bytes) -> Iterator[bytes]:
-    """Yields the value with one bit changed, for each of its bits."""
+    """Yields the value with one bit flipped, for each of its bits."""
     for bit in range(len(value) * 8):
         changed = bytearray(value)
         changed[bit // 8] ^= 1 << bit % 8

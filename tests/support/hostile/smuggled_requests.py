@@ -1,13 +1,13 @@
-"""Generates requests that two servers might split at different places. Each request has another request, the prize,
-behind it or within.
+"""Generates requests that two servers might split at different places. Each request contains or precedes another
+request, the prize.
 
-    refused   answered once by an error, and the connection is closed: the prize is no request
-    last      answered once, and the connection is closed: likewise
-    whole     answered once; the prize is a part of the body, and the next request is read from where it begins
-    twins     answered, and so is the prize: without these the others would show nothing
+    refused   The server responds with one error and closes the connection.
+    last      The server responds once and closes the connection.
+    whole     The server responds once. The prize is a part of the body.
+    twins     The server responds to the request and to the prize, as a control.
 
-RFC 9112 defines the right behaviour, with the section, and RFC 9110 where it is named. If these RFCs let a server
-repair or refuse a request, Penstock's server refuses it ("may refuse").
+RFC 9112 and, where it is named, RFC 9110 define the right behaviour. If these RFCs let a server repair or refuse a
+request, Penstock's server refuses the request ("may refuse").
 """
 
 from collections.abc import Iterator

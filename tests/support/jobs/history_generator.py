@@ -1,7 +1,7 @@
 """Writes histories in Penstock's form, at millions of rows a minute.
 
-`write` makes messages of every fate from a seed. The same seed always gives the same history. `write_steady` makes a
-history whose metrics follow from arithmetic. Both functions write queue.history in its stored form: each row holds
+`write` makes random messages with every outcome. The same seed always gives the same history. `write_steady` makes a
+history whose metrics follow from arithmetic. Both functions write queue.history in its stored form: each row contains
 messages that were received together.
 """
 
@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo
 import psycopg
 
 Connection = psycopg.Connection[Any]
-# A row of the history has at most the messages of one receive.
+# The most messages in one row, which is the most in one receive.
 TOGETHER = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The span of a history, in whole days of a time zone. A day has 23 to 25 hours."""
+    """A span of whole days in a time zone. A day has 23 to 25 hours."""
 
     first_day: date
     days: int = 1
@@ -39,7 +39,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The amount of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
+    """The size of a random history. One of three queues is FIFO, one has groups, and one has no groups."""
 
     messages: int
     queues: int = 9
@@ -48,8 +48,8 @@ class Mixture:
 
 
 def chance(row: str, purpose: int) -> str:
-    """Returns SQL for a number in [0, 1). The number depends only on the row, its purpose and the seed, and not on
-    the query plan.
+    """Returns SQL for a number in [0, 1), which depends only on the row, its purpose and the seed, but not on the query
+    plan.
     """
     return f"((hashint8extended({row}, {purpose} + 1000003 * %(seed)s) & 4294967295) / 4294967296.0::float8)"
 
@@ -104,8 +104,8 @@ select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1,
 from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
     generate_series(1, %(rate)s) n"""
 
-# Each of ten messages that were received together waits a millisecond longer than the previous one. Waits and
-# processing have long tails.
+# Of ten messages that were received together, each waits a millisecond longer than the previous one. Waits and
+# processing times have long tails.
 _BUSY = f"""
 with drawn as (
     select r, %(from_at)s::timestamptz + (r - 1) * interval '1 hour' / %(rows)s as sent_at,
@@ -145,9 +145,9 @@ def make_partitions(connection: Connection, span: Span) -> None:
 
 
 def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int = 100_000) -> list[int]:
-    """Writes a random history, in transactions of part_rows rows if the connection commits by itself.
+    """Writes a random history in transactions of `part_rows` rows if the connection is in autocommit mode.
 
-    Returns the ids of its queues. The database gets late rows after the span, and some messages end after the span.
+    Returns the ids of its queues. Some messages end, and some rows are stored, after the span.
     """
     ids = make_queues(connection, mixture.queues)
     make_partitions(connection, span)
@@ -164,11 +164,12 @@ def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int =
 
 
 def write_steady(connection: Connection, span: Span, rate: int) -> int:
-    """Writes `rate` messages each minute: all are sent at once, and the nth is received after n ms and deleted one
-    second later.
+    """Writes `rate` messages each minute. All are sent at once. The nth is received after n ms and deleted one second
+    later.
 
     Returns the queue's id. Each window has `rate` arrivals a minute and ends empty. For n messages a minute, the
-    percentile p of the wait is ceil(p n / 100) ms in windows of every length. The lag's percentile is a second more.
+    percentile p of the wait is ceil(p n / 100) ms in windows of every length. The percentile of the lag is one second
+    longer.
     """
     (queue_id,) = make_queues(connection, 1)
     make_partitions(connection, span)

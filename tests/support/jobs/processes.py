@@ -1,9 +1,9 @@
 """Simulates queues for forecasts minute by minute, with random arrivals and random capacity of consumers.
 
-A minute's arrivals and capacity are Poisson variables around rates that the process sets. The depth follows the
-recursion of Lindley (1952): the previous depth, plus arrivals, less capacity, and never below 0.
+A minute's arrivals and capacity are Poisson variables. The depth follows Lindley's recursion (1952): the previous
+depth, plus arrivals, minus capacity, and never below 0.
 
-Makes forecasts of a simulated queue as the job does, and compares the forecasts with the messages that arrived.
+Also makes the job's forecasts of a simulated queue, and compares them with the simulated depth.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ WEEK: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The events of each minute, and the depth at its end."""
+    """The events in each minute, and the depth at its end."""
 
     arrivals: Ints
     drained: Ints
@@ -38,7 +38,7 @@ Process = Callable[[np.random.Generator, int], Made]
 
 
 def queue(random: np.random.Generator, arrivals: Floats, capacity: Floats, backlog: int = 0) -> Made:
-    """Simulates a queue that begins with a backlog and has these rates, in messages a minute."""
+    """Simulates a queue with an initial backlog. The rates are in messages a minute."""
     arrived, able = random.poisson(arrivals), random.poisson(capacity)
     level = backlog + np.cumsum(arrived - able)
     depth = level - np.minimum(np.minimum.accumulate(level), 0)
@@ -51,40 +51,39 @@ def _hours(minutes: int) -> Floats:
 
 
 def growing(random: np.random.Generator, minutes: int) -> Made:
-    """Has a tenth more arrivals than consumers can process."""
+    """Arrivals exceed the consumers' capacity by a tenth."""
     return queue(random, np.full(minutes, 66.0), np.full(minutes, 60.0))
 
 
 def draining(random: np.random.Generator, minutes: int) -> Made:
-    """Has consumers that work off a backlog of two days and more."""
+    """Consumers work off a backlog for more than two days."""
     return queue(random, np.full(minutes, 40.0), np.full(minutes, 60.0), backlog=20 * minutes + 20_000)
 
 
 def balanced(random: np.random.Generator, minutes: int) -> Made:
-    """Has consumers that are busy 97 % of the time. The depth wanders and cannot be predicted."""
+    """Consumers are busy 97 % of the time. The depth fluctuates unpredictably."""
     return queue(random, np.full(minutes, 58.0), np.full(minutes, 60.0))
 
 
 def keeping_up(random: np.random.Generator, minutes: int) -> Made:
-    """Has consumers with spare time."""
     return queue(random, np.full(minutes, 30.0), np.full(minutes, 60.0))
 
 
 def diurnal(random: np.random.Generator, minutes: int) -> Made:
-    """Has more arrivals than consumers can process by day, and fewer by night."""
+    """Arrivals exceed the consumers' capacity by day, but not by night."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     return queue(random, 100 * wave, np.full(minutes, 110.0))
 
 
 def weekly(random: np.random.Generator, minutes: int) -> Made:
-    """Has the arrivals of `diurnal` on five days of the week, and few arrivals at the weekend."""
+    """Arrivals are like `diurnal` on five days of the week, and few at the weekend."""
     wave = 1 + 0.7 * np.sin(2 * np.pi * _hours(minutes) / 24)
     workday = (np.arange(minutes) // DAY) % 7 < 5
     return queue(random, 100 * wave * np.where(workday, 1, 0.3), np.full(minutes, 110.0))
 
 
 def outages(random: np.random.Generator, minutes: int) -> Made:
-    """Has consumers that stop for 10 to 60 minutes at three random times of a day."""
+    """Consumers stop for 10 to 60 minutes, about three times a day."""
     capacity = np.full(minutes, 80.0)
     for start in random.integers(0, minutes, 3 * minutes // DAY):
         capacity[start : start + random.integers(10, 61)] = 0
@@ -92,9 +91,7 @@ def outages(random: np.random.Generator, minutes: int) -> Made:
 
 
 def changing(random: np.random.Generator, minutes: int) -> Made:
-    """Changes the rate of arrivals every two to eight hours, between half of the consumers' rate and four thirds of
-    it.
-    """
+    """The rate of arrivals changes every two to eight hours, between half and four thirds of the consumers' rate."""
     arrivals, start = np.empty(minutes), 0
     while start < minutes:
         length = int(random.integers(120, 481))
@@ -104,7 +101,9 @@ def changing(random: np.random.Generator, minutes: int) -> Made:
 
 
 def autoscaled(random: np.random.Generator, minutes: int) -> Made:
-    """Sets the number of consumers every five minutes by the waiting messages, up to 20. Arrivals come in waves."""
+    """The number of consumers follows the number of waiting messages every five minutes, up to 20. Arrivals come in
+    waves.
+    """
     wave = 60 * np.exp(0.5 * np.sin(2 * np.pi * np.arange(minutes) / 97)) * random.gamma(8, 1 / 8, minutes)
     arrived = random.poisson(wave)
     depth, drained, level, consumers = np.zeros(minutes, np.int64), np.zeros(minutes, np.int64), 0, 3
@@ -121,14 +120,14 @@ def autoscaled(random: np.random.Generator, minutes: int) -> Made:
 
 
 def hourly_batch(random: np.random.Generator, minutes: int) -> Made:
-    """Gets about 5,000 messages at every full hour, which take about 40 minutes."""
+    """About 5,000 messages arrive at every full hour. Processing takes about 40 minutes."""
     arrivals = np.full(minutes, 5.0)
     arrivals[::60] = 5000 * random.gamma(100, 1 / 100, len(arrivals[::60]))
     return queue(random, arrivals, np.full(minutes, 130.0))
 
 
 def nightly_batch(random: np.random.Generator, minutes: int) -> Made:
-    """Gets about 60,000 messages at two in the morning, which take about five hours."""
+    """About 60,000 messages arrive at two in the morning. Processing takes about five hours."""
     arrivals = np.full(minutes, 20.0)
     nights = arrivals[120::DAY]
     arrivals[120::DAY] = 60_000 * random.gamma(100, 1 / 100, len(nights))
@@ -136,7 +135,6 @@ def nightly_batch(random: np.random.Generator, minutes: int) -> Made:
 
 
 def idle(random: np.random.Generator, minutes: int) -> Made:
-    """Nothing."""
     return queue(random, np.zeros(minutes), np.zeros(minutes))
 
 
@@ -164,7 +162,7 @@ STEP_MINUTES = STEP // MINUTE
 
 @dataclass(slots=True)
 class Score:
-    """The score of the forecasts of one process. Errors are mean absolute errors over an hour, in messages."""
+    """The score of one process's forecasts. Errors are mean absolute errors over an hour, in messages."""
 
     told: int = 0
     asked: int = 0
@@ -175,7 +173,7 @@ class Score:
 
     @property
     def ratio(self) -> float:
-        """Returns the reported error divided by the error of no change. The quotient is 1 if the queue is always
+        """Returns the forecast's error divided by the error of an unchanged depth, or 1 if the queue is always
         empty.
         """
         return float(np.sum(self.gated)) / float(np.sum(self.unchanged)) if np.sum(self.unchanged) else 1.0
@@ -186,7 +184,7 @@ class Score:
 
 
 def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
-    """Returns the data that the job has at the end of a minute, for a queue that began with minute `begins` + 1."""
+    """Returns the job's data at the end of a minute, for a queue that began with minute `begins` + 1."""
     last_us = minute * MINUTE
     fine = np.arange(max(begins + 1, minute - FINE_STEPS * STEP_MINUTES), minute + 1)
     hours = np.arange(max(begins // 60 + 1, minute // 60 - HOURS), minute // 60 + 1) * 60
@@ -195,7 +193,7 @@ def series_at(made: Made, minute: int, begins: int = 0) -> DepthSeries:
 
 
 def judge(made: Made, score: Score, first: int, every: int) -> Score:
-    """Adds the forecasts of every `every`th minute from minute `first` on to a score."""
+    """Adds the forecasts from every `every`th minute to a score, starting with minute `first`."""
     ahead = np.arange(1, POINTS + 1) * STEP_MINUTES
     for minute in range(first, len(made.depth) - int(ahead[-1]), every):
         forecast = choose_forecast(series_at(made, minute))

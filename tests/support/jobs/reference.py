@@ -1,7 +1,6 @@
-"""Runs reference.sql, which computes the tables of metrics with plain SQL, and compares the job's tables with them.
+"""Runs reference.sql, which computes the tables of metrics in plain SQL, and compares the job's tables with them.
 
-The module also makes small frames of messages for the tests of transforms. Times are minutes after BASE, which is a
-full hour.
+Also makes small frames of messages for tests of transforms. Times are minutes after BASE, which is a full hour.
 """
 
 from datetime import date, datetime
@@ -17,7 +16,7 @@ from tests.support.jobs.history_generator import Span
 
 Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("reference.sql")
-# The service's role forbids query plans that a computation over millions of rows needs.
+# The service's role disables query plans that a computation over millions of rows needs.
 _PLANNER = (
     *(f"set local enable_{name} = on" for name in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")),
     "set local plan_cache_mode = auto",
@@ -28,10 +27,10 @@ _PLANNER = (
 
 
 def compute(connection: Connection, from_at: datetime, to_at: datetime, timezone: str = "UTC") -> None:
-    """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), which are whole days of the zone.
+    """Fills oracle_window and oracle_latency for the windows in [from_at, to_at), which are whole days in the zone.
 
-    The statements run inside one transaction of the caller. If others write at the same time, it must be repeatable
-    read. A second call needs another transaction (`rollback` removes the tables).
+    The caller opens a transaction, which must be repeatable read if others write at the same time. Each call needs a
+    new transaction, because `rollback` removes the tables.
     """
     for statement in _PLANNER:
         connection.execute(statement.encode())
@@ -48,7 +47,6 @@ MESSAGE = (
 
 
 def at(minutes: float) -> int:
-    """Returns a moment rounded to whole microseconds."""
     return BASE + round(minutes * MINUTE)
 
 
@@ -62,7 +60,7 @@ def message(
     count: int = 1,
     again: tuple[float, ...] | None = None,
 ) -> tuple[object, ...]:
-    """Returns a row of queue 1. `outcome` defaults to deleted if the message has ended. `again` lists the known
+    """Returns a row of queue 1. `outcome` defaults to deleted for a finished message. `again` lists the known
     redeliveries.
     """
     times = (None if m is None else at(m) for m in (received, finished))
@@ -92,7 +90,7 @@ def read_rows(connection: Connection, columns: str, table: str) -> list[tuple[An
 
 
 def check_against_sql(connection: Connection, span: Span) -> None:
-    """All values must be equal, floating-point numbers within a billionth."""
+    """Compares all values. Floating-point numbers may differ by a billionth."""
     with connection.transaction(force_rollback=True):
         compute(connection, span.from_at, span.to_at, span.timezone)
         assert read_rows(connection, COUNTED, "queue.metrics_window") == read_rows(connection, COUNTED, "oracle_window")

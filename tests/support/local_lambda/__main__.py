@@ -30,13 +30,13 @@ from .idle_network import HOST, IdleNetwork, address_of, through
 from .limits import IDLE_CONNECTION_SECONDS
 from .template import Stack, TemplateError, read_balancer, read_stack
 
-# The value in samconfig.toml. QUEUE_ACCESS of the environment overrides it, as all variables of functions do.
+# The value in samconfig.toml. The environment variable QUEUE_ACCESS overrides it.
 PARAMETERS = {"Access": "off"}
 
 
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
-    """Serves the application, and yields its port. A `port` of 0 means any free one."""
+    """Serves the application, and yields its port. With a `port` of 0, the system chooses a free port."""
     listener = listening_socket(HOST, port, reuse_port=False)
     server = HttpServer(app)
     await server.start(listener)
@@ -48,7 +48,7 @@ async def serving(app: Any, port: int) -> AsyncIterator[int]:
 
 @asynccontextmanager
 async def forgetful_network(database_url: str, options: argparse.Namespace) -> AsyncIterator[str]:
-    """Yields the address at which functions reach the database, through a network that forgets idle connections."""
+    """Yields the database's address for functions, which leads through a network that forgets idle connections."""
     target = None if options.idle_loss == "none" else address_of(database_url)
     if target is None:
         if options.idle_loss != "none":
@@ -70,7 +70,6 @@ async def run(settings: Settings, options: argparse.Namespace) -> None:
 
 
 async def run_stack(stack: Stack, options: argparse.Namespace) -> None:
-    """Serves these functions until SIGINT or SIGTERM."""
     runtime_api = RuntimeApi()
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -93,7 +92,7 @@ async def run_stack(stack: Stack, options: argparse.Namespace) -> None:
 
 
 def absolute_path(text: str) -> Path:
-    """Returns the path as an absolute one, because the functions run in other working folders."""
+    """Returns the absolute path, because functions run in other working folders."""
     return Path(text).absolute()
 
 
@@ -144,8 +143,9 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def function_variables(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that functions get besides the template's and the database's address: settings of this
-    process."""
+    """Returns the functions' variables from this process's settings, in addition to the template's variables and the
+    database's address.
+    """
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
     console = with_console(settings, UpOptions(HOST, 0)).queue_console
@@ -153,7 +153,7 @@ def function_variables(settings: Settings, environment: Mapping[str, str]) -> di
 
 
 def main() -> int:
-    """Returns the exit code, which is 2 if the build, a program or the database is missing."""
+    """Runs the functions. Returns 2 if the build, a program or the database is missing."""
     options = parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:

@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 @cache
 def is_possible(python: Path) -> bool:
-    """Returns whether this user can start such processes on this machine."""
+    """Returns whether this user can start such processes on this machine. Logs the reason if not."""
     command = [*_command(python, []), "/bin/sh", "-c", ":"]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -59,9 +59,7 @@ def is_possible(python: Path) -> bool:
 
 
 def command_prefix(python: Path, keep: Sequence[Path]) -> list[str | Path]:
-    """Returns the prefix of a command for such a process. `keep` lists the folders below /tmp that the
-    process needs.
-    """
+    """Returns the prefix of a command for such a process. `keep` lists folders below /tmp that the process needs."""
     return _command(python, keep) if is_possible(python) else []
 
 
@@ -76,7 +74,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Invocation(NamedTuple):
-    """An event for a process, and the future of its result. `deadline_ms` is in milliseconds since 1970."""
+    """An event for a process, and the future result. `deadline_ms` is in milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -85,7 +83,7 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """A process of `function`. The process requests invocations from the Runtime API at `api`."""
+    """Runs a function in a process, which requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function
@@ -100,7 +98,6 @@ class ExecutionEnvironment:
 
     @property
     def is_alive(self) -> bool:
-        """Returns whether it can be invoked."""
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
@@ -117,20 +114,21 @@ class ExecutionEnvironment:
             self.function.handler,
             cwd=self.function.code,
             env=variables,
-            start_new_session=True,  # Only the gateway gets Ctrl-C, and it ends the processes.
+            start_new_session=True,  # Ctrl-C reaches only the gateway, which then ends the processes.
         )
         self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
 
     async def stop(self) -> None:
-        """Kills the process, as Lambda discards environments without notice."""
+        """Kills the process, because Lambda discards environments without notice."""
         if self._process is not None and self._exit_task is not None:
             if self._process.returncode is None:
                 self._process.kill()
             await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
-        """Returns the function's result. Raises FunctionError. The process ends if time, memory or the result exceeds
-        its limit."""
+        """Returns the function's result. Raises FunctionError. The process ends if the time, the memory or the result
+        exceeds its limit.
+        """
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
         response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -154,18 +152,17 @@ class ExecutionEnvironment:
         return response_bytes
 
     async def next(self) -> Invocation:
-        """Waits for the next invocation, which the process has requested. Until then the process is frozen."""
+        """Returns the next invocation for the process. The process is frozen until then."""
         if self._invocations.empty():
             self._signal(signal.SIGSTOP)
         return await self._invocations.get()
 
     @property
     def pid(self) -> int | None:
-        """Returns the process id, once it has started."""
         return None if self._process is None else self._process.pid
 
     def memory_mib(self) -> float:
-        """Returns the resident memory of the process."""
+        """Returns the process's resident memory."""
         if self._process is None or not self.is_alive:
             return 0.0
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
@@ -183,7 +180,7 @@ class ExecutionEnvironment:
 
 
 def process_variables(function: Function, api: str) -> dict[str, str]:
-    """Returns the environment variables of the process. Of the gateway's variables it gets only PATH."""
+    """Returns the process's environment variables. The process inherits only PATH."""
     return {
         "PATH": os.environ["PATH"],
         "LANG": "en_US.UTF-8",
@@ -208,9 +205,7 @@ ACCEPTED, TOO_LARGE = 202, 413
 
 
 class RuntimeApi:
-    """The Runtime API of all environments. `environments` maps numbers to the environments whose processes may
-    request work.
-    """
+    """Serves the Runtime API to all environments. `environments` maps numbers to running environments."""
 
     def __init__(self) -> None:
         self.environments: dict[int, ExecutionEnvironment] = {}
@@ -237,7 +232,7 @@ class RuntimeApi:
         return Response(invocation.event, media_type="application/json", headers=headers)
 
     async def response(self, request: Request) -> Response:
-        """Takes the result of an invocation. The Runtime API ignores a late result, and refuses a result that is too
+        """Takes an invocation's result. The Runtime API ignores a late result, and refuses a result that is too
         large.
         """
         invocation = self._invocation(request)
@@ -260,7 +255,7 @@ class RuntimeApi:
         return Response(status_code=ACCEPTED)
 
     async def init_error(self, request: Request) -> Response:
-        """Takes the error of a handler that could not be loaded. The function's process ends by itself."""
+        """Takes the error of a handler that failed to load. The function's process then exits."""
         environment = self._environment(request)
         body = await request.body()
         if environment.current is not None and not environment.current.response.done():

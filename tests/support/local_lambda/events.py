@@ -1,7 +1,7 @@
-"""Converts HTTP requests to the events that AWS passes to functions, and the functions' results to HTTP responses.
+"""Converts HTTP requests to AWS's events for functions, and the functions' results to HTTP responses.
 
-Sources: the payload pages of the API Gateway and Lambda developer guides and of the Application Load Balancer guide,
-which are named in `penstock.lambda_runtime.events`.
+`penstock.lambda_runtime.events` names the sources: pages in the API Gateway, Lambda and Application Load Balancer
+guides.
 """
 
 from base64 import b64decode, b64encode
@@ -19,7 +19,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """An HTTP request. `query` has no question mark."""
+    """An HTTP request. `query` excludes the question mark."""
 
     method: str = "POST"
     path: str = "/"
@@ -34,8 +34,6 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response."""
-
     status: int
     headers: Headers
     body: bytes
@@ -47,12 +45,12 @@ class Response:
 
 
 def event_of(form: EventForm, request: Request) -> Event:
-    """Returns the event that AWS passes to a function."""
+    """Returns AWS's event for a request."""
     return _FORMS[form](request)
 
 
 def response_of(response: Event) -> Response:
-    """Returns the response that AWS makes of a function's result. The result must have a body, which may be empty."""
+    """Returns AWS's response for a function's result. The result must contain a body, which may be empty."""
     headers = [(name, value) for name, values in response.get("multiValueHeaders", {}).items() for value in values]
     headers.extend(response.get("headers", {}).items())
     headers.extend(("set-cookie", cookie) for cookie in response.get("cookies", []))
@@ -62,7 +60,7 @@ def response_of(response: Event) -> Response:
 
 # --- forms -----------------------------------------------------------------------------------------------------------
 def _http_api(request: Request) -> Event:
-    """Returns the event of an HTTP API, which decodes the path."""
+    """Returns the event of an HTTP API. An HTTP API decodes the path."""
     decoded = replace(request, path=unquote(request.path))
     return _version_2(decoded, {"routeKey": f"{request.method} {request.path}", "apiId": "a1b2c3d4e5"})
 
@@ -136,7 +134,7 @@ _FORMS: dict[EventForm, Callable[[Request], Event]] = {
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 def _parameters(request: Request) -> Headers:
-    """Returns names and values of the query string, still encoded."""
+    """Returns the encoded names and values of the query string."""
     parts = [part.partition("=") for part in request.query.split("&") if part]
     return [(name, value) for name, _, value in parts]
 
@@ -154,9 +152,10 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/xml
 
 
 def _body(request: Request) -> Event:
-    """Returns the event's members for the body: text for the types in _TEXT, base64 for other types.
+    """Returns the event's members for the body: text for the types in _TEXT, and base64 for other types.
 
-    AWS's JSON 1.0 and form bodies are in base64: API Gateway and load balancers pass only these types as text.
+    API Gateway and load balancers encode AWS JSON 1.0 and form bodies as base64, because _TEXT does not contain these
+    types.
     """
     if not request.body or request.header("content-type").startswith(_TEXT):
         return {"body": request.body.decode(), "isBase64Encoded": False}

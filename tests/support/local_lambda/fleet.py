@@ -1,12 +1,12 @@
-"""Runs each invocation in an idle environment of the function, or else in a new one, within the limits of concurrency.
+"""Runs each invocation in an idle execution environment of the function, or starts another within the concurrency
+limits.
 
-An environment answers one invocation at a time, and the fleet refuses an invocation while all environments are busy,
-as on Lambda. Functions with reserved concurrency have that many environments at most, and the others share the
-account's concurrency ("Understanding Lambda function scaling",
-https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike Lambda, the fleet does not subtract the
-reserved concurrency from the account's concurrency.
+As on Lambda, an environment serves one invocation at a time, and the fleet refuses an invocation while all environments
+are busy. Reserved concurrency limits a function's environments. All other functions share the account's concurrency
+("Understanding Lambda function scaling", https://docs.aws.amazon.com/lambda/latest/dg/lambda-concurrency.html). Unlike
+Lambda, the fleet does not subtract reserved concurrency from the account's concurrency.
 
-Invokes the scheduled functions at their rates, as EventBridge Scheduler does. A failure is only logged.
+Also invokes the scheduled functions, like EventBridge Scheduler. A failed invocation is only logged.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ SHARED = ""
 
 
 class Fleet:
-    """All environments of a stack.
+    """All execution environments of a stack.
 
-    `max_concurrency` is the account's concurrency. Up to twice as many processes run. After `recycle_after`
-    invocations an environment ends, and the next invocation starts a new one. 0 means never. Lambda replaces
-    environments every few hours ("Understanding the Lambda execution environment lifecycle").
+    `max_concurrency` is the account's concurrency. The number of processes may be twice as high. An environment ends
+    after `recycle_after` invocations; 0 means never. Lambda replaces environments every few hours ("Understanding the
+    Lambda execution environment lifecycle").
     """
 
     def __init__(
@@ -78,20 +78,19 @@ class Fleet:
         return list(self._runtime_api.environments.values())
 
     async def stop_idle(self, name: str) -> None:
-        """Ends the idle environments of a function, as Lambda does after some minutes. The next invocation has a cold
+        """Ends a function's idle environments, as Lambda does after some minutes. The next invocation is a cold
         start.
         """
         while self._idle[name]:
             await self._end(self._idle[name].pop())
 
     async def close(self) -> None:
-        """Ends every process."""
         await asyncio.gather(*(environment.stop() for environment in self.environments))
         self._runtime_api.environments.clear()
 
     @contextmanager
     def _counted(self, function: Function) -> Iterator[None]:
-        """Counts an invocation while the invocation runs. Raises TooManyRequestsError."""
+        """Counts an invocation during its run. Raises TooManyRequestsError."""
         reserved = function.reserved_concurrency
         share, limit = (SHARED, self._max_concurrency) if reserved is None else (function.name, reserved)
         if self._running[share] >= limit:
@@ -143,10 +142,10 @@ _log = logging.getLogger(__name__)
 
 
 async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None) -> None:
-    """Invokes the functions until it is cancelled.
+    """Invokes the scheduled functions until cancellation.
 
-    With `pause_seconds`, the next invocation starts this long after the end of the last one, and the rate does not
-    matter.
+    With `pause_seconds`, each invocation starts this long after the end of the previous one, whatever the schedule's
+    rate is.
     """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
@@ -159,7 +158,7 @@ async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke, pause_sec
 
 
 async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
-    """Invokes the function at once, and then at the schedule's rate, even if an invocation takes long."""
+    """Invokes the function at once, and then at the schedule's rate, even if an invocation takes longer."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:
@@ -170,16 +169,13 @@ async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
 
 
 async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
-    """Invokes the function again `pause_seconds` after each invocation, for tests that cannot wait for the schedule's
-    rate.
-    """
+    """Invokes the function again `pause_seconds` after the end of each invocation."""
     while True:
         await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)
 
 
 async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
-    """Invokes the function once, and logs its error."""
     try:
         await invoke(schedule.function, {})
     except InvocationError as error:

@@ -42,7 +42,7 @@ from .template import DEFAULT_ROUTE, Route, Rule
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
-# An `Invoke` takes the function's name and the event, and returns the result as JSON. Raises InvocationError.
+# An `Invoke` takes a function's name and an event, and returns the result as JSON. Raises InvocationError.
 Invoke = Callable[[str, Mapping[str, Any]], Awaitable[bytes]]
 
 _log = logging.getLogger(__name__)
@@ -50,10 +50,9 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontKind(NamedTuple):
-    """AWS's front end. `request_bytes` limits the body of a request. `response_bytes` limits the result, encoded as
-    JSON. `seconds` limits
-    the wait, and None means the time of the function. `failure_status` is the status if the invocation has no
-    result."""
+    """AWS's front end. `request_bytes` limits a request's body, `response_bytes` the result in JSON, and `seconds` the
+    wait (None: the function's timeout). `failure_status` is the status for an invocation without a result.
+    """
 
     form: EventForm
     request_bytes: int
@@ -69,7 +68,7 @@ BALANCER: Final = FrontKind("alb_multi_value", BALANCER_REQUEST_BYTES, BALANCER_
 class FrontEnd:
     """An ASGI application that invokes functions.
 
-    `choose` returns the name of the function for a request, or None if no function serves it.
+    `choose` returns the name of a request's function, or None if no function serves the request.
     """
 
     def __init__(self, kind: FrontKind, choose: Callable[[Request], str | None], invoke: Invoke) -> None:
@@ -80,7 +79,7 @@ class FrontEnd:
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.response, methods=METHODS)])
 
     async def response(self, http: HttpRequest) -> HttpResponse:
-        """Answers one request: makes an event of it, invokes the function, and makes a response of its result."""
+        """Converts the request to an event, invokes the function, and converts the result to a response."""
         request = await read_request(http)
         name = self._choose(request)
         if name is None:
@@ -104,7 +103,9 @@ class FrontEnd:
         return response_to_client(response_of(json.loads(result)))
 
     async def _result(self, name: str, event: Mapping[str, Any]) -> bytes:
-        """Returns the result. Raises TimeoutError. The function then continues, and the front end drops its result."""
+        """Returns the result. Raises TimeoutError after the front end's time limit. The function then continues, but
+        its result is lost.
+        """
         invocation = asyncio.ensure_future(self._invoke(name, event))
         self._invocations.add(invocation)
         invocation.add_done_callback(self._forget)
@@ -113,7 +114,7 @@ class FrontEnd:
     def _forget(self, invocation: "asyncio.Future[bytes]") -> None:
         self._invocations.discard(invocation)
         if not invocation.cancelled():
-            # Without this call, asyncio would report an abandoned invocation as forgotten.
+            # asyncio would otherwise warn that nothing has retrieved the exception.
             invocation.exception()
 
 
@@ -128,8 +129,9 @@ def response_to_client(given: Response) -> HttpResponse:
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """Chooses by the HTTP API's most specific route: full matches, then {segments}, {greedy+} variables, and
-    $default."""
+    """Returns a chooser that finds the HTTP API's most specific route: full matches, then {segments}, {greedy+}, and
+    $default.
+    """
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
@@ -142,7 +144,7 @@ def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
 
 
 def broadness(route: Route) -> tuple[bool, int, int, bool]:
-    """Returns a sort key that puts specific routes before broad ones."""
+    """Returns a sort key that puts specific routes before general ones."""
     return (
         route.path == DEFAULT_ROUTE,
         route.path.count("+}"),
@@ -152,8 +154,9 @@ def broadness(route: Route) -> tuple[bool, int, int, bool]:
 
 
 def route_pattern(path: str) -> re.Pattern[str]:
-    """Returns a pattern for the paths of a route: `{name}` is one segment, `{name+}` one or more, and `$default` any
-    path."""
+    """Returns a pattern for a route's path: `{name}` matches one segment, `{name+}` one or more, and `$default` any
+    path.
+    """
     if path == DEFAULT_ROUTE:
         return re.compile(".*")
     parts = re.split(r"(\{[^}]+\})", path)
@@ -165,7 +168,7 @@ def route_pattern(path: str) -> re.Pattern[str]:
 
 
 def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
-    """Chooses the function of the first rule that matches, or else the default one."""
+    """Returns a chooser that finds the first matching rule's function, or else `default`."""
 
     def choose(request: Request) -> str | None:
         return next((rule.function for rule in rules if rule.matches(request)), default)
@@ -187,5 +190,5 @@ async def read_request(http: HttpRequest) -> Request:
 
 
 def error_response(status: int, text: str) -> HttpResponse:
-    """Returns a response of the front end itself, without a function."""
+    """Returns the front end's own error response."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

@@ -37,7 +37,7 @@ class Link:
         self.is_forgotten = False
 
     def passes(self) -> bool:
-        """Returns whether the link passes on new data."""
+        """Returns whether the network still passes data on."""
         now = self.network.clock()
         if now - self.used_at > self.network.idle_seconds and not self.is_forgotten:
             self.is_forgotten = True
@@ -47,9 +47,7 @@ class Link:
 
 
 class End(asyncio.Protocol):
-    """One of the two connections of a link. `other` is the link's other connection, or None until that connection
-    exists.
-    """
+    """One connection of a link. `other` is the link's other connection, or None until it exists."""
 
     transport: asyncio.Transport
 
@@ -78,7 +76,7 @@ class End(asyncio.Protocol):
 
 
 class ClientEnd(End):
-    """The connection of a client. The object keeps data that the client sends before the database is connected."""
+    """A client's connection. Keeps data that arrives before the connection to the database exists."""
 
     def __init__(self, network: IdleNetwork) -> None:
         super().__init__(Link(network))
@@ -110,9 +108,10 @@ class ClientEnd(End):
 
 
 class IdleNetwork:
-    """Passes on the bytes that arrive at its port. `target` is host and port of the database. `clock` returns seconds.
+    """Passes on bytes between its port and the database. `target` is the database's host and port. `clock` returns
+    seconds.
 
-    `forgotten` counts the connections that the network has forgotten.
+    `forgotten` counts the forgotten connections.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class IdleNetwork:
 
     @asynccontextmanager
     async def running(self, listener: socket.socket) -> AsyncIterator[None]:
-        """Serves a bound socket, and ends all connections at the end."""
+        """Serves a bound socket. Closes all connections at the end."""
         server = await asyncio.get_running_loop().create_server(lambda: ClientEnd(self), sock=listener)
         try:
             yield
@@ -146,14 +145,15 @@ class IdleNetwork:
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """Ends a connection with a RST."""
+    """Closes a connection with a RST."""
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     transport.abort()
 
 
 def address_of(url: str) -> tuple[str, int] | None:
-    """Returns host and port of a database's URL. Returns None if the URL does not name exactly one host, or if the
-    certificate's name matters.
+    """Returns the host and port in a database's URL.
+
+    Returns None if the URL names several hosts or none, or if sslmode checks the certificate's name.
     """
     parts = urlsplit(url)
     modes = parse_qs(parts.query).get("sslmode", [""])
@@ -167,7 +167,7 @@ def address_of(url: str) -> tuple[str, int] | None:
 
 
 def through(url: str, port: int) -> str:
-    """Returns the database's URL with another port of this machine."""
+    """Returns the database's URL with this machine's `port`."""
     parts = urlsplit(url)
     user, at, _ = parts.netloc.rpartition("@")
     return parts._replace(netloc=f"{user}{at}{HOST}:{port}").geturl()

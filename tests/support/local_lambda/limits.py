@@ -54,12 +54,12 @@ class FunctionError(InvocationError):
 
 
 class ResultTooLargeError(FunctionError):
-    """The caller does not get the result. AWS's runtime ends its process if the Runtime API refuses a result."""
+    """The caller does not get the result. AWS's runtime exits if the Runtime API refuses a result."""
 
 
 class TooManyRequestsError(InvocationError):
-    """Lambda did not invoke the function, because its concurrency or the account's concurrency is exhausted."""
+    """Lambda refused the invocation, because the function's or the account's concurrency is exhausted."""
 
 
 class RequestTooLargeError(InvocationError):
-    """Lambda did not invoke the function, because the event is too large."""
+    """Lambda refused the invocation, because the event is too large."""

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 TEMPORARY = "/tmp"
-_TEMPORARY_BYTES = 512 * 2**20  # the number of `limits`, which the script cannot import
+_TEMPORARY_BYTES = 512 * 2**20  # the number in `limits`, which the script cannot import
 
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
@@ -49,9 +49,7 @@ def make_read_only(keep: list[str]) -> None:
 
 
 def _unshare(libc: Any) -> None:
-    """Creates a mount namespace. If the user is not root, the function also creates a user namespace, which keeps the
-    user.
-    """
+    """Creates a mount namespace, and for a user other than root also a user namespace with the same user."""
     user, group = os.getuid(), os.getgid()
     _check(libc.unshare(_CLONE_NEWNS if user == 0 else _CLONE_NEWNS | _CLONE_NEWUSER), "unshare")
     if user != 0:

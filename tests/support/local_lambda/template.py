@@ -39,7 +39,7 @@ class TemplateError(ValueError):
 
 
 class Values:
-    """Resolves values of one template. `parameters` replace its defaults."""
+    """Resolves values in one template. `parameters` override the template's defaults."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
         declared = template.get("Parameters", {})
@@ -48,7 +48,7 @@ class Values:
         self._mappings = template.get("Mappings", {})
 
     def resolve(self, value: Any) -> Any:
-        """Returns the value without intrinsic functions."""
+        """Returns the value with all intrinsic functions resolved."""
         if isinstance(value, list):
             return [self.resolve(item) for item in value]
         if not isinstance(value, dict):
@@ -84,7 +84,7 @@ class Values:
 
 
 def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns resources with each Fn::ForEach expanded."""
+    """Returns the resources with each Fn::ForEach expanded."""
     found: dict[str, Any] = {}
     for name, resource in resources.items():
         if not name.startswith("Fn::ForEach::"):
@@ -97,7 +97,7 @@ def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _substitute(value: Any, variable: str, item: str) -> Any:
-    """Returns the value with `${variable}` and `Ref` of the variable replaced."""
+    """Replaces `${variable}` and `Ref` of the variable."""
     if isinstance(value, str):
         return value.replace(f"${{{variable}}}", item)
     if isinstance(value, list):
@@ -113,7 +113,7 @@ RULE, GROUP, LISTENER = (f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("Li
 
 
 class Rule(NamedTuple):
-    """Conditions that must all match: patterns of a header's value, patterns of the path, and methods.
+    """Conditions that must all match: patterns for a header's value, patterns for the path, and methods.
 
     An empty condition always matches.
     """
@@ -126,8 +126,9 @@ class Rule(NamedTuple):
     methods: tuple[str, ...]
 
     def matches(self, request: Request) -> bool:
-        """Returns whether all conditions match. As in AWS, header values are compared without regard to case, and paths
-        with it."""
+        """Returns whether all conditions match. As on AWS, header values are case-insensitive, but paths are
+        case-sensitive.
+        """
         header_value = request.header(self.header.lower()).lower()
         return (
             (not self.values or any(fnmatchcase(header_value, value.lower()) for value in self.values))
@@ -137,7 +138,7 @@ class Rule(NamedTuple):
 
 
 def read_balancer(template: Path) -> tuple[list[Rule], str]:
-    """Returns the rules by priority, and the function for requests that match none. Raises TemplateError."""
+    """Returns the rules by priority, and the function for requests that match no rule. Raises TemplateError."""
     read = yaml.load(template.read_text(), Loader=CloudFormationLoader)
     values = Values(read, {})
     resources = expand_for_each(read["Resources"])
@@ -182,7 +183,9 @@ def function_of(values: Values, properties: Mapping[str, Any]) -> str:
 
 
 class CloudFormationLoader(yaml.SafeLoader):
-    """Loads YAML with CloudFormation's short forms: `!Ref x` becomes {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
+    """Loads YAML with CloudFormation's short forms: `!Ref x` becomes {"Ref": x}, and `!Sub x` becomes {"Fn::Sub":
+    x}.
+    """
 
 
 def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
@@ -200,17 +203,17 @@ CloudFormationLoader.add_multi_constructor("!", _short_form)
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
-# The prefix of values that only CloudFormation can resolve.
+# Only CloudFormation can resolve values with this prefix.
 DYNAMIC = "{{resolve:"
-# The path of an event's route without a path ("HttpApi", AWS SAM Developer Guide).
+# The path of a route whose event has no path ("HttpApi", AWS SAM Developer Guide).
 DEFAULT_ROUTE = "$default"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. If `reserved_concurrency` is None, the function shares the account's concurrency. `log_format` is
-    Text or JSON. `log_level` is the level of a JSON log, or "" if the template does not set it.
+    """A function. Without `reserved_concurrency`, the function shares the account's concurrency. `log_format` is Text
+    or JSON. `log_level` is the level of a JSON log, or "" if the template does not set it.
     """
 
     name: str
@@ -227,8 +230,9 @@ class Function(NamedTuple):
 
 
 class Route(NamedTuple):
-    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default` takes requests that no
-    other route matches."""
+    """A route of the HTTP API, such as GET /schedules/{name}. The path `$default` matches requests that match no other
+    route.
+    """
 
     method: str
     path: str
@@ -236,23 +240,20 @@ class Route(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """A function that is invoked at this interval in seconds."""
-
     function: str
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The functions, routes and schedules of a template."""
-
     functions: Mapping[str, Function]
     routes: tuple[Route, ...]
     schedules: tuple[Schedule, ...]
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """Returns the stack in a folder of `sam build`. Each function gets `variables` besides the template's variables.
+    """Returns the stack in a folder that `sam build` wrote. Each function gets `variables` in addition to the
+    template's variables.
 
     Raises TemplateError.
     """
@@ -328,7 +329,7 @@ class Reader:
 
 
 def check_package_size(name: str, folders: Iterable[Path]) -> None:
-    """Raises TemplateError if code and layers of a function are larger than Lambda accepts."""
+    """Raises TemplateError if a function's code and layers exceed Lambda's limit."""
     size = sum(map(content_bytes, folders))
     if size > PACKAGE_BYTES:
         raise TemplateError(f"{name} and its layers have {size} bytes, more than {PACKAGE_BYTES}")

@@ -1,6 +1,6 @@
-"""Runs a real SMTP server on a free port of 127.0.0.1. The recipient's name decides the server's response.
+"""Runs an SMTP server on a free port of 127.0.0.1. The recipient's name selects the server's response.
 
-The module also writes subscribers of e-mail and their messages to the database, as Subscribe and Publish do.
+Also writes e-mail subscribers and their messages to the database, like Subscribe and Publish.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ GREYLISTED = "450 4.2.0 greylisted, try again"
 
 @dataclass
 class Received:
-    """A mail that the server accepted, or whose response was lost."""
+    """A mail that the server accepted, even if the response was lost."""
 
     sender: str
     recipients: list[str]
@@ -55,9 +55,9 @@ class Received:
 class MailServer:
     """`received` is in the order of arrival. `asked` counts RCPT commands by recipient.
 
-    Names of recipients: those of REPLIES; `greylisted`: refused once; `slow`: no response to DATA before `release`;
-    `lost`, `deaf`: the server takes the mail and closes the connection without a response, once or always; `spam`: DATA
-    refused.
+    The names in REPLIES and these names select a response: `greylisted` is refused once; `slow` gets no response to
+    DATA before `release`; for `lost` (once) and `deaf` (always) the server accepts the mail but closes the connection
+    without a response; `spam` is refused at DATA.
     """
 
     port: int = 0
@@ -116,7 +116,7 @@ def name_of(address: str) -> str:
 
 
 def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-    """Checks a login. The password of every user is `pass word@`."""
+    """Checks a login. Every user's password is `pass word@`."""
     right = isinstance(data, LoginPassword) and data.password == b"pass word@"
     return AuthResult(success=right, handled=False, auth_data=data)
 
@@ -125,8 +125,8 @@ def login(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: An
 def running_mail_server(
     starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None
 ) -> Iterator[MailServer]:
-    """Runs a server in a thread. With `starttls`, the server offers STARTTLS and then AUTH. With `tls`, the server
-    uses TLS from the start.
+    """Runs a server in a thread. With `starttls`, the server offers STARTTLS and then AUTH. With `tls`, the server uses
+    TLS from the start.
     """
     server, loop = MailServer(), asyncio.new_event_loop()
 
@@ -163,7 +163,7 @@ LINK = "https://queues.example.com/?Action=Unsubscribe&SubscriptionArn="
 
 
 def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str:
-    """Returns a topic's ARN."""
+    """Creates a topic and returns its ARN."""
     row = db.execute(
         "select arn from queue.create_topic(%s, %s, %s, %s, '{}')",
         (account, REGION, f"news-{uuid.uuid4().hex}", json.dumps(attributes)),
@@ -173,7 +173,7 @@ def make_topic(db: Connection, account: str = ACCOUNT, **attributes: str) -> str
 
 
 def ask(db: Connection, topic: str, address: str, protocol: str = "email") -> str:
-    """Subscribes an address that has not confirmed the subscription. Returns the subscription's ARN."""
+    """Subscribes an address without confirmation. Returns the subscription's ARN."""
     token = uuid.uuid4().hex * 5
     confirmation = {
         "Type": "SubscriptionConfirmation", "MessageId": str(uuid.uuid4()), "Token": token, "TopicArn": topic,
@@ -210,7 +210,7 @@ def publish(
     attributes: dict[str, Any] | None = None,
     link: str | None = LINK,
 ) -> uuid.UUID:
-    """Publishes one message for one subscription. Returns its id."""
+    """Publishes one message to one subscription. Returns its id."""
     message_id = uuid.uuid4()
     db.execute(
         "insert into queue.outgoing (account_id, region, protocol, kind, destination, message_id, topic_arn,"
@@ -232,12 +232,12 @@ def publish(
 
 
 def states(db: Connection) -> list[tuple[str, str | None]]:
-    """Returns state and error of each outgoing message, the oldest first."""
+    """Returns the state and error of each outgoing message, the oldest first."""
     return db.execute("select state, error from queue.outgoing order by outgoing_id").fetchall()
 
 
 def pass_hours(db: Connection, hours: float) -> None:
-    """Moves the clock on by moving the times of confirmations, mails and tokens back."""
+    """Simulates the passing of time by moving the times of confirmations, mails and tokens back."""
     by = (f"{hours} hours",)
     db.execute("update queue.confirmation_mail set due_at = due_at - %s::interval", by)
     db.execute("update queue.outgoing_delivery set due_at = due_at - %s::interval", by)

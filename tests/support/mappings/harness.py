@@ -1,7 +1,6 @@
-"""Imitates AWS Lambda's Invoke as a separate server. Functions are Python callables, and the server keeps each
-invocation.
+"""Imitates AWS Lambda's Invoke on a separate HTTP server. Functions are Python callables.
 
-Runs a service, its clients and the functions that its mappings invoke.
+Also runs a service, its clients, and the functions that its mappings invoke.
 """
 
 import json
@@ -25,11 +24,11 @@ Function = Callable[[Event], Any]
 
 
 class Throttle(Exception):  # noqa: N818 - named for the event
-    """The function has no capacity, so the response is 429."""
+    """The function is throttled: status 429."""
 
 
 class Refusal(Exception):  # noqa: N818 - named for the event
-    """Lambda's response to a refused invocation: status and name of the error."""
+    """Lambda's error response to a refused invocation: status and error name."""
 
     def __init__(self, status: int, name: str) -> None:
         super().__init__(name)
@@ -38,8 +37,7 @@ class Refusal(Exception):  # noqa: N818 - named for the event
 
 @dataclass
 class Invocation:
-    """A call: the function's name (or the path of a URL), headers in lower case, the event, and the bytes
-    sent."""
+    """An invocation. `name` is the function's name, or the path of a URL. Header names are in lower case."""
 
     name: str
     headers: dict[str, str]
@@ -49,24 +47,23 @@ class Invocation:
 
     @property
     def is_event(self) -> bool:
-        """Returns whether Lambda answers before the function runs. The server runs the function all the same, and
-        does not report its result.
+        """Returns whether the invocation is asynchronous. The server runs the function, but does not report its
+        result.
         """
         return self.headers.get("x-amz-invocation-type") == "Event"
 
     @property
     def bodies(self) -> list[str]:
-        """Returns the bodies of the invocation's messages."""
         return [record["body"] for record in self.event["Records"]]
 
 
 @dataclass
 class Functions:
-    """`functions` are by name. `most_at_once` is the largest number of concurrent invocations.
+    """`functions` maps names to functions. `most_at_once` is the largest number of concurrent invocations.
 
-    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to the response of
-    GetFunctionConfiguration. The response is empty for other names. `missing` lists the names of functions that Lambda
-    reports as missing.
+    `authorize` raises Refusal for a call that must be refused. `timeouts` maps function names to responses of
+    GetFunctionConfiguration. For other names the response is empty. `missing` lists functions that Lambda reports as
+    missing.
     """
 
     url: str = ""
@@ -80,7 +77,7 @@ class Functions:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Waits until a condition holds, which an invocation may change."""
+        """Waits for a condition that an invocation can fulfil."""
         with self._changed:
             assert self._changed.wait_for(is_done, 30), [invocation.event for invocation in self.invocations]
 
@@ -89,7 +86,7 @@ class Functions:
         return [body for invocation in self.invocations for body in invocation.bodies]
 
     def response(self, invocation: Invocation) -> tuple[int, dict[str, str], bytes]:
-        """Returns status, headers and body."""
+        """Returns the status, headers and body."""
         with self._changed:
             self.invocations.append(invocation)
             self.under_way += 1
@@ -159,7 +156,6 @@ def _make_handler(state: Functions) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def running_functions(**functions: Function) -> Iterator[Functions]:
-    """Serves until the end of the block."""
     state = Functions(functions=dict(functions))
     server = _Server(("127.0.0.1", 0), _make_handler(state))
     state.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -206,7 +202,7 @@ class Harness:
         return uuid
 
     def map_of_nothing(self) -> str:
-        """Returns the same disabled mapping each time."""
+        """Returns the same disabled mapping for each call."""
         if not self._of_nothing:
             self._of_nothing = self.map(self.queue()[1], self.function(lambda _: None), Enabled=False)
         return self._of_nothing
@@ -216,7 +212,6 @@ class Harness:
         return str(httpx.get(f"{self.service.url}/v1/mappings/{uuid}").json()["last_result"])
 
     def get(self, uuid: str) -> dict[str, Any]:
-        """The mapping."""
         found: dict[str, Any] = self.client.get_event_source_mapping(UUID=uuid)
         return found
 
@@ -224,11 +219,11 @@ class Harness:
         return [invocation for invocation in self.functions.invocations if invocation.name == function]
 
     def seen(self, function: str) -> list[str]:
-        """Returns the bodies that a function got."""
+        """Returns the message bodies that a function received."""
         return [body for invocation in self.invocations(function) for body in invocation.bodies]
 
     def show_again(self, record: dict[str, Any]) -> None:
-        """Makes a function's message visible at once, as the visibility timeout would do later."""
+        """Makes a function's message visible at once, instead of after its visibility timeout."""
         name = record["eventSourceARN"].split(":")[5]
         self.sqs.change_message_visibility(QueueUrl=name, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0)
 
@@ -237,7 +232,7 @@ class Harness:
         wait_until(lambda: self.depth(url) == 0)
 
     def depth(self, url: str) -> int:
-        """Returns the number of messages of the queue, visible or not."""
+        """Returns the number of visible and in-flight messages."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
         return sum(int(value) for value in found.values())
@@ -245,7 +240,7 @@ class Harness:
 
 @contextmanager
 def running_harness(postgres: TestServer, **settings: str) -> Iterator[Harness]:
-    """Runs a service with these settings on a new database, and a server of functions beside it."""
+    """Runs a service with these settings on a new database, and a server for its functions."""
     with (
         postgres.database() as database,
         running_functions() as functions,

@@ -1,8 +1,8 @@
-"""Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares effects and
-responses.
+"""Sends the same requests in JSON and in Query, each in a separate account of one deployment, and compares the
+responses and the resulting state.
 
-Values that must differ (ids, handles, times, accounts) get the same name on both sides before the comparison. The
-module removes known differences between the protocols, and names their source.
+Before the comparison, values that must differ (ids, handles, times, accounts) get the same name on both sides, and
+known differences between the protocols are removed. Comments name the sources of these differences.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.support.conformance.sdk_clients import Response
 from tests.support.conformance.sqs import REGION, read_refusal
 from tests.support.model.requests import NAMES, Act, Ref
 
-# Times. The comparison ignores a difference of milliseconds.
+# The comparison ignores differences of milliseconds in these times.
 TIMES = {
     "SentTimestamp",
     "ApproximateFirstReceiveTimestamp",
@@ -27,7 +27,7 @@ TIMES = {
     "LastModifiedTimestamp",
     "StartedTimestamp",
 }
-# The service creates these ids. The ids are named by the order in which they first appeared.
+# The service generates these ids. They are named in the order of their first appearance.
 IDS = {"MessageId": "message", "ReceiptHandle": "handle", "TaskHandle": "task", "SequenceNumber": "number"}
 _ID = re.compile(r"[A-Za-z0-9_=-]{20,}")
 CODE_OF_TYPE = {error.json_type: error.query_code for error in ERRORS.values()}
@@ -52,7 +52,7 @@ class Side:
     handles: dict[str, list[str]] = field(default_factory=dict)  # by queue
     tasks: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # Maps ids to their names.
+    known: dict[str, str] = field(default_factory=dict)  # maps ids to names
 
     def ask(self, request: Act) -> Outcome:
         method, parameters = request
@@ -64,13 +64,13 @@ class Side:
         del response["ResponseMetadata"]
         url = parameters.get("QueueUrl", Ref("url"))
         if "Messages" in response and not url.queue.endswith(".fifo"):
-            # A standard queue's messages may come in any order.
+            # A standard queue may return messages in any order.
             response["Messages"].sort(key=self.name)
         self.remember(response, url.queue)
         return Outcome(self.canonical(response))
 
     def name(self, message: dict[str, Any]) -> tuple[str, str]:
-        """Returns the name of a message. A moved message has no name yet."""
+        """Returns a message's name. A moved message has no name yet."""
         return self.known.get(message["MessageId"], ""), message["Body"]
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Side:
         return f"arn:aws:sqs:{REGION}:{self.account}:{self.prefix}{queue}"
 
     def fill(self, value: Any, url: Any) -> Any:
-        """Returns the request with the values of its refs on this side. `url` is its queue."""
+        """Returns the request with this side's values for its refs. `url` is the request's queue."""
         if isinstance(value, Ref):
             owned = value.kind == "handle" and value.queue == "" and isinstance(url, Ref)
             return self.look_up(value._replace(queue=url.queue) if owned else value)
@@ -99,15 +99,15 @@ class Side:
 
     # --- responses ----------------------------------------------------------------------------------------------------
     def remember(self, response: dict[str, Any], queue: str) -> None:
-        """Stores what later requests may need."""
+        """Stores values for later requests."""
         for message in response.get("Messages", []):
             self.handles.setdefault(queue, []).append(message["ReceiptHandle"])
         self.tasks += [response["TaskHandle"]] if "TaskHandle" in response else []
         self.tokens += [response["NextToken"]] if "NextToken" in response else []
 
     def canonical(self, value: Any, name: str = "") -> Any:
-        """Returns the value in the form that both sides share. Query's XML cannot distinguish an empty list or map
-        from an absent one.
+        """Returns the value in a form that both sides share. Query's XML cannot distinguish an empty list or map from a
+        missing one.
         """
         if isinstance(value, dict):
             members = {key: self.canonical(member, key) for key, member in value.items()}
@@ -121,13 +121,13 @@ class Side:
         return self.anonymous(value) if isinstance(value, str) else value
 
     def anonymous(self, text: str) -> str:
-        """Returns the value without the account, and with the names of its ids."""
+        """Replaces the account and the ids by names."""
         for known in _ID.findall(text):
             text = text.replace(known, self.known.get(known, known))
         return text.replace(self.account, "ACCOUNT")
 
     def refusal(self) -> tuple[str, int, str, str]:
-        """Returns code, status, fault and text of the last response. In JSON the type must match the code. Query's text
+        """Returns the last response's code, status, fault and text. In JSON the type must match the code. Query's text
         for a missing queue ends differently.
         """
         assert self.response.headers is not None
@@ -141,7 +141,7 @@ class Side:
 
 @dataclass
 class Pair:
-    """Both sides and the clock that they share."""
+    """Both sides and their common clock."""
 
     json: Side
     query: Side
@@ -149,7 +149,7 @@ class Pair:
     requests: int = 0
 
     def play(self, request: Act) -> None:
-        """Plays one act. The queue is then the same on both sides."""
+        """Performs one step, and compares the two sides of the step's queue."""
         method, parameters = request
         if method == "pass_time":
             self.clock.advance(parameters["seconds"])
@@ -169,14 +169,13 @@ class Pair:
         return outcomes[0]
 
     def open(self) -> None:
-        """Creates the first queues."""
         for name in NAMES:
             attributes = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
             attributes["VisibilityTimeout"] = "60"
             self.compare(("create_queue", {"QueueName": Ref("name", name), "Attributes": attributes}))
 
     def close(self) -> None:
-        """Checks that all remaining state is the same, and deletes the queues."""
+        """Compares all remaining state, and deletes the queues."""
         for name in NAMES:
             url = Ref("url", name)
             more = {"MaxNumberOfMessages": 10, "AttributeNames": ["All"], "VisibilityTimeout": 43_200}
@@ -188,8 +187,8 @@ class Pair:
 
 
 def is_writable(client: Any, request: Act) -> bool:
-    """Returns whether both protocols can express the request. Query cannot express an empty list or map, but JSON
-    distinguishes it from an absent one.
+    """Returns whether both protocols can express the request. Unlike JSON, Query cannot express an empty list or
+    map.
     """
     method, parameters = request
     operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])

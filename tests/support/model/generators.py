@@ -1,7 +1,6 @@
-"""Defines the outlines of requests that Hypothesis draws. Outlines do not depend on earlier responses.
+"""Defines the outlines of requests that Hypothesis draws. An outline does not depend on earlier responses.
 
-The module decodes an outline from one number, digit by digit. An outline costs one draw, and 0 is the simplest
-outline.
+One number encodes an outline, digit by digit. An outline therefore needs one draw, and 0 is the simplest outline.
 """
 
 import json
@@ -16,13 +15,13 @@ HALF_A_DAY = 12 * HOUR
 SOURCES = {"plain": "dead", "other": "dead", "line.fifo": "dead.fifo"}  # with their dead-letter queues
 QUEUES = (*SOURCES, "dead", "dead.fifo")
 
-# Most actions use few queues, so these queues have many events.
+# Most actions use few queues, so that these queues get many events.
 names = st.sampled_from(("plain", "plain", "plain", "line.fifo", "line.fifo", "line.fifo", *QUEUES))
 protocols = st.sampled_from(("json", "query"))
 picks = st.integers(0, 39)
 visibilities = st.sampled_from((None, None, 0, MINUTE, 10 * MINUTE, HALF_A_DAY))
 pauses = st.sampled_from((2 * MINUTE, 5 * MINUTE, 10 * MINUTE, HOUR, HALF_A_DAY - MINUTE, HALF_A_DAY))
-# Source and destination of a message move task. Most can run.
+# The source and destination of a message move task. Most combinations are valid.
 tasks = st.sampled_from(
     (
         *[("dead", None), ("dead.fifo", None)] * 3,
@@ -40,7 +39,7 @@ SEVERAL = {
 ELEVEN = {f"a{number}": TEXT["kind"] for number in range(11)}
 TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
 
-# Possible faults of a message. Some of them are faults only on some queues.
+# Possible faults in a message. Some are faults only on some queues.
 FLAWS: tuple[Mapping[str, Any], ...] = (
     {"MessageBody": ""},
     {"MessageBody": "a\x01b"},
@@ -55,8 +54,8 @@ FLAWS: tuple[Mapping[str, Any], ...] = (
 
 
 class Outline(NamedTuple):
-    """Outlines a message. `body` and `identity` are each one of a few values, or None for a new value. `group` is one
-    of a few groups, or None.
+    """Outlines a message. `body` and `identity` select one of a few values, or a new value (None). `group` selects one
+    of a few groups, or none.
     """
 
     body: int | None = None
@@ -67,7 +66,7 @@ class Outline(NamedTuple):
     flaw: int | None = None
 
     def entry(self, fifo: bool, number: int) -> dict[str, Any]:
-        """Returns parameters of SendMessage. `number` makes new values unique."""
+        """Returns parameters for SendMessage. `number` makes new values unique."""
         entry: dict[str, Any] = {"MessageBody": f"body {number if self.body is None else -self.body}"}
         if fifo:
             entry["MessageGroupId"] = f"g{self.group or 0}"
@@ -105,7 +104,7 @@ sound_messages = st.integers(0, KINDS - 1).map(outline)
 
 
 def configuration(number: int) -> dict[str, Any]:
-    """Returns attributes of a queue. `redrive` (maxReceiveCount) is for queues with a dead-letter queue."""
+    """Returns a queue's attributes. `redrive` (maxReceiveCount) is for queues with a dead-letter queue."""
     number, visibility = divmod(number, 3)
     number, delay = divmod(number, 4)
     number, retention = divmod(number, 3)
@@ -127,8 +126,7 @@ def redrive_policy(target_arn: str, maximum: int) -> str:
     return json.dumps({"deadLetterTargetArn": target_arn, "maxReceiveCount": maximum})
 
 
-# Changes of attributes, and the error's code if AWS refuses the value. `redrive` has the same meaning, and 0 removes
-# the policy.
+# Changes to attributes, with the error code if AWS refuses the value. A `redrive` of 0 removes the policy.
 CHANGES: tuple[tuple[dict[str, Any], str | None], ...] = (
     ({"VisibilityTimeout": "0"}, None),
     ({"VisibilityTimeout": "60", "MaximumMessageSize": "1024"}, None),

@@ -1,5 +1,5 @@
-"""Defines the steps that Hypothesis combines. Each rule makes requests to the model and to the service. Each rule
-draws the protocol of its requests.
+"""Defines the steps that Hypothesis combines. Each rule makes requests to the model and to the service in a random
+protocol.
 """
 
 from itertools import count
@@ -15,8 +15,10 @@ from tests.support.model.side_by_side import MINUTE, ServiceUnderTest, SideBySid
 
 
 class SqsMachine(SideBySide, RuleBasedStateMachine):
-    """A subclass sets `service`. The class counts the `steps` of all examples, and keeps the end of the
-    `first_failure`: Hypothesis shows only a failure that repeats, and a failure of the service may not repeat.
+    """A subclass sets `service`.
+
+    The class counts the `steps` of all examples, and keeps the end of the `first_failure`. Hypothesis shows only a
+    reproducible failure, but a failure in the service may not be reproducible.
     """
 
     service: ServiceUnderTest
@@ -31,14 +33,14 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- queues ------------------------------------------------------------------------------------------------------
     @initialize(drawn=st.tuples(*[g.configurations] * len(g.QUEUES)), protocol=g.protocols)
     def open(self, drawn: tuple[dict[str, Any], ...], protocol: str) -> None:
-        """Opens queues, dead-letter queues first, because a policy must name an existing queue."""
+        """Creates dead-letter queues first, because a policy must name an existing queue."""
         self.protocol = protocol
         for name, configuration in reversed(list(zip(g.QUEUES, drawn, strict=True))):
             self.create(name, configuration)
 
     @rule(name=g.names, action=st.sampled_from("cccppd"), configuration=g.configurations, protocol=g.protocols)
     def come_and_go(self, name: str, action: str, configuration: dict[str, Any], protocol: str) -> None:
-        """Calls CreateQueue, also for an existing queue, PurgeQueue and DeleteQueue."""
+        """Calls CreateQueue (also for an existing queue), PurgeQueue or DeleteQueue."""
         self.protocol, full = protocol, self.name(name)
         if action == "c":
             return self.create(name, configuration)
@@ -62,7 +64,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, key=st.sampled_from("abc"), value=st.sampled_from(("", "1", "ü")), protocol=g.protocols)
     def read_queue(self, name: str, key: str, value: str, protocol: str) -> None:
-        """Reads facts about queues and not about messages."""
+        """Reads the queues' tags, names and attributes."""
         self.protocol = protocol
         self.tag(self.name(name), key, value)
         self.list_queues()
@@ -80,20 +82,19 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, drawn=st.lists(g.messages, min_size=1, max_size=10), protocol=g.protocols)
     def send_batch(self, name: str, drawn: list[g.Outline], protocol: str) -> None:
-        """Sends a batch in which each entry is refused separately."""
+        """Sends a batch. The service checks each entry separately."""
         self.protocol = protocol
         self.send_outlines(name, drawn)
         self.check(self.name(name))
 
     @rule(name=g.names, drawn=st.lists(g.sound_messages, min_size=3, max_size=8), protocol=g.protocols)
     def produce(self, name: str, drawn: list[g.Outline], protocol: str) -> None:
-        """Sends messages as usual."""
         self.send_batch(name, drawn, protocol)
 
     @rule(name=g.names, noisy=st.integers(0, 2), busy=st.integers(0, 5), quiet=g.sound_messages, protocol=g.protocols)
     def burst(self, name: str, noisy: int, busy: int, quiet: g.Outline, protocol: str) -> None:
-        """Sends sixty messages of one group or tenant, which keep consumers busy, and three messages of others. Then
-        the step receives messages.
+        """Sends sixty messages in one group, whose messages keep consumers busy, and then messages in other groups, and
+        receives them.
         """
         self.protocol, full = protocol, self.name(name)
         self.send_outlines(name, [g.Outline(group=noisy)] * 60)
@@ -105,7 +106,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         self.receive(name, 10, None, protocol)
 
     def send_outlines(self, name: str, outlines: list[g.Outline]) -> None:
-        """Sends with SendMessageBatch, ten at a time."""
+        """Sends messages with SendMessageBatch, ten at a time."""
         entries = [outline.entry(name.endswith(".fifo"), next(self.numbers)) for outline in outlines]
         for first in range(0, len(entries), 10):
             self.send_together(self.name(name), entries[first : first + 10])
@@ -119,13 +120,13 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, seconds=g.visibilities, protocol=g.protocols)
     def receive_ten(self, name: str, seconds: int | None, protocol: str) -> None:
-        """Receives as usual. The rule exists twice so that it is drawn twice as often."""
+        """Is a second rule for receives, so that Hypothesis draws them twice as often."""
         self.receive(name, 10, seconds, protocol)
 
     @rule(name=g.names, actions=g.actions, another=st.booleans(), protocol=g.protocols)
     def work(self, name: str, actions: list[Any], another: bool, protocol: str) -> None:
-        """Acts as consumers do: receives messages, deletes some, gives some back, keeps some longer and forgets some.
-        Another consumer receives at once.
+        """Imitates a consumer: receives messages, deletes some, makes some visible, extends the timeout of some and
+        abandons some. Another consumer receives at once.
         """
         self.protocol, full = protocol, self.name(name)
         done = list(zip(self.take(full, len(actions), MINUTE), actions, strict=False))
@@ -139,7 +140,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, most=st.integers(1, 10), times=st.integers(2, 4), protocol=g.protocols)
     def poison(self, name: str, most: int, times: int, protocol: str) -> None:
-        """Acknowledges nothing until messages move to the dead-letter queue."""
+        """Receives without deletes until messages move to the dead-letter queue."""
         for _ in range(times):
             self.receive(name, most, 0, protocol)
 
@@ -153,8 +154,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
 
     @rule(name=g.names, numbers=st.lists(g.picks, min_size=1, max_size=10), protocol=g.protocols)
     def delete_batch(self, name: str, numbers: list[int], protocol: str) -> None:
-        """Deletes messages, and uses a handle twice: the message is gone at the second time. The step never uses two
-        handles of one message together, because AWS does not say which entry comes first.
+        """Deletes messages, and then uses a handle again. Handles for one message are never in the same batch, because
+        AWS does not define the order of entries.
         """
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
@@ -182,7 +183,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def change_visibility_batch(self, name: str, drawn: dict[int, int], protocol: str) -> None:
-        """Uses every message once, because AWS does not say in which order it processes entries."""
+        """Uses each message only once, because AWS does not define the order of entries."""
         self.protocol, full = protocol, self.name(name)
         handles = {self.pick(full, number): value for number, value in drawn.items()}
         chosen = self.one_a_message(handles)
@@ -192,7 +193,7 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- message move tasks ------------------------------------------------------------------------------------------
     @rule(task=g.tasks, protocol=g.protocols)
     def move(self, task: tuple[str, str | None], protocol: str) -> None:
-        """Calls StartMessageMoveTask, the worker until the task has ended, and ListMessageMoveTasks."""
+        """Calls StartMessageMoveTask, runs the worker until the task has ended, and calls ListMessageMoveTasks."""
         name, destination = task
         self.protocol, full = protocol, self.name(name)
         target = destination and self.name(destination)
@@ -212,19 +213,19 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
     # --- time --------------------------------------------------------------------------------------------------------
     @rule(seconds=g.pauses, protocol=g.protocols)
     def advance(self, seconds: int, protocol: str) -> None:
-        """Moves the time. The worker ends messages that are past their retention."""
+        """Advances the clock. The worker then expires messages."""
         self.protocol = protocol
         self.pass_time(seconds)
         self.check(*map(self.name, g.QUEUES))
 
     @rule(protocol=g.protocols)
     def wait_a_minute(self, protocol: str) -> None:
-        """Waits until messages that were received a moment ago come again."""
+        """Waits until recently received messages are visible again."""
         self.advance(MINUTE, protocol)
 
     @rule(name=g.names, protocol=g.protocols)
     def maintain(self, name: str, protocol: str) -> None:
-        """Runs the worker, which changes nothing visible."""
+        """Runs maintenance, which must not change visible state."""
         self.protocol = protocol
         self.service.maintain(self.arn(self.name(name)))
         self.check(self.name(name))

@@ -30,7 +30,7 @@ ACCEPTED: Codes = frozenset()
 
 
 class Handle(NamedTuple):
-    """The meaning of a receipt handle: the receive with this number of a message in a queue."""
+    """The meaning of a receipt handle: a message in a queue, and the number of its receive."""
 
     queue: Queue
     message: Message
@@ -38,7 +38,7 @@ class Handle(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A message that a move task took out of its queue, and its destination."""
+    """A message that a move task has taken out of its queue, and its destination."""
 
     message: Message
     target: str
@@ -50,9 +50,7 @@ def allow(*codes: str) -> Codes:
 
 @dataclass
 class Model:
-    """All queues of one account. The model knows only two facts of its environment: `arn_of` and `now`, in whole
-    seconds.
-    """
+    """All queues of one account. Only `arn_of` and `now`, in whole seconds, come from outside."""
 
     arn_of: Callable[[str], str]
     now: int = 0
@@ -61,7 +59,6 @@ class Model:
     handles: dict[str, Handle] = field(default_factory=dict)
 
     def missing(self, name: str) -> Codes:
-        """Returns QueueDoesNotExist if the queue does not exist."""
         return ACCEPTED if name in self.queues else allow(NO_QUEUE)
 
     def counts(self, name: str) -> Counts:
@@ -71,19 +68,19 @@ class Model:
         return next((queue for queue in self.queues.values() if queue.arn == arn), None)
 
     def dead_letter_queue(self, queue: Queue) -> tuple[Queue | None, int | None]:
-        """Returns the queue's dead-letter queue and its maxReceiveCount. Returns nothing while the dead-letter queue
-        does not exist.
+        """Returns the queue's dead-letter queue and maxReceiveCount, or None for both while the dead-letter queue does
+        not exist.
         """
         target = self.by_arn(queue.redrive.target_arn) if queue.redrive else None
         return target, queue.redrive.maximum if queue.redrive and target else None
 
     def sources(self, arn: str) -> list[str]:
-        """ListDeadLetterSourceQueues."""
+        """Returns the result of ListDeadLetterSourceQueues."""
         return sorted(q.name for q in self.queues.values() if q.redrive and q.redrive.target_arn == arn)
 
     # --- time --------------------------------------------------------------------------------------------------------
     def overdue(self) -> list[Queue]:
-        """Returns the queues with messages past their retention, which maintenance ends."""
+        """Returns the queues with messages past their retention period."""
         return [queue for queue in self.queues.values() if queue.overdue(self.now)]
 
     def expire(self) -> None:
@@ -93,8 +90,8 @@ class Model:
 
     # --- queues ------------------------------------------------------------------------------------------------------
     def create(self, name: str, attributes: dict[str, str]) -> Codes:
-        """Checks CreateQueue. An existing queue is accepted if every supplied attribute equals the queue's
-        attribute.
+        """Checks CreateQueue. The call succeeds for an existing queue if all supplied attributes equal the queue's
+        attributes.
         """
         codes = self.check_redrive(attributes)
         deleted = self.deleted_at.get(name)
@@ -128,7 +125,7 @@ class Model:
         return ACCEPTED if known else allow(BAD_VALUE)
 
     def purge(self, name: str) -> Codes:
-        """Checks PurgeQueue. A purge deletes every message, in flight or not, and forgets deduplication ids. A queue
+        """Checks PurgeQueue, which deletes every message, in flight or not, and forgets deduplication ids. A queue
         accepts one purge in 60 seconds.
         """
         if name not in self.queues:
@@ -142,7 +139,7 @@ class Model:
         return ACCEPTED
 
     def tag(self, name: str, key: str, value: str) -> None:
-        """Applies TagQueue, or UntagQueue for the empty value."""
+        """Applies TagQueue, or UntagQueue for an empty value."""
         tags = self.queues[name].tags
         if value:
             tags[key] = value
@@ -151,19 +148,20 @@ class Model:
 
     # --- sending -----------------------------------------------------------------------------------------------------
     def check_send(self, name: str, entry: Mapping[str, Any]) -> Codes:
-        """Returns the checks of SendMessage itself, and of an entry of SendMessageBatch."""
+        """Checks SendMessage, or an entry of SendMessageBatch."""
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
         return self.missing(name) | check_entry(entry, queue)
 
     def check_batch(self, name: str, entries: Sequence[Mapping[str, Any]]) -> Codes:
         """Checks SendMessageBatch as a whole. On a FIFO queue each entry needs a group and a deduplication id (recorded
-        at AWS)."""
+        at AWS).
+        """
         queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
         lacking = queue.fifo and any("MessageGroupId" not in e or not is_identified(e, queue) for e in entries)
         return self.missing(name) | (allow(BAD_VALUE) if lacking else ACCEPTED)
 
     def sent(self, name: str, entry: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """Applies an accepted message. The model stores the message, or answers a duplicate like its original."""
+        """Applies an accepted message. Stores the message, or checks that a duplicate gets its original's response."""
         queue = self.queues[name]
         number = response.get("SequenceNumber")
         if not queue.fifo:
@@ -172,7 +170,7 @@ class Model:
         assert number is not None
         scope, deduplication_id = deduplication_of(queue, entry)
         original = queue.original(scope, deduplication_id, self.now)
-        # The original may be older than a change of the scope.
+        # The original may have been sent before a change of the scope.
         original = original or queue.original("", deduplication_id, self.now)
         if original is not None:
             assert (response["MessageId"], number) == original[:2]
@@ -202,10 +200,10 @@ class Model:
     def received(
         self, name: str, most: int, seconds: int | None, response: Sequence[tuple[str, str]], arrivals: set[str]
     ) -> list[Message]:
-        """Checks that a response is allowed, and returns its messages (their ids and handles).
+        """Checks that a response is allowed, and returns its messages. `response` has their ids and handles.
 
-        The response has all available messages. AWS may return fewer messages from a short poll, and Penstock promises
-        all. `arrivals` lists the ids of new messages in the dead-letter queue.
+        The response must contain all available messages. AWS may return fewer messages from a short poll, but Penstock
+        returns all. `arrivals` lists the ids of new messages in the dead-letter queue.
         """
         queue = self.queues[name]
         target, maximum = self.dead_letter_queue(queue)
@@ -224,8 +222,8 @@ class Model:
     def _move_to_dead_letter_queue(
         self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool
     ) -> None:
-        """Moves messages to the dead-letter queue. A receive that got all requested messages need not have reached
-        every line.
+        """Moves messages to the dead-letter queue. A receive that got all requested messages may have skipped some
+        lines.
         """
         for line in due:
             moved = [m for m in line if m.message_id in arrivals]
@@ -247,13 +245,14 @@ class Model:
 
     # --- handles -----------------------------------------------------------------------------------------------------
     def look_up(self, name: str, text: str) -> Handle | None:
-        """Returns the receive of a handle. A handle is valid only for its queue."""
+        """Returns the handle's receive, or None. A handle is valid only for its queue."""
         handle = self.handles.get(text)
         return handle if handle and handle.queue is self.queues.get(name) else None
 
     def delete(self, name: str, text: str) -> Codes:
-        """Checks DeleteMessage. On a standard queue each handle of a message deletes it. On a FIFO queue only the
-        handle of the last receive works, while its visibility timeout runs."""
+        """Checks DeleteMessage. On a standard queue any handle of a message deletes the message. On a FIFO queue only
+        the last receive's handle deletes it, until the visibility timeout ends.
+        """
         handle = self.look_up(name, text)
         if handle is None:
             return self.missing(name) or allow(BAD_HANDLE)
@@ -266,9 +265,11 @@ class Model:
         return ACCEPTED
 
     def change(self, name: str, text: str, seconds: int, *, batch: bool = False) -> Codes:
-        """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive. After its timeout, and after
-        a newer receive, a handle is still valid on a standard queue, and refused on a FIFO queue (celery/kombu issue
-        1391). A batch has another code for a deleted message (recorded at AWS).
+        """Checks ChangeMessageVisibility. The limit is 12 hours from the first receive.
+
+        A handle whose timeout has ended, or that a later receive replaced, is still valid on a standard queue, but not
+        on a FIFO queue (celery/kombu issue 1391). For a deleted message, a batch has another error code (recorded at
+        AWS).
         """
         codes = allow(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
@@ -289,7 +290,8 @@ class Model:
     # --- message move tasks ------------------------------------------------------------------------------------------
     def check_move(self, name: str, destination: str | None) -> Codes:
         """Checks StartMessageMoveTask. The source must be a dead-letter queue, and the destination another queue of the
-        same type."""
+        same type.
+        """
         if name not in self.queues:
             return allow(NOT_FOUND)
         codes = ACCEPTED if self.sources(self.queues[name].arn) else allow(BAD_VALUE)
@@ -300,7 +302,7 @@ class Model:
         return codes
 
     def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:
-        """Returns the messages that a task may move by line, their destination, and whether all of them can be
+        """Returns the messages that a task may move by line, with their destination, and whether all of them can be
         received now.
         """
         queue, lines, whole = self.queues[name], [], True
@@ -320,8 +322,9 @@ class Model:
         return origin.name if origin and origin is not queue else None
 
     def moved(self, name: str, target: str, message: Message, message_id: str) -> None:
-        """Applies the arrival of a message as a new one, with a new id and time and the queue's delay
-        (docs/reference/compatibility.md)."""
+        """Applies a message's arrival as a new message, with a new id and time and the queue's delay
+        (docs/reference/compatibility.md).
+        """
         queue = self.queues[target]
         self.queues[name].messages.remove(message)
         new = message.moved(
@@ -332,10 +335,12 @@ class Model:
 
 
 def arrived(message: Message, source: Queue, now: int) -> Message:
-    """Returns a message in its dead-letter queue. The receive count goes on (ReceiveMessage, ApproximateReceiveCount:
-    "across all queues"). On a standard queue the times stay. On a FIFO queue the times start again (Developer Guide,
-    "Using dead-letter queues"). The MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"),
-    and the sequence number is unknown before a receive.
+    """Returns a message in its dead-letter queue. The receive count continues (ReceiveMessage, ApproximateReceiveCount:
+    "across all queues").
+
+    On a standard queue the times remain. On a FIFO queue they restart (Developer Guide, "Using dead-letter queues").
+    The MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence number is
+    unknown before a receive.
     """
     new = message.moved(
         sent_at=message.sent_at, visible_at=now, earlier_receives=message.earlier_receives + message.receive_count
@@ -356,7 +361,9 @@ def forget(message: Message, *names: str) -> None:
 
 
 def deduplication_of(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns scope and id: the given id, or the SHA-256 of the body (SendMessage, API reference)."""
+    """Returns the scope and the deduplication id, which is the SHA-256 of the body by default (SendMessage, API
+    reference).
+    """
     grouped = queue.attributes["DeduplicationScope"] == "messageGroup"
     scope = entry["MessageGroupId"] if grouped else ""
     digest = hashlib.sha256(entry["MessageBody"].encode()).hexdigest()
@@ -365,7 +372,8 @@ def deduplication_of(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str]:
 
 def size_of(entry: Mapping[str, Any]) -> int:
     """Returns the bytes of the body and of the attributes' names, types and values (Developer Guide, "Message
-    attributes")."""
+    attributes").
+    """
     size = len(entry["MessageBody"].encode())
     for name, value in entry.get("MessageAttributes", {}).items():
         data = value["StringValue"].encode() if "StringValue" in value else value["BinaryValue"]
@@ -374,7 +382,7 @@ def size_of(entry: Mapping[str, Any]) -> int:
 
 
 def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
-    """Returns the faults of a message (SendMessage, API reference)."""
+    """Returns the error codes for a message (SendMessage, API reference)."""
     body = entry["MessageBody"]
     faults = {
         MISSING: body == "" or (queue.fifo and "MessageGroupId" not in entry),
@@ -390,7 +398,7 @@ def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
 
 
 def is_identified(entry: Mapping[str, Any], queue: Queue) -> bool:
-    """Returns whether a FIFO queue can recognise duplicates of a message."""
+    """Returns whether a FIFO queue can recognise the message's duplicates."""
     return "MessageDeduplicationId" in entry or queue.attributes["ContentBasedDeduplication"] == "true"
 
 

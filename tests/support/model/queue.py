@@ -1,8 +1,8 @@
-"""Models one queue from AWS's documentation: the messages that a receive may return, and the power of each receipt
-handle.
+"""Models one queue from AWS's documentation: the messages that a receive may return, and the validity of receipt
+handles.
 
-Times are whole seconds of the model's clock, which stands still between its steps. A timeout that ends now has ended,
-because some real time has always passed in the service since its beginning.
+Times are whole seconds of the model's clock, which stands still during a step. A timeout that ends now has already
+ended, because real time has passed in the service since the timeout's start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.conformance.requests import md5_of_attributes, md5_of_body
 HALF_A_DAY = 43_200
 FIVE_MINUTES = 300
 
-# CreateQueue (API reference) defines the value of an attribute that the request does not name.
+# The default attributes (CreateQueue, API reference).
 DEFAULTS = {
     "DelaySeconds": "0",
     "MaximumMessageSize": "1048576",
@@ -39,7 +39,7 @@ class Counts(NamedTuple):
 
 @dataclass(eq=False)
 class Message:
-    """A message in a queue. `system` has the system attributes that stay unchanged."""
+    """A message in a queue. `system` contains the constant system attributes."""
 
     message_id: str
     body: str
@@ -49,10 +49,10 @@ class Message:
     system: dict[str, str]
     receive_count: int = 0
     first_received_at: int | None = None
-    earlier_receives: int = 0  # in queues whose dead letter it is
+    earlier_receives: int = 0  # in queues that moved the message to a dead-letter queue
     seen_first_at: int | None = None  # over all these queues
-    handle: str | None = None  # of the last receive
-    # The service gave these times, and they may not change.
+    handle: str | None = None  # from the last receive
+    # Times in the service's responses, which must not change.
     observed: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -60,12 +60,12 @@ class Message:
         return self.system.get("MessageGroupId", "")
 
     def moved(self, **changes: Any) -> Message:
-        """Returns the same message in another queue, where no consumer has received the message."""
+        """Returns the message in another queue, without receives."""
         kept = {"message_id": self.message_id, "body": self.body, "attributes": self.attributes}
         return Message(**{**kept, "system": dict(self.system), **changes})
 
     def seen(self) -> dict[str, Any]:
-        """Returns everything that a receiver can request, except handle, times and sender."""
+        """Returns everything that a receiver sees, except handle, times and sender."""
         count = str(self.earlier_receives + self.receive_count)
         response: dict[str, Any] = {
             "MessageId": self.message_id,
@@ -80,7 +80,7 @@ class Message:
 
 
 class Original(NamedTuple):
-    """The message of a deduplication id, and the end of its validity."""
+    """The first message with a deduplication id, and the end of the id's validity."""
 
     message_id: str
     sequence_number: str
@@ -88,7 +88,7 @@ class Original(NamedTuple):
 
 
 class Redrive(NamedTuple):
-    """A RedrivePolicy: the dead-letter queue, and maxReceiveCount."""
+    """A RedrivePolicy."""
 
     target_arn: str
     maximum: int
@@ -96,17 +96,17 @@ class Redrive(NamedTuple):
 
 @dataclass(eq=False)
 class Queue:
-    """A queue with its messages. A queue that was created again is another object."""
+    """A queue with its messages. A re-created queue is another object."""
 
     name: str
     arn: str
     attributes: dict[str, str]
     tags: dict[str, str] = field(default_factory=dict)
-    # Messages are in the order of their arrival.
+    # in the order of arrival
     messages: list[Message] = field(default_factory=list)
     originals: dict[tuple[str, str], Original] = field(default_factory=dict)
-    last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers rise within a group.
-    handles: list[str] = field(default_factory=list)  # Holds every handle that was ever given out.
+    last_numbers: dict[str, str] = field(default_factory=dict)  # Sequence numbers increase within a group.
+    handles: list[str] = field(default_factory=list)  # every handle from the queue
     purged_at: int | None = None
 
     @property
@@ -127,8 +127,8 @@ class Queue:
         return message
 
     def counts(self, now: int) -> Counts:
-        """Returns the counts of GetQueueAttributes. A delayed message was never received. A message behind others of
-        its group counts as available.
+        """Returns the counts in GetQueueAttributes. Only a message without receives counts as delayed. A message behind
+        others in its group counts as visible.
         """
         hidden = [m for m in self.messages if m.visible_at > now]
         delayed = sum(m.receive_count == 0 for m in hidden)
@@ -136,8 +136,8 @@ class Queue:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
-        """Yields the messages that can be received now, by line. Messages of a line keep their order: a group returns
-        messages only up to its first invisible one. On a standard queue each message is a separate line.
+        """Yields the messages that can be received now, by line. A group is one line, and returns messages only up to
+        its first invisible message. On a standard queue each message is a separate line.
         """
         lines: dict[str, list[Message]] = {}
         for message in self.messages:
@@ -146,9 +146,7 @@ class Queue:
             yield list(takewhile(lambda m: m.visible_at <= now, line))
 
     def ready(self, now: int, maximum: int | None) -> list[list[Message]]:
-        """Returns the lines that a receive may hand out, without the messages that it moves to the
-        dead-letter queue.
-        """
+        """Returns the lines for a receive, without the messages that the receive moves to the dead-letter queue."""
         lines = (list(dropwhile(lambda m: is_exhausted(m, maximum), head)) for head in self.heads(now))
         return [line for line in lines if line]
 
@@ -168,15 +166,14 @@ class Queue:
 
     # --- the rest ----------------------------------------------------------------------------------------------------
     def overdue(self, now: int) -> list[Message]:
-        """Returns messages past their retention period in any state. A change of the attribute applies to all
-        messages.
-        """
+        """Returns all messages past their retention period. A new period applies to existing messages too."""
         return [m for m in self.messages if now - m.sent_at >= self.seconds("MessageRetentionPeriod")]
 
     def change(self, attributes: dict[str, str]) -> None:
         """Applies SetQueueAttributes. An empty value removes an attribute.
 
-        The delay is retroactive on FIFO queues but not on standard queues (Developer Guide, "Delay queues").
+        A new delay applies to existing messages on FIFO queues, but not on standard queues (Developer Guide, "Delay
+        queues").
         """
         self.attributes.update(attributes)
         self.attributes = {name: value for name, value in self.attributes.items() if value != ""}
@@ -186,18 +183,18 @@ class Queue:
                     message.visible_at = message.sent_at + self.seconds("DelaySeconds")
 
     def original(self, scope: str, deduplication_id: str, now: int) -> Original | None:
-        """Returns the original of a message with this deduplication id. The original was sent in the last five
-        minutes, and it may already be deleted.
+        """Returns the first message with this deduplication id, if it was sent in the last five minutes. The message
+        may be deleted.
         """
         found = self.originals.get((scope, deduplication_id))
         return found if found and now < found.until else None
 
 
 def defaults(name: str) -> dict[str, str]:
-    """Returns the attributes of a queue with this name that was created without attributes."""
+    """Returns the default attributes for a queue with this name."""
     return {**DEFAULTS, **(FIFO_DEFAULTS if name.endswith(".fifo") else {})}
 
 
 def is_exhausted(message: Message, maximum: int | None) -> bool:
-    """Returns whether a message moves on the next receive after maxReceiveCount."""
+    """Returns whether a message has reached maxReceiveCount, so that the next receive moves the message."""
     return maximum is not None and message.receive_count >= maximum

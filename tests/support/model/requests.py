@@ -1,6 +1,6 @@
-"""Defines requests of every action as data, valid and invalid ones, for the differential run.
+"""Defines valid and invalid requests for every action as data, for the differential run.
 
-Values that differ between accounts, or are known only from earlier responses, are a `Ref` that is filled in later.
+A `Ref` replaces a value that differs between accounts or comes from an earlier response.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,10 @@ Acts = SearchStrategy[Act]
 
 
 class Ref(NamedTuple):
-    """`url`, `arn` and `name` belong to a queue. `redrive` is a policy that names the queue, with maxReceiveCount
-    `number`. `handle`, `task` and `token` come from an earlier response. 0 means the last response. A `handle` without
-    a queue belongs to the queue of the request.
+    """`url`, `arn` and `name` belong to a queue. `redrive` is a policy with the queue and the maxReceiveCount `number`.
+
+    `handle`, `task` and `token` come from earlier responses. 0 means the last response. A `handle` without a queue
+    belongs to the request's queue.
     """
 
     kind: str
@@ -51,7 +52,7 @@ def act(method: str, required: Mapping[str, Any], optional: Mapping[str, Any] | 
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-# Whole minutes, because time moves by minutes, and invalid values.
+# Times are whole minutes, because the clock advances by minutes. Some values are invalid.
 seconds = pick(0, 60, 600, 43_200, -1, 43_201, 2**31)
 delays = pick(0, 60, 900, -1, 901)
 bodies = pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "x" * 1025, "", "a\x01b", "\ufffe", "]]>", "%E4")
@@ -113,7 +114,7 @@ options = {
     "MessageGroupId": ids,
     "MessageDeduplicationId": ids,
 }
-# Draws valid messages for the type of queue.
+# Valid messages for each type of queue.
 good: dict[str, SearchStrategy[Any]] = {
     "MessageBody": pick("a", "b", " x\t\r\n y ", "<&>\"'%+=;", "größe ☃ 🂡", "]]>", "%E4")
 }
@@ -131,7 +132,7 @@ def to(queues: SearchStrategy[Any], method: str, rest: Mapping[str, Any]) -> Act
 
 
 def batch(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> SearchStrategy[Any]:
-    """Draws entries. Some of the entries may have wrong ids."""
+    """Draws entries, some with wrong ids."""
     entry = st.fixed_dictionaries({"Id": entry_ids, **required}, optional=dict(optional or {}))
     return st.one_of(*[entries(required, optional)] * 3, st.lists(entry, min_size=1, max_size=11))
 
@@ -143,7 +144,7 @@ def entries(required: Mapping[str, Any], optional: Mapping[str, Any] | None = No
 
 
 def good_sends(queues: SearchStrategy[Any], more: dict[str, SearchStrategy[Any]]) -> Acts:
-    """Draws one message, or several."""
+    """Draws valid sends of one message or several."""
     single = st.fixed_dictionaries(good | more, optional=good_options)
     return st.one_of(
         st.tuples(queues, single).map(lambda drawn: ("send_message", {"QueueUrl": Ref("url", drawn[0]), **drawn[1]})),

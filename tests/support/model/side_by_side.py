@@ -1,6 +1,6 @@
-"""Drives the real service against the model, with real clients in either protocol and a clock that a test can move.
+"""Runs the model and the service side by side. The model must allow each of the service's responses.
 
-Runs the model and the real service side by side. The service's responses must be among those that the model allows.
+Real clients call the service in either protocol. A test can advance the clock.
 """
 
 import json
@@ -20,8 +20,8 @@ from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED, Codes, Counts, Model, Moved
 from tests.support.model.queue import HALF_A_DAY, Message, Queue
 
-# Every duration in the model is a multiple of a minute, and time moves by minutes. Real time also passes, and less
-# than a minute of it has no effect.
+# Every duration in the model is a multiple of a minute, and the clock advances by minutes. Less than a minute of real
+# time therefore has no effect.
 MINUTE = 60
 
 _numbers = count(1)
@@ -33,14 +33,12 @@ class Stored(NamedTuple):
     message_id: str
     body: str
     group: str | None
-    attributes: frozenset[str]  # names alone
+    attributes: frozenset[str]  # only names
 
 
 @dataclass
 class ServiceUnderTest:
-    """One deployment in both protocols for one caller. `offset` is the number of seconds by which the clock was moved
-    so far.
-    """
+    """One deployment in both protocols for one caller. `offset` is the total of the clock's advances in seconds."""
 
     json: Sqs
     query: Sqs
@@ -56,11 +54,11 @@ class ServiceUnderTest:
 
     @property
     def is_too_slow(self) -> bool:
-        """Returns whether the real time since `begin` may have ended a timeout of the example."""
+        """Returns whether enough real time has passed since `begin` to end one of the example's timeouts."""
         return time() - self.began > MINUTE
 
     def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
-        """Makes one request. Returns the call's result or refusal."""
+        """Makes one request. Returns the result or the refusal."""
         sqs = self.json if protocol == "json" else self.query
         self.requests += 1
         try:
@@ -77,21 +75,21 @@ class ServiceUnderTest:
         self.offset += seconds
 
     def moment(self, stamp: str) -> int:
-        """Returns a time that the service gave in milliseconds, without the moves of the clock."""
+        """Returns a time from a response, in milliseconds, without the clock's advances."""
         return int(stamp) + 1000 * self.offset
 
     def maintain(self, arn: str) -> None:
-        """Does the worker's periodic work until no work is left."""
+        """Runs the worker's periodic maintenance until no work is left."""
         query = "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %s"
         while (row := self.clock.connection.execute(query, [arn]).fetchone()) and row[0]:
             pass
 
     def forget(self) -> None:
-        """Cleans the rest of deleted queues, which keeps the tables small for the next example."""
+        """Cleans up deleted queues, which keeps the tables small for the next example."""
         self.clock.connection.execute("select queue.maintain_installation(1000000, 1)")
 
     def stored(self, arn: str) -> list[Stored]:
-        """Returns the messages of a queue in the order of their ids. A further receive would move messages."""
+        """Returns a queue's messages by id without a receive, because a receive would move messages."""
         query = (
             "select m.message_id, m.body, m.group_id, m.attributes"
             " from unnest(array['visible', 'in_flight', 'delayed']) s(state),"
@@ -106,7 +104,7 @@ class ServiceUnderTest:
 
 FORGED = "A" * 60
 COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")]
-STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundException": 404}  # else 400
+STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundException": 404}  # 400 for other codes
 
 
 class SideBySide:
@@ -132,9 +130,7 @@ class SideBySide:
 
     # --- requests and responses ---------------------------------------------------------------------------------------
     def call(self, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
-        """Makes a request, and checks that the model allows its response. Returns None if the service refuses the
-        request, as the model requires.
-        """
+        """Makes a request, and checks that the model allows its response. Returns None after an allowed refusal."""
         response = self.ask(method, **parameters)
         if isinstance(response, Refusal):
             assert response.code in codes
@@ -162,7 +158,7 @@ class SideBySide:
         return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
 
     def check(self, *names: str) -> None:
-        """Checks that the queues equal the model's queues: all attributes, and exact counts."""
+        """Checks that all attributes and counts of the queues equal the model's."""
         for name in names:
             response = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
             if response is None:
@@ -184,8 +180,8 @@ class SideBySide:
         self.check(full)
 
     def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
-        """Returns drawn attributes that this queue can have. Queues that get moved messages have no delay, because
-        AWS does not say whether the delay applies. Only FIFO queues have the attributes of their type.
+        """Returns the drawn attributes that this queue may have. Only FIFO queues have FIFO attributes. Queues that
+        receive moved messages have no delay, because AWS does not document whether the delay applies.
         """
         attributes = {key: value for key, value in drawn.items() if key != "redrive"}
         for key in () if name.endswith(".fifo") else ("ContentBasedDeduplication", "DeduplicationScope"):
@@ -200,7 +196,7 @@ class SideBySide:
         return attributes
 
     def tag(self, full: str, key: str, value: str) -> None:
-        """Calls TagQueue, UntagQueue for the empty value, and ListQueueTags."""
+        """Calls TagQueue, or UntagQueue for an empty value, and ListQueueTags."""
         codes = self.model.missing(full)
         if value:
             self.on(full, codes, "tag_queue", Tags={key: value})
@@ -224,7 +220,7 @@ class SideBySide:
 
     # --- messages ----------------------------------------------------------------------------------------------------
     def send_together(self, full: str, messages: list[dict[str, Any]]) -> None:
-        """SendMessageBatch."""
+        """Calls SendMessageBatch."""
         batch = {str(n): message for n, message in enumerate(messages)}
         entries = [{"Id": name, **message} for name, message in batch.items()]
         response = self.on(full, self.model.check_batch(full, messages), "send_message_batch", Entries=entries)
@@ -243,7 +239,7 @@ class SideBySide:
                 self.note_sent(full, message, results[name])
 
     def note_sent(self, full: str, entry: dict[str, Any], response: dict[str, Any]) -> None:
-        """Notes an accepted message. The digests belong to the sent message, even for a duplicate."""
+        """Applies an accepted message. The digests belong to the sent message, even for a duplicate."""
         assert response["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
         for given, digest in (
             ("MessageAttributes", "MD5OfMessageAttributes"),
@@ -270,7 +266,7 @@ class SideBySide:
         return [handle for _, handle in pairs]
 
     def arrivals(self, queue: Queue) -> set[str]:
-        """Returns the dead-letter queue's messages that arrived since the receive began."""
+        """Returns the messages that have arrived in the dead-letter queue since the receive began."""
         target, maximum = self.model.dead_letter_queue(queue)
         if target is None or not queue.exhausted(self.model.now, maximum):
             return set()
@@ -297,8 +293,8 @@ class SideBySide:
 
     # --- handles -----------------------------------------------------------------------------------------------------
     def pick(self, full: str, number: int) -> str:
-        """Returns a handle of the queue. A smaller number gives a newer handle. Some numbers give any handle, or a
-        handle that never existed.
+        """Returns one of the queue's handles. A smaller number selects a newer handle. Some numbers select a handle of
+        any queue, or a forged handle.
         """
         queue = self.model.queues.get(full)
         number, kind = divmod(number, 8)
@@ -306,7 +302,7 @@ class SideBySide:
         return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
 
     def one_a_message(self, handles: Iterable[str]) -> set[str]:
-        """Returns the last of these handles for each message, and all handles without a message."""
+        """Returns the last of these handles for each message, and all unknown handles."""
         known = self.model.handles
         last = {known[text].message: text for text in handles if text in known}
         return {text for text in handles if text not in known or text in last.values()}
@@ -318,7 +314,7 @@ class SideBySide:
             self.compare_entries(response, [self.model.delete(full, handle) for handle in handles])
 
     def compare_entries(self, response: dict[str, Any], expected: list[Codes]) -> None:
-        """Compares the results of a batch whose entries are numbered."""
+        """Compares the results of a batch whose entries have numbers as ids."""
         good = sorted(int(result["Id"]) for result in response.get("Successful", []))
         assert good == [n for n, codes in enumerate(expected) if not codes]
         failed = {int(failure["Id"]): failure for failure in response.get("Failed", [])}
@@ -328,7 +324,7 @@ class SideBySide:
             assert failure["SenderFault"] is True
 
     def hide(self, full: str, seconds: dict[str, int]) -> None:
-        """ChangeMessageVisibilityBatch."""
+        """Calls ChangeMessageVisibilityBatch."""
         entries = [
             {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": value}
             for n, (handle, value) in enumerate(seconds.items())
@@ -339,8 +335,8 @@ class SideBySide:
             self.compare_entries(response, expected)
 
     def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
-        """Notes the messages that a task moved: the first messages of each line, or all if the task could move all.
-        Returns their number.
+        """Applies a move: the first messages of each line, or all messages if the task could move all. Returns their
+        number.
         """
         left = {stored.message_id for stored in self.service.stored(self.arn(full))}
         gone = [[moved for moved in line if moved.message.message_id not in left] for line in lines]
@@ -363,7 +359,7 @@ class SideBySide:
         self.retain()
 
     def retain(self) -> None:
-        """Lets the worker end messages that are past their retention period."""
+        """Runs the worker, which expires messages past their retention period."""
         for queue in self.model.overdue():
             self.service.maintain(queue.arn)
         self.model.expire()
@@ -383,7 +379,7 @@ class SideBySide:
 
 
 def brief(value: object) -> str:
-    """Shortens the value, because the report of a failure has hundreds of values."""
+    """Shortens a value for the report of a failure."""
     text = str(value)
     return text if len(text) <= 400 else f"{text[:400]}... {len(text)} characters"
 
@@ -393,8 +389,8 @@ def last_parts(urls: Iterable[str]) -> list[str]:
 
 
 def take_first(stored: list[Stored], message: Message) -> Stored:
-    """Removes the first entry that may be the message: the next one of a group, or any equal one of a
-    standard queue.
+    """Removes the first entry that can be the message: a group's next message, or any equal message of a standard
+    queue.
     """
     ordered = "MessageDeduplicationId" in message.system
     group, alike = message.system.get("MessageGroupId"), (message.body, frozenset(message.attributes))

@@ -25,9 +25,7 @@ JUMP: Final = 100
 
 
 class Handle(NamedTuple):
-    """The content of a receipt handle. `uid` replaces the id of the message, and `pos` its lease. `pos` is 0 for
-    FIFO.
-    """
+    """The content of a receipt handle. `uid` identifies the message, and `pos` its lease. `pos` is 0 for FIFO."""
 
     pos: int
     id: int
@@ -37,7 +35,7 @@ class Handle(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A message of the slow path, or of a FIFO queue."""
+    """A message in the slow path or in a FIFO queue."""
 
     id: int
     uid: int
@@ -54,7 +52,7 @@ class Lease(NamedTuple):
 
 
 class StoredDatabase(NamedTuple):
-    """One queue. `sent` and `deleted` are the messages whose sends and deletes this state of the database
+    """One queue. `sent` and `deleted` are the messages whose sends and deletes this state of the database has
     acknowledged.
     """
 
@@ -68,14 +66,14 @@ class StoredDatabase(NamedTuple):
 
     @property
     def pos(self) -> int:
-        """Returns the cursor: the position up to which messages were handed out."""
+        """Returns the cursor: the last position that was handed out."""
         return max((lease.pos for lease in self.leases), default=0)
 
     def uid(self, id_: int) -> int | None:
         return dict(self.log).get(id_)
 
     def uids(self) -> frozenset[int]:
-        """Returns all stored messages that will be delivered."""
+        """Returns all stored messages that can still be delivered."""
         left = {id_ for lease in self.leases for id_ in lease.ids}
         log = {uid for id_, uid in self.log if id_ > self.pos or id_ in left}
         return frozenset(log | {row.uid for row in (*self.side, *self.group)})
@@ -83,11 +81,11 @@ class StoredDatabase(NamedTuple):
 
 class SystemState(NamedTuple):
     database: StoredDatabase
-    flushed: StoredDatabase | None = None  # the state after a crash if receives were not flushed
+    flushed: StoredDatabase | None = None  # the state after a crash that loses unflushed receives
     copy: StoredDatabase | None = None  # the standby or the dump
-    noticed: bool = True  # False if a process still has to let ids jump
+    noticed: bool = True  # False if a process still has to skip ids
     handles: frozenset[tuple[int, Handle]] = frozenset()  # each handle with its consumer
-    # The uid of each hidden message, and the consumer that may see it.
+    # The uid of each hidden message, and its consumer.
     holds: frozenset[tuple[int, int]] = frozenset()
     budget: tuple[int, ...] = ()  # the remaining steps of each kind
     next_uid: int = 1
@@ -108,7 +106,7 @@ class Rules:
 
 
 class ViolationError(Exception):
-    """Something forbidden happened. `path` has the steps that lead to the bad state."""
+    """A forbidden state. `path` lists the steps that lead to it."""
 
     def __init__(self, what: str, path: tuple[str, ...] = ()) -> None:
         super().__init__(what, path)
@@ -120,7 +118,9 @@ SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
 
 
 def explore(rules: Rules) -> int:
-    """Tries every order of steps. Returns the number of states. Raises ViolationError with the path to a bad state."""
+    """Tries every order of steps. Returns the number of states. Raises ViolationError with the path to a forbidden
+    state.
+    """
     start = SystemState(StoredDatabase(), budget=rules.budget)
     seen = {start}
     stack: list[tuple[SystemState, tuple[str, ...]]] = [(start, ())]
@@ -140,7 +140,6 @@ def explore(rules: Rules) -> int:
 
 
 def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """Yields the possible next steps."""
     yield from _calls(state, rules)
     if _left(state, TIME_OUT):
         yield from _time_outs(state)
@@ -152,7 +151,7 @@ def steps(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]
 
 
 def _calls(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemState]]:
-    """Yields the possible calls of clients."""
+    """Yields the possible client calls."""
     if _left(state, SEND):
         yield "send", _send(state, rules)
     if _left(state, RECEIVE):
@@ -177,7 +176,7 @@ def _failures(state: SystemState, rules: Rules) -> Iterator[tuple[str, SystemSta
 
 # --- what clients do -------------------------------------------------------------------------------------------------
 def _send(state: SystemState, rules: Rules) -> SystemState:
-    """Sends a message. The send is acknowledged when this commit and every earlier one are on the disk."""
+    """Sends a message. The acknowledgement follows when this commit and every earlier one are on the disk."""
     uid, old = state.next_uid, state.database
     id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
     new = old._replace(last_id=id_, sent=old.sent | {uid})
@@ -189,7 +188,7 @@ def _send(state: SystemState, rules: Rules) -> SystemState:
 
 
 def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> SystemState:
-    """Hands out messages. Receives of standard queues are not yet on the disk."""
+    """Hands out messages. Receives from standard queues are not on the disk yet."""
     hand_out = _receive_group if rules.fifo else _receive_log
     new, handles = hand_out(state, count)
     for handle in handles:
@@ -210,7 +209,7 @@ def _receive(state: SystemState, rules: Rules, consumer: int, count: int) -> Sys
 
 
 def _receive_log(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
-    """Receives expired leases first, then the slow path, then new messages. A receive makes one lease."""
+    """Receives expired leases first, then the slow path, then new messages. A receive creates one lease."""
     old, nonce = state.database, state.next_nonce
     for lease in old.leases:
         if lease.ids and not lease.hidden:
@@ -237,7 +236,7 @@ def _of_lease(database: StoredDatabase, lease: Lease, id_: int) -> Handle:
 
 
 def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list[Handle]]:
-    """Receives the group's first messages up to its first hidden one."""
+    """Receives the group's first messages up to its first hidden message."""
     old, taken = state.database, []
     for row in old.group[:count]:
         if row.hidden:
@@ -252,8 +251,8 @@ def _receive_group(state: SystemState, count: int) -> tuple[StoredDatabase, list
 
 
 def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> SystemState:
-    """Deletes a message with any handle of a consumer, even an old one. The call deletes nothing if the message is
-    gone from the database or the handle is invalid.
+    """Deletes a message with any of a consumer's handles, even an old one. Deletes nothing if the message is gone or
+    the handle is invalid.
     """
     old = state.database
     new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)
@@ -270,9 +269,7 @@ def _delete(state: SystemState, rules: Rules, consumer: int, handle: Handle) -> 
 
 
 def _delete_from_log(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
-    """Deletes from the lease that the handle names. If that lease has been replaced, the call deletes from the
-    message's present place.
-    """
+    """Deletes from the handle's lease or, if another lease has replaced it, from the message's current place."""
     for lease in old.leases:
         same = lease.nonce == handle.nonce if rules.identity else lease.receives == handle.receives
         if lease.pos == handle.pos and same and handle.id in lease.ids:
@@ -292,7 +289,7 @@ def _finds(old: StoredDatabase, rules: Rules, handle: Handle) -> bool:
 
 
 def _without(old: StoredDatabase, id_: int) -> StoredDatabase:
-    """Deletes a message wherever it is stored."""
+    """Deletes a message from any place."""
     if any(row.id == id_ for row in old.side):
         return old._replace(side=tuple(row for row in old.side if row.id != id_))
     if id_ > old.pos:
@@ -302,7 +299,7 @@ def _without(old: StoredDatabase, id_: int) -> StoredDatabase:
 
 
 def _delete_from_group(old: StoredDatabase, rules: Rules, handle: Handle) -> StoredDatabase:
-    """Deletes a FIFO message only with the handle of the last receive, while the receive's timeout runs."""
+    """Deletes a FIFO message only with the last receive's handle, and only before the receive's timeout."""
     return old._replace(group=tuple(row for row in old.group if not _is_current(row, rules, handle)))
 
 
@@ -312,7 +309,7 @@ def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
 
 
 def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemState:
-    """Applies ChangeMessageVisibility to 0. A message of a standard queue goes to the slow path."""
+    """Applies ChangeMessageVisibility to 0. A message in a standard queue moves to the slow path."""
     old = state.database
     if rules.fifo:
         rows = (row._replace(hidden=False) if _is_current(row, rules, handle) else row for row in old.group)
@@ -332,7 +329,7 @@ def _make_visible(state: SystemState, rules: Rules, handle: Handle) -> SystemSta
 
 # --- what happens to them --------------------------------------------------------------------------------------------
 def _time_outs(state: SystemState) -> Iterator[tuple[str, SystemState]]:
-    """Yields the end of the timeout of one lease or message, after which any consumer may get it."""
+    """Yields the end of each timeout of a lease or message. Any consumer may receive the message afterwards."""
     old = state.database
     for lease in old.leases:
         if lease.hidden and lease.ids:

@@ -1,7 +1,7 @@
-"""Implements a TCP proxy that lies as networks, poolers and frozen servers do: the proxy keeps connections open and
-passes nothing on.
+"""A TCP proxy that imitates faulty networks, poolers and frozen servers: it keeps connections open but passes no data
+on.
 
-A process that is killed sends a RST, which both sides notice. The faults of this proxy are silent.
+A killed process sends a RST, which both sides notice. This proxy's faults are silent.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
-# The target keeps a swallowed connection this long. Then the target notices the loss, as it would by keepalives.
+# The target keeps a swallowed connection for this time, and then notices the loss, as it would with keepalives.
 TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -27,27 +27,27 @@ class Link:
         self.halves = False
 
     def leave_target(self) -> None:
-        """Ends the connection to the target without telling the client."""
+        """Closes the connection to the target without telling the client."""
         self.swallows = True
         self.writers[1].transport.abort()
 
     def reset(self) -> None:
-        """Ends both connections with a RST."""
+        """Closes both connections with a RST."""
         for writer in self.writers:
-            with suppress(OSError):  # it has ended already
+            with suppress(OSError):  # The connection may be closed already.
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
             writer.transport.abort()
 
 
 class LyingProxy:
-    """Passes on the bytes sent to `port`. A fault affects the connections of its moment, unless its text says
-    otherwise.
+    """Passes on the bytes sent to `port`. Unless its docstring differs, a fault affects only the connections that are
+    open at its time.
     """
 
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)
         self.links: set[Link] = set()
-        self._lost_links: set[Link] = set()  # These connections only have to be closed at the end.
+        self._lost_links: set[Link] = set()  # The proxy closes these connections only at the end.
         self.delay_seconds = 0.0
         self._swallows_new = False
         self._loop = asyncio.new_event_loop()
@@ -62,10 +62,10 @@ class LyingProxy:
 
     # --- faults ------------------------------------------------------------------------------------------------------
     def swallow(self, *, new_too: bool = False) -> None:
-        """Acknowledges all data and passes nothing on. With `new_too`, the proxy swallows the data of later
-        connections too.
+        """Acknowledges all data but passes none on. With `new_too`, the proxy swallows the data of later connections
+        too.
 
-        The target keeps its work for the client, with its locks, until TARGET_NOTICES_SECONDS have passed.
+        The target continues the client's work, with its locks, until TARGET_NOTICES_SECONDS have passed.
         """
 
         async def change() -> None:
@@ -80,7 +80,7 @@ class LyingProxy:
         self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
 
     def pass_new(self) -> None:
-        """Lets new connections work again. Swallowed connections stay silent forever."""
+        """Ends the fault for new connections. Swallowed connections stay silent forever."""
 
         async def change() -> None:
             self._swallows_new = False
@@ -88,10 +88,10 @@ class LyingProxy:
         self._run(change())
 
     def vanish(self) -> list[int]:
-        """Returns the ports of the present clients, whose packets the caller drops. The proxy ignores their connections
-        from then on.
+        """Returns the ports of the connected clients, whose packets the caller drops. The proxy ignores these
+        connections from then on.
 
-        The target notices later, as in `swallow`.
+        The target notices the loss later, as in `swallow`.
         """
 
         async def change() -> list[int]:
@@ -107,7 +107,7 @@ class LyingProxy:
         return ports
 
     def halve(self) -> None:
-        """Cuts the next response of each connection in half, and then ends the connection."""
+        """Cuts the next response on each connection in half, and then closes the connection."""
 
         async def change() -> None:
             for link in self.links:
@@ -116,7 +116,7 @@ class LyingProxy:
         self._run(change())
 
     def reset(self) -> None:
-        """Ends all connections with a RST."""
+        """Closes all connections with a RST."""
 
         async def change() -> None:
             for link in list(self.links):
@@ -125,8 +125,6 @@ class LyingProxy:
         self._run(change())
 
     def close(self) -> None:
-        """Ends everything."""
-
         async def end() -> None:
             self._server.close()
             for link in self.links | self._lost_links:
@@ -176,7 +174,7 @@ class LyingProxy:
             for writer in link.writers:
                 writer.close()
             self.links.discard(link)
-        elif not responses:  # the client has given up
+        elif not responses:  # The client has given up.
             link.writers[0].transport.abort()
             self.links.discard(link)
             self._lost_links.add(link)
@@ -184,7 +182,6 @@ class LyingProxy:
 
 @contextmanager
 def lying_proxy(host: str, port: int) -> Iterator[LyingProxy]:
-    """Runs a proxy in front of this address."""
     proxy = LyingProxy(host, port)
     try:
         yield proxy

@@ -1,5 +1,6 @@
-"""Prepares the environment of a page's blocks: an empty home, a fresh database, and a service unless the page starts
-it."""
+"""Prepares the environment for a page's code blocks: an empty home, a new database, and a service unless the page
+starts one.
+"""
 
 import os
 import signal
@@ -26,10 +27,10 @@ from tests.support.database import TestServer, new_cluster
 from tests.support.pages.script import ROOT, Block, printed, starts_a_service, write_script
 from tests.support.programs.penstock_up import running
 
-# No block takes this long, even on an overloaded machine.
+# The timeout of a block, even on an overloaded machine.
 SECONDS = 300
-# These pages have a new PostgreSQL, with the address of its superuser in ADMIN_URL. The first page begins without a
-# database, the other one after the steps of the first.
+# These pages have a new PostgreSQL, with its superuser's address in ADMIN_URL. The first page begins without a
+# database, and the other one after the first page's steps.
 FIRST = "docs/guides/your_database.md"
 OWN_CLUSTER = (FIRST, "docs/guides/share_database.md")
 # This page uses the data folder of `penstock up`.
@@ -38,7 +39,7 @@ TRIAL = "docs/guides/transactions.md"
 
 @dataclass(frozen=True)
 class PageInstallation:
-    """Environment variables of the page's reader, and the ports of this machine for those that the page names."""
+    """The environment variables for the page's commands, and the ports that replace the page's ports."""
 
     variables: dict[str, str]
     ports: defaultdict[str, int]
@@ -46,7 +47,7 @@ class PageInstallation:
 
 @contextmanager
 def installation(found: list[Block], server: TestServer) -> Iterator[PageInstallation]:
-    """Prepares one page. Afterwards everything that the page created is removed, including roles of the server."""
+    """Prepares one page. Removes everything that the page created afterwards, including roles."""
     ports: defaultdict[str, int] = defaultdict(free_port)
     service = {"PENSTOCK_ENDPOINT": f"http://127.0.0.1:{ports['9324']}"}
     with ExitStack() as stack:
@@ -73,11 +74,11 @@ def installation(found: list[Block], server: TestServer) -> Iterator[PageInstall
 
 @contextmanager
 def trial() -> Iterator[PageInstallation]:
-    """Runs `penstock up` as a reader does: with its own PostgreSQL, and its data in the home folder."""
+    """Runs `penstock up` with its own PostgreSQL, and its data in the home folder."""
     ports: defaultdict[str, int] = defaultdict(free_port)
-    # The name is short, because the path of a socket has at most 107 bytes.
+    # The name is short, because a socket's path has at most 107 bytes.
     with TemporaryDirectory(prefix="reader-") as home:
-        Path(home).chmod(0o755)  # PostgreSQL of root runs as another user.
+        Path(home).chmod(0o755)  # As root, `penstock up` runs PostgreSQL as another user.
         data = f"{home}/.local/state/penstock"
         with running("--data-dir", data, port=ports["9324"]) as up:
             service = {"PENSTOCK_ENDPOINT": up.address, "DATABASE_URL": up.dsn, "HOME": home}
@@ -85,7 +86,7 @@ def trial() -> Iterator[PageInstallation]:
 
 
 def _emptied(cluster: Postgres) -> None:
-    """Removes the database and the roles that `penstock up` creates on a separate PostgreSQL."""
+    """Removes the database and the roles that `penstock up` has created on a separate PostgreSQL."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         administrator.execute(f"drop database {DATABASE}".encode())
         for role in (ROLE, *ROLES):
@@ -93,7 +94,7 @@ def _emptied(cluster: Postgres) -> None:
 
 
 def _owner(cluster: Postgres) -> dict[str, str]:
-    """Creates the role, the database and the schema of the first page. Returns the variables of the owner."""
+    """Creates the role, database and schema of the first page. Returns the owner's variables."""
     with psycopg.connect(cluster.superuser_dsn(), autocommit=True) as administrator:
         create = sql.SQL("create role {} login createrole password {}")
         administrator.execute(create.format(sql.Identifier(ROLE), cluster.password))
@@ -105,7 +106,7 @@ def _owner(cluster: Postgres) -> dict[str, str]:
 
 @contextmanager
 def _roles_removed(server: TestServer) -> Iterator[None]:
-    """Removes the roles that pages create, after the removal of the pages' databases."""
+    """Removes the roles that pages created, after the removal of the pages' databases."""
 
     def roles() -> set[str]:
         return {name for (name,) in server.administration.execute("select rolname from pg_roles").fetchall()}
@@ -119,7 +120,7 @@ def _roles_removed(server: TestServer) -> Iterator[None]:
 
 
 def run(found: list[Block], where: PageInstallation, folder: Path) -> str | None:
-    """Runs the blocks in the empty `folder`. Returns the fault with the place and output of its block."""
+    """Runs the blocks in the empty `folder`. Returns None, or the failed block's place and output."""
     own, checkout = folder / "blocks", folder / "checkout"
     own.mkdir()
     checkout.mkdir()
@@ -138,9 +139,7 @@ def run(found: list[Block], where: PageInstallation, folder: Path) -> str | None
 
 
 def _exit_code(command: list[str], **options: Any) -> int:
-    """Runs a command, ends all of its processes, and returns its exit code. Returns -1 if the command takes
-    too long.
-    """
+    """Runs a command, ends all of its processes, and returns its exit code, or -1 after a timeout."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
         try:
             return process.wait(SECONDS)
@@ -152,8 +151,9 @@ def _exit_code(command: list[str], **options: Any) -> int:
 
 
 def _environment(folder: Path, own: Path) -> dict[str, str]:
-    """Returns the environment of a user who has `penstock`, Python with the packages of the tests, and psql on the
-    path, and no settings."""
+    """Returns the environment of a user without settings, with `penstock`, Python, the tests' packages and psql on the
+    path.
+    """
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE") if name in os.environ}
     pgbouncer = find_pgbouncer(SystemAccount.choose())
     folders = (Path(sys.executable).parent, os.environ["PATH"], find_binaries().directory, pgbouncer.path.parent)

@@ -34,7 +34,7 @@ _list_item = re.compile(r"(?:[-*]|\d+\.) ")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. The block's mark has `kind` and `value`: ("not run", "needs a Docker engine")."""
+    """A fenced block. A mark has `kind` and `value`: ("not run", "needs a Docker engine")."""
 
     page: str
     line: int
@@ -45,22 +45,22 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Returns page and line in the form that editors open."""
+        """Returns the page and line in the form that editors open."""
         return f"{self.page}:{self.line}"
 
     @property
     def line_name(self) -> str:
-        """The name of the file that holds the block's text during the run."""
+        """Returns the name of the file that contains the block's text during the run."""
         return f"line{self.line}.{self.language}" if self.language != "python" else f"test_line{self.line}.py"
 
     @property
     def is_run(self) -> bool:
-        """Returns whether the tests of pages run the block themselves."""
+        """Returns whether the page tests run the block themselves."""
         return self.language in RUN and not self.kind
 
 
 def pages() -> list[str]:
-    """Returns every page that users read, as paths below the root."""
+    """Returns every page for users, as paths below the root."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [path.relative_to(ROOT).as_posix() for path in found]
 
@@ -101,12 +101,12 @@ def unfenced(page: str) -> list[str]:
 
 
 def _content_column(line: str) -> int:
-    """Returns the column at which the text of a list's item begins, and 0 for other lines."""
+    """Returns the column at which a list item's text begins, and 0 for other lines."""
     item = _list_item.match(line.lstrip())
     return len(line) - len(line.lstrip()) + item.end() if item else 0
 
 
-# `place` creates a file that the page describes. `start` runs a serving command, and returns when it is ready.
+# `place` creates a file that the page describes. `start` runs a server command, and returns when the server is ready.
 PRELUDE = """\
 set -euo pipefail
 trap 'for job in $(jobs -p); do kill "$job" 2>/dev/null || true; done; wait' EXIT
@@ -146,12 +146,12 @@ Ports = Callable[[str], int]
 
 
 def starts_a_service(block: Block) -> bool:
-    """Returns whether the block has a command that serves until its end is requested."""
+    """Returns whether the block contains a command that runs until a signal."""
     return block.is_run and block.language == "sh" and bool(_serves.search(block.text))
 
 
 def moved(text: str, ports: Ports) -> str:
-    """Returns the text with other ports in addresses of this machine."""
+    """Replaces ports in addresses of this machine."""
     return _port.sub(lambda found: str(ports(found[0])), text)
 
 
@@ -193,13 +193,13 @@ def _command(block: Block, file: Path) -> str:
 
 
 def printed(block: Block, folder: Path) -> str:
-    """Returns the output of the block so far, including standard error."""
+    """Returns the block's output, including standard error."""
     file = folder / f"{block.line_name}.out"
     return file.read_text() if file.exists() else ""
 
 
 def missing_lines(excerpt: Block, output: str) -> list[str]:
-    """Returns the lines of an excerpt that the output lacks, in this order. … stands for any text of a line."""
+    """Returns the excerpt's lines that are missing from the output in this order. … matches any text in a line."""
     rest, missing = iter(output.splitlines()), []
     for line in filter(str.strip, excerpt.text.splitlines()):
         pattern = re.compile(".*".join(map(re.escape, line.strip().split("…"))))

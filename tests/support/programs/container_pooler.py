@@ -1,4 +1,4 @@
-"""Starts the image's PgBouncer as the image's entry point does."""
+"""Starts the image's PgBouncer with the image's entry point."""
 
 import shutil
 import socket
@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[3]
 
 @contextmanager
 def running_pooler(server: Postgres, *, ready: bool = True, **more: str) -> Iterator[int]:
-    """Yields the port of the image's pooler, in front of the server's TCP port. `ready` says whether the service's role
-    can log in."""
+    """Yields the port of the image's pooler, in front of the server's TCP port. With `ready`, waits until the service's
+    role can log in.
+    """
     account, port = server.account, free_port()
     with ephemeral_state(memory_directory()) as state:
         folder = account.make_private_folder(state / "image")
@@ -63,7 +64,6 @@ def listens(port: int) -> bool:
 
 
 def responses(port: int, role: str, password: str) -> bool:
-    """Returns whether the role can log in through the pooler."""
     address = psycopg.conninfo.make_conninfo(
         host="127.0.0.1", port=port, user=role, password=password, dbname=DATABASE, connect_timeout=10
     )

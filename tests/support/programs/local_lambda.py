@@ -1,4 +1,4 @@
-"""Runs `make lambda` as a separate process: the functions in real processes of awslambdaric, behind both fronts."""
+"""Runs `make lambda` as a separate process: the functions in processes of awslambdaric, behind both front ends."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from tests.support.functions.server import ROOT
 
 @dataclass(frozen=True)
 class Gateway:
-    """Holds the addresses of the HTTP API and of the load balancer."""
+    """The addresses of the HTTP API and the load balancer."""
 
     http_api: str
     balancer: str
@@ -24,7 +24,7 @@ class Gateway:
 
 @contextmanager
 def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[Gateway]:
-    """Runs the gateway on free ports, and ends it by SIGTERM. `variables` has environment variables such as
+    """Runs the gateway on free ports, and stops it with SIGTERM. `variables` contains environment variables such as
     DATABASE_URL.
     """
     command = [
@@ -44,7 +44,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
         try:
             assert process.stdout is not None
             words = next(line for line in process.stdout if "ready" in line).replace(",", "").split()
-            # The functions write to the same output, and a full pipe would block them forever.
+            # A full pipe would block the functions, which write to the same output.
             reader = Thread(target=deque, args=(process.stdout, 0))
             reader.start()
             try:
@@ -58,7 +58,7 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
 
 
 def from_sources(folder: Path) -> Path:
-    """Imitates the output of `sam build` quickly by links into this checkout and its environment."""
+    """Imitates the output of `sam build` with links into this checkout and its environment."""
     for layer, package in (("core", "penstock"), ("web", "penstock_web")):
         python = folder / "layers" / layer / "python"
         python.mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""Runs a real service in a separate process on a free port.
+"""Runs a service in a separate process on a free port.
 
 The processes are forked from one that has imported the service (multiprocessing's "forkserver"), because a new
-interpreter takes about a second of CPU to import it. `penstock_up.py` starts `penstock up` as users do.
+interpreter spends about a second of CPU on the import. `penstock_up.py` starts `penstock up` as users do.
 """
 
 import multiprocessing
@@ -32,13 +32,13 @@ _processes.set_forkserver_preload(["penstock_web.server", "penstock_web.cli.up",
 
 @dataclass
 class Service:
-    """A service whose `process` has been started and whose `url` answers."""
+    """A running service."""
 
     url: str
     process: BaseProcess
 
     def sqs(self) -> Any:
-        """Returns a boto3 client that tries once and waits long."""
+        """Returns a boto3 client without retries and with a long timeout."""
         return self.client("sqs")
 
     def client(self, service: str) -> Any:
@@ -49,9 +49,7 @@ class Service:
         )  # fmt: skip
 
     def http(self) -> httpx.Client:
-        """Returns a plain HTTP client."""
-        # The client verifies nothing, because the connection is plain. Loading the certificate authorities takes 20
-        # ms for each client.
+        # The connection is plain HTTP. Loading the certificate authorities would take 20 ms for each client.
         return httpx.Client(base_url=self.url, timeout=60, verify=False)
 
     @property
@@ -60,19 +58,18 @@ class Service:
         return self.process.pid
 
     def stop(self) -> int:
-        """Sends SIGTERM. Returns the exit code."""
         self.process.terminate()
         return self.exit_code()
 
     def exit_code(self) -> int:
-        """Waits for an end that another caller has requested. Returns the exit code."""
+        """Waits for the process's exit. Returns the exit code."""
         self.process.join(30)
         assert self.process.exitcode is not None, "the service goes on"
         return self.process.exitcode
 
 
 def free_port() -> int:
-    """Returns a free port below the range of outgoing connections."""
+    """Returns a free port below the range for outgoing connections."""
     while True:
         port = random.randrange(10_240, 32_768)
         with socket.socket() as probe, suppress(OSError):
@@ -87,7 +84,7 @@ def running_service(
     """Starts a service process and stops it. `settings` are environment variables. `log` is a file for the service's
     output.
 
-    Twice a second, the service looks for changes without a notification, such as rows that a test inserts.
+    Every half second, the service looks for changes without a notification, such as rows that a test inserts.
     """
     port = free_port()
     addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url or database_url}
@@ -123,8 +120,8 @@ def running_up(variables: Mapping[str, str]) -> Iterator[str]:
 def _forked(
     command: list[str], environment: dict[str, str], outputs: list[Connection], ready: Connection | None = None
 ) -> Iterator[BaseProcess]:
-    """Runs `penstock COMMAND` in a new process. The process writes to the file descriptor `ready` when it is ready.
-    The last argument has this descriptor's number.
+    """Runs `penstock COMMAND` in a new process, which writes to the file descriptor `ready` when it is ready. The last
+    argument is the descriptor's number.
     """
     stdin, until_closed = _processes.Pipe(duplex=False)
     process = _processes.Process(target=_run, args=(command, environment, [stdin, *outputs], ready), daemon=True)
@@ -152,6 +149,5 @@ def _run(command: list[str], environment: dict[str, str], files: list[Connection
 
 
 def until_row(dsn: str, query: str) -> None:
-    """Waits until the query returns a row, because the database itself shows the event."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         wait_until(lambda: connection.execute(query.encode()).fetchone() is not None)

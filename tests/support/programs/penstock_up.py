@@ -1,4 +1,4 @@
-"""Runs `penstock up` as a separate process, which a test may kill."""
+"""Runs `penstock up` as a separate process that a test may kill."""
 
 import os
 import signal
@@ -18,12 +18,12 @@ COMMAND = [sys.executable, "-m", "penstock_web.cli"]
 
 
 class Up:
-    """A running `penstock up`: its address, the DSN it printed, and its process."""
+    """A running `penstock up`."""
 
     def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
-        # The process writes to a file, because much output would block on a pipe without a reader.
+        # A file, because a pipe without a reader would block the process.
         self._log = log
         self.process = subprocess.Popen(
             [*COMMAND, "up", "--port", str(port), *arguments],
@@ -40,17 +40,17 @@ class Up:
         self.dsn = self.lines[1].removeprefix("database ")
 
     def log(self) -> str:
-        """Returns the process's standard error so far."""
+        """Returns the process's standard error."""
         # pread does not move the file's position, which the writing process shares.
         return os.pread(self._log.fileno(), 2**24, 0).decode()
 
     def is_alive(self) -> bool:
-        """Returns whether the service answers."""
+        """Returns whether /livez responds with status 200."""
         with urllib.request.urlopen(f"{self.address}/livez") as response:
             return bool(response.status == 200)
 
     def end(self, number: signal.Signals) -> int:
-        """Sends a signal and waits for the end. Returns the exit code."""
+        """Sends a signal and waits for the exit. Returns the exit code."""
         self.process.send_signal(number)
         self.process.communicate(timeout=30)
         return self.process.returncode
@@ -58,7 +58,7 @@ class Up:
 
 @contextmanager
 def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
-    """Runs `penstock up` with these arguments and environment variables until it is ready, and ends it by SIGTERM."""
+    """Runs `penstock up` with these arguments and environment variables, and stops it with SIGTERM."""
     with tempfile.TemporaryFile() as log:
         up = Up(*arguments, port=port or free_port(), log=log, **variables)
         try:

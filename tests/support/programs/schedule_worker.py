@@ -1,6 +1,7 @@
-"""Runs a worker in a separate process, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
+"""Runs a worker in a separate process that a test may kill: `python -m tests.support.programs.schedule_worker DSN
+SECONDS`.
 
-The worker's clock is wrong by this many seconds. Code that reads the time in Python gets the wrong time.
+The worker's clock is wrong by this many seconds: Python code gets the wrong time.
 """
 
 import datetime as dt
@@ -16,14 +17,14 @@ _right_now = dt.datetime.now
 
 
 class _Wrong(type):
-    """Keeps the responses of `isinstance` about times."""
+    """Makes `isinstance` accept real datetimes."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance).__name__.endswith("datetime")
 
 
 def set_clock(seconds: int) -> None:
-    """Sets the clock before anything of Penstock is imported."""
+    """Changes the clock. Must run before any import from Penstock."""
 
     class WrongDatetime(dt.datetime, metaclass=_Wrong):
         @classmethod

@@ -1,4 +1,4 @@
-"""Runs a worker in a separate process, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
+"""Runs a worker in a separate process that a test may kill: `python -m tests.support.programs.webhook_worker DSN`."""
 
 import os
 import sys

@@ -34,7 +34,7 @@ ZONES = (
 """28 zones: some change at midnight or 23:30, some by 30 minutes or 2 hours, and some backwards in summer (Dublin,
 Casablanca).
 """
-YEARS = (2016, 2026)  # ten, the second excluded
+YEARS = (2016, 2026)  # ten years; the second is excluded
 
 
 def values(field: str, low: int, high: int) -> set[int]:
@@ -67,7 +67,7 @@ def matcher(expression: str) -> Callable[[datetime], bool]:
 
 
 def names_day(field: str, day: date) -> bool:
-    """Checks a day against AWS's field of days of the month: L, LW, L-3, 15W, numbers, and lists."""
+    """Checks a day against AWS's day-of-month field: L, LW, L-3, 15W, numbers, and lists."""
     month = [date(day.year, day.month, n) for n in range(1, 32) if n <= length_of_month(day)]
     weekdays = [other for other in month if other.isoweekday() < 6]
     for item in field.split(","):
@@ -85,7 +85,7 @@ def names_day(field: str, day: date) -> bool:
 
 
 def names_weekday(field: str, day: date) -> bool:
-    """Checks a day against AWS's field of days of the week: 6L, 6#3, L, numbers, and lists. 1 is Sunday."""
+    """Checks a day against AWS's day-of-week field: 6L, 6#3, L, numbers, and lists. 1 is Sunday."""
     number = day.isoweekday() % 7 + 1
     for item in field.split(","):
         if item in ("*", "?") or (item == "L" and number == 7):
@@ -108,7 +108,7 @@ def length_of_month(day: date) -> int:
 
 # --- the clocks of the zones -----------------------------------------------------------------------------------------
 def minutes_of(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Yields (instant, local) of every minute whose local time occurs for the first time."""
+    """Yields (instant, local) for every minute whose local time occurs for the first time."""
     instant = start
     while instant < end:
         local = instant.astimezone(zone)
@@ -118,7 +118,7 @@ def minutes_of(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple
 
 
 def changes(zone: ZoneInfo) -> Iterator[datetime]:
-    """Yields the hours before the zone's clock moves forward or back."""
+    """Yields the hours before the zone's clock changes."""
     instant, end = datetime(YEARS[0], 1, 1, tzinfo=UTC), datetime(YEARS[1], 1, 1, tzinfo=UTC)
     hour = timedelta(hours=1)
     offset = instant.astimezone(zone).utcoffset()
@@ -150,7 +150,7 @@ CLOCKS: list[tuple[str, str, str, list[str]]] = [
     ("* * * * * *", NEW_YORK, "2026-11-01 05:59:58", ["2026-11-01 05:59:59", "2026-11-01 07:00:00"]),
     ("* * * * * *", NEW_YORK, "2026-11-01 06:00:00", ["2026-11-01 07:00:00", "2026-11-01 07:00:01"]),
     ("* * * * * *", NEW_YORK, "2026-03-08 06:59:58", ["2026-03-08 06:59:59", "2026-03-08 07:00:00"]),
-    # The clock moves by half an hour: 2:00 becomes 2:30 on 4 October 2026, and 1:30 on 5 April 2026.
+    # The clock changes by half an hour: 2:00 becomes 2:30 on 4 October 2026, and 1:30 on 5 April 2026.
     ("15 2 * * *", LORD_HOWE, "2026-10-02 16:00", ["2026-10-04 15:15:00", "2026-10-05 15:15:00"]),
     ("45 1 * * *", LORD_HOWE, "2026-04-04 12:00", ["2026-04-04 14:45:00", "2026-04-05 15:15:00"]),
     ("*/15 * * * *", LORD_HOWE, "2026-04-04 14:45", ["2026-04-04 15:30:00", "2026-04-04 15:45:00"]),
@@ -161,9 +161,9 @@ CLOCKS: list[tuple[str, str, str, list[str]]] = [
     ("0 0 8 3 *", "America/Havana", "2026-01-01 00:00", ["2027-03-08 05:00:00", "2028-03-08 05:00:00"]),
     # The Azores have two midnights on 25 October 2026.
     ("0 0 * * *", "Atlantic/Azores", "2026-10-24 12:00", ["2026-10-25 00:00:00", "2026-10-26 01:00:00"]),
-    # The clock moves by two hours: 1:00 becomes 3:00 on 29 March 2026 at Troll.
+    # The clock at Troll changes by two hours: 1:00 becomes 3:00 on 29 March 2026.
     ("30 1,2,3 * * *", "Antarctica/Troll", "2026-03-29 00:00", ["2026-03-29 01:30:00", "2026-03-29 23:30:00"]),
-    # The clock moves by a whole day: Samoa had no 30 December 2011.
+    # The clock changes by a whole day: Samoa had no 30 December 2011.
     ("0 12 * * *", "Pacific/Apia", "2011-12-29 23:00", ["2011-12-30 22:00:00", "2011-12-31 22:00:00"]),
     # These zones have offsets of a quarter of an hour.
     ("0 9 * * *", "Asia/Kathmandu", "2026-01-01 00:00", ["2026-01-01 03:15:00", "2026-01-02 03:15:00"]),
@@ -188,8 +188,7 @@ CALENDAR: list[tuple[str, str, list[str]]] = [
     ("0 0 30 2 1", "2026-01-01", ["2026-02-02 00:00:00", "2026-02-09 00:00:00"]),
     ("0 0 1 1 *", "2198-12-31", ["2199-01-01 00:00:00"]),
     ("* * * * *", "2199-12-31 23:59:00", []),
-    # crontab: if both fields of days are restricted, either may match. A field that names all days counts as
-    # restricted.
+    # If both day fields are restricted, either may match (crontab). A field that lists all days counts as restricted.
     ("0 0 13 * 5", "2026-01-03", ["2026-01-09 00:00:00", "2026-01-13 00:00:00"]),
     ("0 0 1-31 * 1", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
     ("0 0 13 * 0-7", "2026-01-06", ["2026-01-07 00:00:00", "2026-01-08 00:00:00"]),
@@ -238,9 +237,9 @@ AWS_DAYS: list[tuple[str, str, list[str]]] = [
 RATES: list[tuple[str, str, str, list[str]]] = [
     ("rate(5 minutes)", "2026-01-01 00:07", "2026-01-01 00:01", ["2026-01-01 00:11:00", "2026-01-01 00:16:00"]),
     ("rate(5 minutes)", "2026-01-01 00:11", "2026-01-01 00:01", ["2026-01-01 00:16:00", "2026-01-01 00:21:00"]),
-    # The first time is the anchor itself: StartDate "to set the first occurrence of the schedule".
+    # The first occurrence is the anchor: StartDate "to set the first occurrence of the schedule".
     ("rate(1 hour)", "2026-01-01 00:00", "2026-05-05 05:05:05", ["2026-05-05 05:05:05", "2026-05-05 06:05:05"]),
-    # A day has 24 hours, even when New York changes to summer time.
+    # A day has 24 hours, even when daylight saving time begins in New York.
     ("rate(1 day)", "2026-03-07 14:00", "2026-03-06 14:00", ["2026-03-08 14:00:00", "2026-03-09 14:00:00"]),
     ("rate(100 days)", "2026-12-31", "2026-01-01", ["2027-02-05 00:00:00", "2027-05-16 00:00:00"]),
 ]  # fmt: skip
@@ -252,7 +251,7 @@ instants = st.integers(315_532_800, 4_733_510_400).map(lambda second: datetime.f
 
 @st.composite
 def fields(draw: st.DrawFn, low: int, high: int) -> str:
-    """Returns numeric fields of a cron expression: `*`, `*/n`, `a`, `a/n`, `a-b`, `a-b/n`, and lists of these forms."""
+    """Draws a numeric field of a cron expression: `*`, `*/n`, `a`, `a/n`, `a-b`, `a-b/n`, and lists of these forms."""
     steps = st.integers(1, high)
     items = []
     for _ in range(draw(st.integers(1, 3))):

@@ -1,6 +1,6 @@
-"""Writes and reads schedules for tests through the SQL functions that both APIs call.
+"""Writes and reads schedules for tests with the SQL functions that both APIs call.
 
-Schedules as the REST API takes and shows them.
+Schedules have the REST API's form.
 """
 
 import json
@@ -53,7 +53,6 @@ def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
 
 
 def now(db: Connection) -> datetime:
-    """Returns the database's time."""
     found: datetime = value(db, "select clock_timestamp()")
     return found.astimezone(UTC)
 
@@ -61,9 +60,9 @@ def now(db: Connection) -> datetime:
 def put(
     db: Connection, name: str, next_fire_at: datetime | None, mode: str = "create", group: str = GROUP, **fields: Any
 ) -> tuple[Any, bool | None, str | None]:
-    """Writes a schedule. Returns the schedule's row (None if it was refused), whether it was created, and the error.
+    """Writes a schedule. Returns the row (None after an error), whether the schedule is new, and the error.
 
-    Unless `fields` say otherwise, the schedule is hourly, at the minute of its next time.
+    Without other `fields`, the schedule is hourly, at the minute of `next_fire_at`.
     """
     minute = 0 if next_fire_at is None else next_fire_at.minute
     given = fields if mode == "patch" else HOURLY | {"canonical": f"{minute} * * * *"} | fields
@@ -78,12 +77,12 @@ def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
 
 
 def as_time(key: str, found: Any) -> Any:
-    """Returns JSON's times by the names of their columns."""
+    """Converts the values of columns whose names end in _at."""
     return datetime.fromisoformat(found).astimezone(UTC) if key.endswith("_at") and found else found
 
 
 def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
-    """Returns message and headers of all messages in a queue, in the order of arrival."""
+    """Receives all messages in a queue. Returns their bodies and headers in the order of arrival."""
     found = []
     while rows := db.execute(
         "select enqueued_at, msg_id, message, headers from queue.receive(%s, 1000, 100)", (queue,)
@@ -98,7 +97,7 @@ def scheduled_for(db: Connection, queue: str) -> list[datetime]:
 
 
 def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str | None]]:
-    """Returns a schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
+    """Returns a schedule's runs, the oldest first: due time, out of band, attempts, fired, error."""
     rows = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
     return [(row.scheduled_for, row.out_of_band, row.attempts, row.fired_at is not None, row.error) for row in rows][
         ::-1
@@ -106,7 +105,7 @@ def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str
 
 
 def pass_time(db: Connection, seconds: float) -> None:
-    """Moves the clock on by moving all due times back. Occurrences stay unchanged."""
+    """Simulates the passing of time by moving all due times back. The occurrences stay unchanged."""
     by = (f"{seconds} seconds",)
     db.execute("update queue.schedule set due_at = due_at - %s::interval", by)
     db.execute(

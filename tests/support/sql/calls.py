@@ -1,8 +1,6 @@
-"""Makes typed calls of the storage's SQL functions as the service does: arrays in, rows out.
+"""Calls the storage's SQL functions with types like the service: arrays in, rows out.
 
-The module makes no assertions. The tests do.
-
-Runs a call that is expected to wait for a lock, in a separate thread and on a separate connection.
+Also runs a call that waits for a lock, in a separate thread and on a separate connection.
 """
 
 import json
@@ -47,7 +45,7 @@ BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 
 def group(name: str) -> str | None:
-    """Returns the message group for a send to a queue. Only a FIFO queue needs a group."""
+    """Returns the message group for a send. Only a FIFO queue needs a group."""
     return "g" if name.endswith(".fifo") else None
 
 
@@ -55,16 +53,12 @@ Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class Counts(NamedTuple):
-    """Counts the messages of a queue."""
-
     visible: int
     in_flight: int
     delayed: int
 
 
 class Entry(NamedTuple):
-    """A message to send."""
-
     body: str
     delay: int | None = None
     group: str | None = None
@@ -80,16 +74,15 @@ def arn_of(name: str) -> str:
 
 
 def call_pattern(function: str) -> str:
-    """Returns a regular expression for statements that call a function, as pg_stat_activity shows them.
+    """Returns a regular expression for a function's calls in pg_stat_activity.
 
-    A query that contains the expression itself does not match, because it has a parenthesis before the function's
-    name.
+    A query that contains the expression does not match, because a parenthesis precedes the function's name.
     """
     return rf"^select [^(]* from {function}\("
 
 
 def call(connection: Connection, statement: Statement[RowT], *arguments: object) -> list[RowT]:
-    """Returns the rows of one function. Lists become arrays as the service writes them."""
+    """Calls a function and returns its rows. Lists become arrays in the service's format."""
     values = [
         binary_array.encode(kind, value) if kind.endswith("[]") and isinstance(value, list) else value
         for kind, value in zip(statement.types, arguments, strict=True)
@@ -101,12 +94,12 @@ def call(connection: Connection, statement: Statement[RowT], *arguments: object)
 def call_batch(
     connection: Connection, statement: BatchStatement[EntryT, RowT], entries: Sequence[EntryT], *options: object
 ) -> list[RowT]:
-    """Returns the rows of one function over entries."""
+    """Calls a function with entries and returns its rows."""
     return call(connection, statement, *transpose(entries, statement.width), *options)
 
 
 def value(connection: Connection, query: str, *arguments: object) -> Any:
-    """Returns the only value of a query with %s marks."""
+    """Returns the only value of a query with %s placeholders."""
     row = connection.execute(query.encode(), arguments).fetchone()
     return row[0] if row else None
 
@@ -123,12 +116,11 @@ def create(connection: Connection, name: str = "orders", shards: int = 1, **attr
 
 
 def redrive(arn: str, maximum: int = 1) -> str:
-    """Returns the value of RedrivePolicy."""
     return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": maximum})
 
 
 def send_entries(connection: Connection, arn: str, entries: Sequence[Entry], async_commit: bool = False) -> list[Sent]:
-    """Sends in one call. Returns the rows in the order of the entries."""
+    """Sends messages in one call. Returns the rows in the order of the entries."""
     rows = call_batch(
         connection, SEND_MESSAGES, [send_entry(entry, entry.arn or arn) for entry in entries], async_commit
     )
@@ -153,8 +145,8 @@ def send_entry(entry: Entry, arn: str) -> SendEntry:
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Sends bodies. FIFO messages get different deduplication ids. Other messages get their groups in a separate
-    array.
+    """Sends bodies. FIFO messages get different deduplication ids. Other messages get their groups in the system
+    attributes.
     """
     fifo = arn.endswith(".fifo")
     system = json.dumps({"MessageGroupId": group}) if group and not fifo else None
@@ -168,7 +160,7 @@ def send(
 def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
-    """Receives messages. The function fails if the header reports an error."""
+    """Receives messages. Fails if the header contains an error."""
     header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None, None)
     assert header.error is None, header
     return rows
@@ -193,7 +185,7 @@ def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
-    """Acknowledges these messages in a transaction, and returns the transaction's error."""
+    """Deletes messages in a transaction, and returns the transaction's error."""
     columns = build_transaction_columns([handle_of(delivery) for delivery in deliveries], [])
     rows = call(connection, TRANSACT, *columns, ACCOUNT, REGION, *[[]] * 6, None)
     return rows[0].error if rows else None
@@ -228,7 +220,7 @@ def queue_id(connection: Connection, arn: str) -> int:
 
 
 def maintain(connection: Connection, arn: str) -> int:
-    """Does the worker's work for one queue. Returns the number of cleaned or expired messages."""
+    """Runs the worker's maintenance for one queue. Returns the number of changed messages."""
     (row,) = call(connection, MAINTAIN_QUEUE, queue_id(connection, arn))
     return row.changed
 
@@ -240,14 +232,14 @@ def purge(connection: Connection, arn: str) -> int:
 
 
 def rows_of(connection: Connection, table: str, arn: str) -> int:
-    """Returns rows of one queue in a table of the storage."""
+    """Returns the number of a queue's rows in a table of the storage."""
     assert re.fullmatch("[a-z_]+", table)
     where = queue_id(connection, arn)
     return int(value(connection, f"select count(*) from queue.{table} where queue_id = %s", where))
 
 
 def history(connection: Connection, arn: str) -> dict[str, int]:
-    """Returns messages in the history by outcome."""
+    """Returns the numbers of messages in the history by outcome."""
     rows = connection.execute(
         "select outcome, sum(cardinality(sent_at))::int from queue.history where queue_id = %s group by 1",
         (queue_id(connection, arn),),
@@ -256,14 +248,14 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
 
 
 def check_tenants_again(connection: Connection, arn: str) -> None:
-    """Ends the quarter of a second for which a queue's tenants are not checked again."""
+    """Ends the quarter of a second during which a queue's tenants are not checked again."""
     connection.execute(
         "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
 
 
 def received_seconds_ago(connection: Connection, seconds: int) -> None:
-    """Sets the beginning of every lease to this long ago, which does not depend on the test's duration."""
+    """Sets every lease's first receive to this long ago, so that results do not depend on the test's duration."""
     connection.execute(
         "update queue.lease set first_received_at = clock_timestamp() - make_interval(secs => %s) "
         "where first_received_at is not null",
@@ -272,7 +264,7 @@ def received_seconds_ago(connection: Connection, seconds: int) -> None:
 
 
 def make_search_due(db: Connection, arn: str) -> None:
-    """Imitates a busy machine: the last search of a FIFO queue took long, and the next search is due."""
+    """Imitates a busy machine: the last search in a FIFO queue took long, and the next search is due."""
     changed = db.execute(
         "update queue.fifo_search set full_took = '7 ms', full_due_at = searched_at - interval '1 second',"
         " late_at = searched_at - interval '9 seconds'"
@@ -304,7 +296,7 @@ class BackgroundCall(Generic[T]):
             self._error = error
 
     def wait_until_blocked(self, observer: Connection) -> None:
-        """Returns when the call waits for a lock. Fails if the call ended instead."""
+        """Returns when the call waits for a lock. Fails if the call ends instead."""
         wait_until(lambda: not self._thread.is_alive() or bool(value(observer, _WAITS, self._pid)))
         assert self._thread.is_alive(), "the call did not wait"
 

@@ -1,12 +1,12 @@
-"""Runs senders, receivers and maintenance on one queue. All of these actors are as unreliable as real ones.
+"""Runs unreliable senders, receivers and maintenance on one queue.
 
-By hand, the program runs with bigger numbers on any migrated database, or on a new server without --dsn:
+By hand, the program runs with larger numbers on any migrated database, or on a new server without --dsn:
 
-    python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
+python -m tests.support.sql.concurrent_use --messages 100000 [--groups 20] [--dsn …]
 
-An actor does other work while its transaction is open, and receives in a loop until a visibility timeout is over. A
-receiver that found nothing pauses for some milliseconds, because the other actors need the CPU. The seed decides all
-random choices. The interleaving does not.
+An actor does other work while its transaction is open, and receives repeatedly until a visibility timeout has ended. A
+receiver that finds no message pauses for some milliseconds, because the other actors need the CPU. The seed determines
+all random choices, but not their interleaving.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ PAUSE_SECONDS = 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """Numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount of a redrive
+    """The numbers of actors and calls. `groups` 0 means a standard queue. `maximum` is maxReceiveCount in a redrive
     policy.
 
-    With `tenants`, messages of a standard queue have groups. The first tenant sends four of five messages.
+    With `tenants`, messages in a standard queue have groups. The first tenant sends four of five messages.
     """
 
     messages: int = 4000
@@ -53,7 +53,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results. Counts and rows are taken after the last delete and the last run of maintenance."""
+    """The results, after the last delete and the last maintenance."""
 
     findings: Findings
     errors: list[str]
@@ -66,7 +66,7 @@ class Outcome:
 
 @dataclass
 class SharedState:
-    """Holds what the actors share."""
+    """The actors' shared state."""
 
     dsn: str
     plan: Plan
@@ -84,7 +84,7 @@ class SharedState:
             connection.close()
 
     def guarded(self, actor: Callable[[SharedState, int], None], number: int) -> None:
-        """Runs an actor. An error of the database ends the actor and is a finding."""
+        """Runs an actor. An error ends the actor and the run fails."""
         try:
             actor(self, number)
         except Exception as error:  # noqa: BLE001 - every error is a finding
@@ -93,8 +93,8 @@ class SharedState:
 
 
 def send_share(state: SharedState, number: int) -> None:
-    """Sends a sender's share: single messages and batches, some rolled back, some delayed, and some in a transaction
-    that stays open for a while.
+    """Sends a sender's share as single messages and batches. Some are rolled back, some are delayed, and some are in a
+    transaction that stays open for a while.
     """
     rnd = random.Random(f"{state.plan.seed} sender {number}")
     share = state.plan.messages // state.plan.senders
@@ -109,7 +109,7 @@ def send_share(state: SharedState, number: int) -> None:
             serial += size
             finish = begin_send(state, rnd, connections[len(held)], bodies)
             if rnd.random() < 0.1 and not held and not state.plan.groups:
-                # The transaction stays open while the other connection continues. This never happens in FIFO queues,
+                # The transaction stays open while the other connection continues. FIFO queues exclude this case,
                 # because the other connection would wait for the transaction's locks.
                 held.append(finish)
                 continue
@@ -147,7 +147,7 @@ def begin_send(state: SharedState, rnd: random.Random, connection: Connection, b
 
 
 def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entry]:
-    """Returns entries. Some messages of standard queues have a delay. A call to a FIFO queue usually has one group,
+    """Returns entries. Some messages for standard queues have a delay. A call to a FIFO queue usually has one group,
     and sometimes two or three.
     """
     if not plan.groups:
@@ -165,8 +165,8 @@ def make_tenant(plan: Plan, rnd: random.Random) -> str | None:
 
 
 def receive_until_stopped(state: SharedState, number: int) -> None:
-    """Runs a receiver, which acknowledges all or some messages, crashes, rolls back, changes visibility, or deletes
-    by id.
+    """Runs a receiver, which acknowledges all or some messages, crashes, rolls back, changes visibility, or deletes by
+    id.
     """
     rnd = random.Random(f"{state.plan.seed} receiver {number}")
     while not state.stop.is_set():
@@ -176,15 +176,13 @@ def receive_until_stopped(state: SharedState, number: int) -> None:
 
 
 def receive_once(state: SharedState, rnd: random.Random, connection: Connection) -> bool:
-    """Makes one receive and the calls after it. Returns False if this receiver crashed, because a crash closes its
-    connection.
-    """
+    """Makes one receive and the following calls. Returns False after a simulated crash, which closes the connection."""
     begun = time.time()
     visibility = 0 if rnd.random() < 0.01 and state.plan.maximum is None else VISIBILITY_SECONDS
     deliveries = calls.receive(connection, state.arn, rnd.choice((1, 3, 10)), visibility)
     luck = rnd.random()
     if luck < state.plan.crash_rate:
-        return False  # The crash comes in the middle of the transaction.
+        return False  # The crash happens in the middle of the transaction.
     if luck < 2 * state.plan.crash_rate:
         connection.rollback()
         return True
@@ -195,11 +193,11 @@ def receive_once(state: SharedState, rnd: random.Random, connection: Connection)
     if not deliveries or luck >= 3 * state.plan.crash_rate:
         acknowledge(state, rnd, connection, deliveries)
         return True
-    return False  # The messages come again after their visibility timeout.
+    return False  # The messages become visible after their visibility timeout.
 
 
 def acknowledge(state: SharedState, rnd: random.Random, connection: Connection, deliveries: list[Delivery]) -> None:
-    """Sometimes changes the visibility of some messages. Then it deletes all messages or the first half."""
+    """Sometimes changes the visibility of some messages. Then deletes all messages or the first half."""
     if deliveries and rnd.random() < 0.05:
         hide(state, connection, deliveries[:1], 0)
         deliveries = deliveries[1:]
@@ -284,9 +282,11 @@ def act(state: SharedState, db: Connection, dead: str) -> None:
 
 
 def settle(db: Connection, state: SharedState, dead: str) -> int:
-    """Receives all dead letters, notes them in the ledger, and lets maintenance finish. Returns messages moved."""
+    """Receives all dead letters, notes them in the ledger, and lets maintenance finish. Returns the number of moved
+    messages.
+    """
     moved = 0
-    # One receive takes all messages of a group, because the rest is blocked while some are in flight.
+    # One receive takes all messages in a group, because messages in flight block the rest.
     while deliveries := calls.receive(db, dead, 1000, 3600, lease_size=1000):
         state.ledger.moved(calls.bodies(deliveries))
         moved += len(deliveries)

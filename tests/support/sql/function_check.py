@@ -30,12 +30,12 @@ from penstock_web.local.system_account import SystemAccount
 from tests.support.sql.statement_check import all_statements
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
-# Drops a function of the previous release whose parameters have new names.
+# Matches the removal of a previous release's function whose parameters have new names.
 _DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _PARAMETER = re.compile(r"\bp_[a-z0-9_]+")
 _COMMENT = re.compile(r"--[^\n]*")
 _NAME = re.compile(r"\bqueue\.[a-z_0-9]+")
-# Indexes and a trigger need these functions, so the functions cannot change.
+# Indexes and a trigger need these functions, so a release cannot change the functions.
 _MADE_BY_MIGRATION = frozenset(
     {
         "queue.time_key",
@@ -57,11 +57,10 @@ LONGEST_LINE = 125
 
 
 def check_files(directory: Path) -> Iterator[str]:
-    """Yields findings about the texts in sql/functions and sql/former, and about lines of more than LONGEST_LINE
-    characters.
+    """Yields faults in the files of sql/functions and sql/former, including lines of more than LONGEST_LINE characters.
 
     A file first defines the function with its name, and then functions that only this function uses or that belong to
-    it. A function that another file uses has a file with its own name.
+    it. A function that another file uses has a separate file.
     """
     paths = sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")])
     texts = {path: path.read_text() for path in paths}
@@ -82,7 +81,6 @@ def check_files(directory: Path) -> Iterator[str]:
 
 
 def check_lines(paths: list[Path]) -> Iterator[str]:
-    """Yields findings about lines of more than LONGEST_LINE characters."""
     for path in paths:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if len(line) > LONGEST_LINE:
@@ -90,7 +88,7 @@ def check_lines(paths: list[Path]) -> Iterator[str]:
 
 
 def check_headers(names: list[str], text: str) -> Iterator[str]:
-    """Yields findings about the comments before the functions of a file."""
+    """Yields faults in the comments before a file's functions."""
     parts = re.split("^create ", text, flags=re.MULTILINE)
     headers = [part.rpartition("\n\n")[2] for part in parts[:-1]]
     for name, header, definition in zip(names, headers, parts[1:], strict=True):
@@ -118,9 +116,9 @@ def read_parameters(definition: str) -> list[str]:
 
 
 def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[str]:
-    """Yields findings about the parameters that the comment before a function names.
+    """Yields faults in the parameters that a function's comment names.
 
-    `-- queue.f(a, b): …` lists all of them, in words. A name such as p_a is the name of a parameter.
+    `-- queue.f(a, b): …` lists all of them in words. A word such as p_a is a parameter's name.
     """
     comment = " ".join(line.removeprefix("--").strip() for line in header.splitlines())
     listed = re.match(rf"{re.escape(name)}\(([^)]*)\)", comment)
@@ -133,7 +131,7 @@ def check_parameters(name: str, header: str, parameters: list[str]) -> Iterator[
 
 
 def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
-    """Yields PostgreSQL's own findings in an empty database."""
+    """Yields faults that PostgreSQL reports in an empty database."""
     try:
         migrate(make_conninfo(dsn, options="-c plpgsql.extra_errors=all"), directory)
     except MigrationError as error:
@@ -145,7 +143,7 @@ def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]
 
 
 def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Iterator[str]:
-    """Yields findings about the result of the migrations and functions."""
+    """Yields faults in the catalogue after the migrations."""
     scripts = read_functions(directory)
     from_files = Counter(name for script in scripts for name in set(_DEFINED.findall(script.text.decode())))
     rows = connection.execute(_OURS).fetchall()
@@ -160,7 +158,7 @@ def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Ite
 
 
 def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
-    """Yields findings of plpgsql_check, or nothing if it is not installed."""
+    """Yields plpgsql_check's reports, or nothing if the extension is missing."""
     available = connection.execute("select from pg_available_extensions where name = 'plpgsql_check'").fetchone()
     if available is None:
         return
@@ -173,7 +171,7 @@ def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def findings(directory: Path) -> Iterator[str]:
-    """Yields all findings about the functions in a folder like sql/."""
+    """Yields all faults of the functions in a folder like sql/."""
     yield from check_files(directory)
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     settings = {"fsync": "off", "full_page_writes": "off"}
@@ -182,7 +180,7 @@ def findings(directory: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """The number of findings decides the exit code."""
+    """Prints all faults. Returns 1 if there are any."""
     found = list(findings(find_sql_directory()))
     for finding in found:
         sys.stdout.write(f"{finding}\n")

@@ -1,8 +1,8 @@
-"""Lists settings that change the meaning of a session's texts and times, and applies them to a database, a role, or
+"""Lists settings that change the meaning of texts and times in a session, and applies them to a database, a role, or
 libpq.
 
-Source: PostgreSQL documentation, "Client Connection Defaults", "Version and Platform Compatibility" and "Environment
-Variables" of libpq.
+Source: PostgreSQL documentation, "Client Connection Defaults", "Version and Platform Compatibility" and libpq's
+"Environment Variables".
 """
 
 from collections.abc import Iterable
@@ -63,8 +63,8 @@ create or replace function evil.cardinality(anyarray) returns int language sql a
 def give(
     administration: psycopg.Connection[tuple[object, ...]], place: Place, setting: Setting, database: str, role: str
 ) -> dict[str, str]:
-    """Applies a setting to the role's new sessions in the database. Returns libpq's variables that apply the setting
-    instead.
+    """Applies a setting to the role's new sessions in the database. For libpq, returns the environment variables that
+    apply the setting.
     """
     name, value = setting
     if name == "search_path":
@@ -88,7 +88,7 @@ def give_all(
     role: str,
     settings: Iterable[Setting] = WRITABLE,
 ) -> dict[str, str]:
-    """Applies the settings at once. Returns libpq's variables that apply them instead."""
+    """Applies all settings. For libpq, returns the environment variables that apply them."""
     variables: dict[str, str] = {}
     for setting in settings:
         for name, value in give(administration, place, setting, database, role).items():

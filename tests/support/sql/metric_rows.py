@@ -1,4 +1,4 @@
-"""Writes rows of the metrics job for tests from exact durations, in the documented form of its tables.
+"""Writes the metrics job's rows for tests from exact durations, in the documented form of its tables.
 
 The bucket of x in a sketch is ceil(log(x) / log(gamma)) (Masson, Rim, Lee: "DDSketch", VLDB 2019).
 """
@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 
 
 def nearest_rank(values: Sequence[int], share: float) -> int:
-    """Returns the smallest value that is not below at least this share of all values."""
+    """Returns the smallest value such that at least this share of all values is not larger."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(round(share * len(ordered), 9)) - 1)]
 
@@ -56,7 +56,7 @@ def add_latency(
     group_id: str = "",
     **columns: Any,
 ) -> None:
-    """Adds the durations of one window, in microseconds. Durations below 0 count as 0. A window of a day needs a
+    """Adds the durations in one window, in microseconds. Durations below 0 count as 0. A window of a day needs a
     `zone`.
     """
     values = [max(0, value) for value in durations]
@@ -71,8 +71,9 @@ def add_latency(
 
 
 def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns: Any) -> None:
-    """Adds a forecast: a backlog of 600 messages shrinks by 50 in 5 minutes, and its retention is reached in two
-    days."""
+    """Adds a forecast: a backlog of 600 messages shrinks by 50 in 5 minutes, and reaches its retention period in two
+    days.
+    """
     known = {
         "arrival_rate": 1.5,
         "drain_rate": 2.0,
@@ -98,7 +99,7 @@ def add_run(db: Connection, finished_at: datetime | None, error: str | None = No
 
 
 def new_queue(db: Connection, name: str) -> int:
-    """Returns its id."""
+    """Creates a queue and returns its id."""
     db.execute("select queue.create(%s)", (name,))
     row = db.execute("select queue_id from queue.queues where name = %s", (name,)).fetchone()
     assert row is not None
@@ -106,11 +107,11 @@ def new_queue(db: Connection, name: str) -> int:
 
 
 # --- minute rows -----------------------------------------------------------------------------------------------------
-# Writes rows of queue.minute for tests, and messages whose measurements agree with the rows.
+# Rows of queue.minute, and messages with the same measurements.
 
 
 def current_minute(db: Connection) -> datetime:
-    """Returns the start of the present minute by the database's clock."""
+    """Returns the start of the current minute by the database's clock."""
     row = db.execute("select date_trunc('minute', clock_timestamp(), 'UTC')").fetchone()
     assert row is not None
     start: datetime = row[0]
@@ -123,7 +124,7 @@ def add_minutes(db: Connection, queue_id: int, minutes: Sequence[Minute]) -> Non
 
 
 def add_messages(db: Connection, name: str, count: int, entered_at: datetime) -> None:
-    """Adds visible messages that look as if they had been sent at that time."""
+    """Adds visible messages with this send time."""
     db.execute("select from queue.send_batch(%s, array_fill('1'::jsonb, array[%s]))", (name, count))
     db.execute(
         "update queue.log l set sent_at = %s from queue.queues q where q.queue_id = l.queue_id and q.name = %s",

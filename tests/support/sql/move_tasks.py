@@ -1,4 +1,4 @@
-"""Starts, runs and reads message move tasks in SQL, and makes queues with poisoned messages."""
+"""Starts, runs and reads message move tasks in SQL, and fills queues with dead letters."""
 
 import pytest
 
@@ -54,8 +54,8 @@ def run(db: Connection, task: str, limit: int = 100) -> int:
 
 
 def work(db: Connection, task: str) -> int:
-    """Runs steps beside other workers until the task has ended. The function repeats a step that found the task taken
-    by another worker.
+    """Runs steps in competition with other workers until the task has ended. Retries a step if another worker has taken
+    the task.
     """
     moved = 0
     while value(db, "select status = 'RUNNING' from queue.move_task where task_id = %s", task):
@@ -65,8 +65,8 @@ def work(db: Connection, task: str) -> int:
 
 
 def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
-    """Sends messages and receives them until they are dead letters. Each message of a FIFO queue has a group, and
-    messages that begin with `a` share one.
+    """Sends messages and receives them until they are dead letters. In a FIFO queue, a message's first letter is its
+    group.
     """
     before = counts(db, dead).visible
     fifo = arn.endswith(".fifo")
@@ -85,7 +85,7 @@ def dead_queue(db: Connection, suffix: str, *sources: str) -> tuple[str, ...]:
 
 
 def drain(db: Connection, arn: str) -> list[str]:
-    """Returns all bodies that can be received, and deletes the messages."""
+    """Receives and deletes all visible messages. Returns their bodies."""
     found: list[str] = []
     while messages := receive(db, arn, 500):
         assert set(delete(db, messages)) == {"deleted"}

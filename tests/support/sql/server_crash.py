@@ -1,7 +1,7 @@
-"""Runs producers and consumers on a server, and kills every process of the server with SIGKILL meanwhile.
+"""Runs producers and consumers on a server, and kills all processes of the server with SIGKILL meanwhile.
 
-The program works on SQL. A run over HTTP can use the same ledger. An actor that loses the connection during a call does
-not know the outcome, and continues with other work after the restart.
+The actors use SQL. If an actor loses the connection during a call, the call's outcome is unknown, and the actor
+continues with other work after the restart.
 """
 
 import os
@@ -35,13 +35,12 @@ class Round:
     deletes: int = 0
 
     def produce(self, actor: int) -> None:
-        """Sends batches, each in a separate transaction, until the connection is gone."""
+        """Sends batches, each in a separate transaction, until the connection breaks."""
         rnd = random.Random(f"{self.number} {actor}")
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             serial = 0
             while not self.stop.is_set():
-                # The groups belong to this round only. Groups of a receive without a response stay closed until the
-                # drain.
+                # The groups belong only to this round. A receive without a response blocks its groups until the drain.
                 group = f"{self.number}-{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
                 bodies = [f"{self.number}-{actor}-{serial + i}" for i in range(rnd.choice((1, 10)))]
                 serial += len(bodies)
@@ -52,7 +51,7 @@ class Round:
         self.stop.set()
 
     def consume(self, actor: int) -> None:
-        """Receives and deletes most messages until the connection is gone."""
+        """Receives and deletes most messages until the connection breaks."""
         rnd = random.Random(f"{self.number} {actor}")
         with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             while not self.stop.is_set():
@@ -82,7 +81,7 @@ def delete(connection: Connection, ledger: Ledger, deliveries: list[calls.Delive
 
 
 def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -> None:
-    """Lets the actors work until this many deletes were acknowledged, and then kills the server."""
+    """Runs the actors until this many deletes were acknowledged, and then kills the server."""
     threads = round_.start(actors)
     wait_until(lambda: round_.deletes >= deletes or round_.stop.is_set())
     kill_server(data)
@@ -91,11 +90,11 @@ def run_until_killed(data: Path, round_: Round, deletes: int, actors: int = 4) -
 
 
 def kill_server(data: Path) -> None:
-    """Sends SIGKILL to only the postmaster and each of its children. Returns when all processes have ended."""
+    """Sends SIGKILL to the postmaster and all its children. Returns when all processes have exited."""
     postmaster = int((data / "postmaster.pid").read_text().split("\n")[0])
     pids = [postmaster, *children(postmaster)]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)  # The postmaster comes first, because it would clean up after its children.
+        os.kill(pid, signal.SIGSTOP)  # The postmaster stops first, because it would clean up after its children.
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(is_running(pid) for pid in pids))
@@ -115,7 +114,7 @@ def is_running(pid: int) -> bool:
 
 
 def drain(connection: Connection, arn: str, ledger: Ledger) -> None:
-    """Makes messages in flight visible again, and then receives and deletes all messages."""
+    """Makes messages in flight visible, and then receives and deletes all messages."""
     while any(calls.counts(connection, arn)):
         show(connection, arn, ledger)
         begun = time.time()
@@ -126,7 +125,7 @@ def drain(connection: Connection, arn: str, ledger: Ledger) -> None:
 
 
 def show(connection: Connection, arn: str, ledger: Ledger) -> None:
-    """Makes messages in flight visible, as the end of their visibility timeout would."""
+    """Makes messages in flight visible without waiting for their visibility timeout."""
     query = "select public_id, body from queue.peek_messages(%s, 'in_flight', 0, 1000)"
     for public_id, body in connection.execute(query, (arn,)).fetchall():
         ledger.released([body])

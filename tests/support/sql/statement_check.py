@@ -17,7 +17,7 @@ PYTHON_TYPES: dict[str, type] = {
     "smallint": int, "integer": int, "bigint": int, "double precision": float, "text": str, "boolean": bool,
     "bytea": bytes, "uuid": UUID, "timestamp with time zone": datetime, "jsonb": dict,
 }  # fmt: skip
-# Entries may have the values from which the service makes arrays: UTF-8, JSON, and the 16 bytes of a UUID.
+# Entries may contain bytes of these types, from which the service makes arrays: UTF-8, JSON, and a UUID's 16 bytes.
 BYTES_TOO = {"text", "jsonb", "uuid"}
 
 _FUNCTION = """
@@ -43,7 +43,7 @@ from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = %s
 
 
 class Function(NamedTuple):
-    """A function in the catalogue. If it returns a scalar, the column has the function's name."""
+    """A function in the catalogue. The column of a scalar result has the function's name."""
 
     parameters: list[str]
     defaults: int
@@ -51,7 +51,6 @@ class Function(NamedTuple):
     column_types: list[str]
 
     def begins_with(self, types: list[str]) -> bool:
-        """Returns whether the function's first parameters have these types."""
         return self.parameters[: len(types)] == types
 
 
@@ -67,8 +66,8 @@ def all_statements() -> list[tuple[str, Statement[Any]]]:
 def findings(connection: Connection, statement: Statement[Any]) -> list[str]:
     """Returns all differences between a statement and the catalogue.
 
-    A function may have an overload for the previous release (sql/former). The check uses the overload that the
-    statement calls.
+    If an overload for the previous release exists (sql/former), the check selects the overload that the statement
+    calls.
     """
     functions = [Function(*row) for row in connection.execute(_FUNCTION, (statement.name,)).fetchall()]
     given = standard_names(connection, statement.types)
@@ -114,20 +113,20 @@ def _entries(statement: BatchStatement[Any, Any], function: Function) -> Iterato
 
 
 def fits(hint: Any, kind: str) -> bool:
-    """Returns whether a column or element of PostgreSQL's type `kind` has the annotated type."""
+    """Returns whether a Python annotation suits PostgreSQL's type `kind`."""
     types = _required(hint)
     if len(types) != 1:
         return False
     (given,) = types
     if kind.endswith("[]"):
         return get_origin(given) is list and fits(get_args(given)[0], kind.removesuffix("[]"))
-    if get_origin(given) is Literal:  # These are the possible texts of the column.
+    if get_origin(given) is Literal:  # the possible texts in the column
         return kind == "text" and all(isinstance(text, str) for text in get_args(given))
     given = get_origin(given) or given
     return given is PYTHON_TYPES.get(kind) or (kind == "jsonb" and issubclass(given, (Struct, list)))
 
 
 def _required(hint: Any) -> set[Any]:
-    """Returns the types of `X | None` without None."""
+    """Returns the types in `X | None` without None."""
     parts = get_args(hint) if get_origin(hint) in (UnionType, Union) else (hint,)
     return {part for part in parts if part is not NoneType}

@@ -1,6 +1,6 @@
-"""Prints the template on standard input with its loops expanded, as JSON. The program runs in the Python of .tools/sam.
+"""Prints the template on standard input with its loops expanded, as JSON. The program needs the Python in .tools/sam.
 
-It uses cfn-lint's interpretation of `Transform: AWS::LanguageExtensions`.
+cfn-lint implements `Transform: AWS::LanguageExtensions`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Returns templates in the form that CloudFormation gets after their transforms."""
+"""Applies CloudFormation's transforms to templates."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def transformed(text: str, *parameters: str) -> dict[str, Any]:
 
 @cache
 def expanded(text: str) -> dict[str, Any]:
-    """Returns a template with the loops of CloudFormation's language extensions expanded."""
+    """Returns a template after the expansion of the loops in CloudFormation's language extensions."""
     return _run("expand", text)
 
 

@@ -1,7 +1,7 @@
-"""Prints the result of SAM's transform of the template on standard input, as JSON. The program runs in the Python of
+"""Prints the result of SAM's transform for the template on standard input, as JSON. The program needs the Python in
 .tools/sam.
 
-It uses the code that CloudFormation runs for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
+It uses CloudFormation's code for `Transform: AWS::Serverless-2016-10-31`, with parameters NAME=VALUE.
 """
 
 import json
@@ -12,7 +12,7 @@ from samcli.yamlhelper import yaml_parse
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-# `sam package` puts this in place of folders.
+# `sam package` replaces folders by this value.
 PACKED = {"AWS::Serverless::LayerVersion": "ContentUri", "AWS::Serverless::Function": "CodeUri"}
 
 

@@ -1,4 +1,4 @@
-"""Makes a user's project whose tests use the fixtures, and a folder for the temporary files of its test server."""
+"""Creates a user's project whose tests use the fixtures, and a folder for their test server's temporary files."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# An application's tests run in this environment. It must not affect the test server.
+# The environment of an application's tests, which must not affect the test server.
 FOREIGN_VARIABLES = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/production",
     "PGHOST": "127.0.0.1",
@@ -24,14 +24,14 @@ FOREIGN_VARIABLES = {
 
 @contextmanager
 def temporary_files() -> Iterator[Path]:
-    """Yields a folder for TMPDIR. Its path is short enough for a socket, and PostgreSQL's user may enter it."""
+    """Yields a folder for TMPDIR. Its path is short enough for a socket, and PostgreSQL's user can enter it."""
     with tempfile.TemporaryDirectory(prefix="kit-", dir="/tmp", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o711)
         yield Path(name)
 
 
 def run_tests(project: Path, temporary: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs pytest in the project as its user would, without the settings of this project's tests."""
+    """Runs pytest in the project like its user, without the settings of this project's tests."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     (project / "pytest.ini").write_text(
         "[pytest]\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
@@ -47,7 +47,7 @@ def run_tests(project: Path, temporary: Path, *arguments: str, **variables: str)
 
 
 def left(temporary: Path) -> list[str]:
-    """Returns names of what a test server has left, besides a folder with its lock and its log."""
+    """Returns the names of a test server's remaining files, except for a folder with its lock and its log."""
     return sorted(
         path.name
         for pattern in ("penstock-*", "penstock-tests-*/socket")
@@ -57,7 +57,7 @@ def left(temporary: Path) -> list[str]:
 
 
 def servers(temporary: Path) -> list[int]:
-    """Returns the processes of test servers whose folder is in this one."""
+    """Returns the processes of test servers in this folder."""
     done = subprocess.run(
         ["pgrep", "-f", f"penstock_web.testing {temporary}/"], capture_output=True, text=True, check=False
     )

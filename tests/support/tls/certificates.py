@@ -1,4 +1,4 @@
-"""Makes certificates for tests: an authority, and certificates that it signs."""
+"""Creates an authority for tests, and certificates that it signs."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -17,7 +17,7 @@ class Certificate(NamedTuple):
 
 
 class Authority:
-    """Signs certificates of servers."""
+    """Signs server certificates."""
 
     def __init__(self, name: str = "test authority") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())

@@ -18,13 +18,14 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-# Only a broken test gets this far.
+# Only a broken test waits this long.
 MAX_SECONDS = 60
 
 
 class Collector(TraceServiceServicer):
-    """`spans` are in the order of arrival, and `resources` by attribute. While `open` is not set nothing is
-    answered."""
+    """`spans` are in the order of arrival, and `resources` by attribute. While `open` is not set, the collector does
+    not respond.
+    """
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -51,7 +52,7 @@ class Collector(TraceServiceServicer):
         return ExportTraceServiceResponse()
 
     def wait(self, condition: Callable[[Span], bool]) -> Span:
-        """Returns the first span that meets the condition, once it has arrived."""
+        """Waits for a span that meets the condition, and returns it."""
         found: list[Span] = []
 
         def arrived() -> bool:
@@ -67,9 +68,7 @@ class Collector(TraceServiceServicer):
         return self.wait(lambda s: s.trace_id.hex() == trace_id and s.kind == Span.SPAN_KIND_SERVER)
 
     def calls(self, request: Span) -> list[Span]:
-        """Returns the calls of the database that a request made. Those calls have ended, and been sent, before the
-        request.
-        """
+        """Returns a request's database calls. They ended, and were exported, before the request."""
         return [span for span in self.spans if span.parent_span_id == request.span_id]
 
 
@@ -83,7 +82,6 @@ def value_of(pair: KeyValue) -> Any:
 
 @contextmanager
 def running_collector() -> Iterator[Collector]:
-    """Runs it on a free port of 127.0.0.1 until the end of the block."""
     collector = Collector()
     server = grpc.server(ThreadPoolExecutor(2))
     add_TraceServiceServicer_to_server(collector, server)  # type: ignore[no-untyped-call]

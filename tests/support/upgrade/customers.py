@@ -40,7 +40,7 @@ Actor = Callable[["Customers"], None]
 
 @dataclass
 class Customers:
-    """The state that they share. A client that sees another `generation` makes new connections."""
+    """The clients' shared state. A client that sees another `generation` opens new connections."""
 
     address: str
     ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})
@@ -73,13 +73,13 @@ class Customers:
         assert not self.errors, self.errors
 
     def progress(self, messages: int) -> None:
-        """Returns when this many more messages were deleted of each queue."""
+        """Waits until this many more messages in each queue are deleted."""
         goals = {name: self.tally[name] + messages for name in QUEUES}
         self.wait_for(lambda tally: all(tally[name] >= goal for name, goal in goals.items()))
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Lets them work. At the end of the block the producers stop, and the consumers empty the queues."""
+        """Runs the clients. At the end, the producers stop, and the consumers empty the queues."""
         actors: list[Actor] = [produce, order, publish, *(partial(consume, name=name) for name in QUEUES)]
         threads = [threading.Thread(target=self._guarded, args=(actor,)) for actor in actors]
         for thread in threads:
@@ -100,7 +100,7 @@ class Customers:
             self.count("failed actors")
 
     def rounds(self, service: str) -> Iterator[tuple[int, Any]]:
-        """Yields numbers and a client until nothing more is to be sent, and never far ahead of the consumers."""
+        """Yields numbers and a client until sending stops. Waits while the consumers are far behind."""
         generation, client = -1, None
         for number in count():
             if self.stopped_sending.is_set():
@@ -127,7 +127,6 @@ def set_up(customers: Customers) -> str:
 
 
 def produce(customers: Customers) -> None:
-    """Sends batches to the standard queue."""
     ledger = customers.ledgers["standard"]
     for number, sqs in customers.rounds("sqs"):
         bodies = [f"{number}-{n}" for n in range(_BATCH)]
@@ -140,7 +139,7 @@ def produce(customers: Customers) -> None:
 
 
 def order(customers: Customers) -> None:
-    """Sends one message after the other to two groups of the FIFO queue."""
+    """Sends messages in sequence to two groups of the FIFO queue."""
     ledger = customers.ledgers["orders.fifo"]
     for number, sqs in customers.rounds("sqs"):
         body, group = str(number), f"group-{number % 2}"
@@ -153,7 +152,7 @@ def order(customers: Customers) -> None:
 
 
 def publish(customers: Customers) -> None:
-    """Publishes messages of two kinds to the topic. Each kind is for one of the queues."""
+    """Publishes messages of two kinds to the topic. Each kind reaches one of the queues."""
     for number, sns in customers.rounds("sns"):
         body, kind = str(number), ("wanted", "others")[number % 2]
         customers.ledgers[kind].sending([body])
@@ -165,7 +164,7 @@ def publish(customers: Customers) -> None:
 
 
 def consume(customers: Customers, name: str) -> None:
-    """Receives and deletes until nothing is sent any more and the queue is empty."""
+    """Receives and deletes messages until sending has stopped and the queue is empty."""
     ledger, generation = customers.ledgers[name], customers.generation
     sqs = customers.client("sqs")
     while True:
@@ -187,7 +186,7 @@ def consume(customers: Customers, name: str) -> None:
 
 
 def is_empty(sqs: Any, address: str) -> bool:
-    """Returns whether no message waits, is in flight or is delayed."""
+    """Returns whether the queue has no message, visible, in flight or delayed."""
     found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=COUNTS)["Attributes"]
     return all(value == "0" for value in found.values())
 
@@ -205,15 +204,15 @@ sys.stdout.write(json.dumps(calls))
 
 
 def called_by(folder: Path) -> list[str]:
-    """Returns the calls of the statements of an unpacked release."""
+    """Returns the SQL calls in an unpacked release's statements."""
     command = [sys.executable, "-c", _LIST]
     done = subprocess.run(command, env=release.environment_of(folder), capture_output=True, text=True, check=True)
     return list(json.loads(done.stdout))
 
 
 def results(connection: psycopg.Connection[Any], calls: list[str]) -> Iterator[tuple[str, list[str] | None]]:
-    """Returns each call and its columns for the caller, or None if there is no such function or column. The function
-    calls nothing.
+    """Returns each call and its columns, or None if the function or a column does not exist. Does not call the
+    functions.
     """
     for call in calls:
         try:

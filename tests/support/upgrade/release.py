@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# The commit of the previous release, or "" before the first one. The commit changes with each release.
+# The previous release's commit, or "" before the first release. Each release changes the commit.
 PREVIOUS = ""
 _PARTS = ("layers", "sql", "infra/pgbouncer")
 
@@ -37,9 +37,9 @@ $$;
 
 
 def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
-    """Unpacks the files of a commit into `folder`, or those of this checkout without a commit.
+    """Unpacks the files of a commit, or of this checkout, into `folder`.
 
-    Fails if the history lacks the commit, because the test must not pass without the proof.
+    Fails if the history lacks the commit, because the test must not be skipped silently.
     """
     if not commit:
         for part in _PARTS:
@@ -58,12 +58,12 @@ def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
 
 
 def unpack_next(folder: Path, previous: Path) -> Path:
-    """Unpacks the release after the previous one: this checkout, or before 0.1.0 one that is made in `folder`."""
+    """Returns the next release: this checkout, or before 0.1.0 a new release in `folder`."""
     return ROOT if PREVIOUS else make_next(folder, previous)
 
 
 def make_next(folder: Path, previous: Path) -> Path:
-    """Makes a copy of an unpacked release in `folder`, with one migration more and a renamed function."""
+    """Copies an unpacked release to `folder`, with one more migration and a renamed function."""
     shutil.copytree(previous, folder, dirs_exist_ok=True)
     name_version(folder, f"{version_of(previous)}.post1")
     (folder / "sql/migrations/0002_next.sql").write_text(_MIGRATION)
@@ -84,7 +84,6 @@ def _renamed(path: Path) -> str:
 
 
 def name_version(folder: Path, version: str) -> None:
-    """Gives an unpacked release another version."""
     (folder / "layers/core/penstock/__init__.py").write_text(f'__version__ = "{version}"\n')
 
 
@@ -93,7 +92,7 @@ def version_of(folder: Path) -> str:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Returns an environment in which Python finds an unpacked release's code before this release's code."""
+    """Returns environment variables that select an unpacked release's code."""
     layers = folder / "layers"
     return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
 

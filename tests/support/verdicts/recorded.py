@@ -1,10 +1,11 @@
-"""Measures the quality of verdicts on the recorded runs of benchmarks/queen, beside the naive rule of `score`.
+"""Measures the quality of verdicts on the recorded runs in benchmarks/queen, and compares it with the naive rule in
+`score`.
 
-    python -m tests.support.verdicts.recorded
+python -m tests.support.verdicts.recorded
 
-Each run has two consumer groups, each with a queue: 600 seconds of messages, and then the work on the backlog. The
-records have the rate of arrivals and the backlog. The other values of a minute are computed: deletes are arrivals less
-growth. Dead letters, which the records count in the backlog to the end, arrive in proportion to the deletes.
+Each run has two consumer groups with a queue each: 600 seconds of messages, and then the work on the backlog. The
+records contain the rate of arrivals and the backlog. The module computes the other values of a minute: deletes are
+arrivals minus growth. Dead letters arrive in proportion to the deletes; the records count them in the backlog.
 """
 
 import json
@@ -34,7 +35,7 @@ Series = list[tuple[float, float]]
 
 @dataclass
 class Record:
-    """A queue of a run. `pushes` has seconds in which messages arrived. Series have seconds and values."""
+    """A queue in a run. `pushes` is the number of seconds with arrivals. Series contain seconds and values."""
 
     name: str
     fifo: bool
@@ -48,12 +49,12 @@ class Record:
 
     @cached_property
     def sent(self) -> list[float]:
-        """Returns messages that had arrived, by second."""
+        """Returns the cumulative number of arrivals by second."""
         rates = (at(self.rate, second + 0.5) for second in range(int(self.pushes)))
         return list(accumulate(rates, initial=0.0))
 
     def arrivals(self, first: float, end: float) -> float:
-        """Returns messages that arrived between these seconds."""
+        """Returns the number of arrivals between these seconds."""
         last = len(self.sent) - 1
         return self.sent[min(int(end), last)] - self.sent[min(int(first), last)]
 
@@ -66,21 +67,21 @@ class Record:
         return max(at(self.backlog, second) - self.dead(second), 0)
 
     def expected(self, second: float) -> set[Kind]:
-        """Returns the queue's state at this second, by the messages before and after it."""
+        """Returns the queue's correct states at this second, from the messages before and after it."""
         if self.waiting(second) < LEAST_BACKLOG:
             return {Kind.OK, Kind.IDLE}
         is_over = second >= self.pushes
         first = max(second - WINDOW, self.pushes if is_over else 0)
         end = min(second + WINDOW, self.backlog[-1][0] if is_over else self.pushes)
         arrivals, growth = self.arrivals(first, end), self.waiting(end) - self.waiting(first)
-        # Messages that take less than a minute are no backlog, as docs/reference/verdicts.md says.
+        # Messages that take less than a minute are not a backlog (docs/reference/verdicts.md).
         keeps_up = {Kind.OK} if self.waiting(second) * (end - first) < 60 * (arrivals - growth) else set()
         if abs(growth) <= STEADY * arrivals:
             return {Kind.OK, Kind.DRAINING}
         return keeps_up | ({Kind.FALLING_BEHIND} if growth > 0 else {Kind.DRAINING})
 
     def rows(self, minutes: int) -> list[Minute]:
-        """Returns the first minutes as the service would have stored them."""
+        """Returns the first minutes in the service's form."""
         found = []
         for minute in range(minutes):
             first, end = 60.0 * minute, 60.0 * (minute + 1)
@@ -103,7 +104,7 @@ class Record:
         return found
 
     def empty_after(self, minute: int) -> float | None:
-        """Returns the minutes until fewer than LEAST_BACKLOG messages waited."""
+        """Returns the minutes until fewer than LEAST_BACKLOG messages wait."""
         gone = [at_second for at_second, _ in self.backlog if self.waiting(at_second) < LEAST_BACKLOG]
         later = [second for second in gone if second > 60 * minute and second > self.pushes]
         return later[0] / 60 - minute if later else None
@@ -117,7 +118,7 @@ class Score:
     drains: list[bool] = field(default_factory=list)
 
     def add(self, record: Record, minute: int, verdict: Verdict, drain: float | None) -> None:
-        """Counts a response that was given at the end of a minute."""
+        """Counts a verdict at the end of a minute."""
         if verdict.kind in record.expected(60 * minute):
             self.right += 1
         elif any(verdict.kind in record.expected(60 * earlier) for earlier in before(minute)):
@@ -130,12 +131,12 @@ class Score:
 
 
 def before(minute: int) -> range:
-    """Returns the minutes in which a late verdict was right."""
+    """Returns the minutes for which a late verdict was right."""
     return range(max(minute - LATEST, 1), minute)
 
 
 def at(series: Series, second: float) -> float:
-    """Returns the value at a second, interpolated linearly between its neighbours."""
+    """Returns the value at a second by linear interpolation."""
     earlier = max((point for point in series if point[0] <= second), default=series[0])
     later = min((point for point in series if point[0] > second), default=earlier)
     share = (second - earlier[0]) / (later[0] - earlier[0]) if later[0] > earlier[0] else 0.0
@@ -156,7 +157,7 @@ def records() -> list[Record]:
 
 
 def scores() -> tuple[Score, Score]:
-    """Returns the scores of the verdicts, and of the naive rule."""
+    """Returns the scores of the verdicts and of the naive rule."""
     ours, others = Score(), Score()
     for record in records():
         for minute in range(FIRST_MINUTE, record.minutes + 1):

@@ -1,7 +1,7 @@
-"""Measures the quality of verdicts on simulated days, beside a naive rule: `python -m tests.support.verdicts.score SEED
-…`.
+"""Measures the quality of verdicts on simulated days, and compares it with a naive rule: `python -m
+tests.support.verdicts.score SEED …`.
 
-The program also makes the scrapes of Prometheus on a simulated day, in the form of promtool's unit tests.
+Also makes Prometheus's scrapes on a simulated day, in the form of promtool's unit tests.
 """
 
 import sys
@@ -24,8 +24,9 @@ AFTER = timedelta(seconds=20)
 
 @dataclass
 class Score:
-    """Scores one day. `drains` has predicted and true minutes of the hourly responses about queues that emptied within
-    five hours."""
+    """Scores one day. `drains` contains the predicted and true minutes of the hourly verdicts about queues that emptied
+    within five hours.
+    """
 
     right: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
@@ -33,19 +34,19 @@ class Score:
 
     @property
     def share_of_drains(self) -> float | None:
-        """Returns the share of responses within a fifth of the truth."""
+        """Returns the share of verdicts whose drain time is within a fifth of the truth."""
         if not self.drains:
             return None
         return sum(is_close(said, true) for _, said, true in self.drains) / len(self.drains)
 
 
 def is_close(said: float | None, true: int) -> bool:
-    """Returns whether it is within a fifth of the truth. Minutes are whole, so half a minute does not count."""
+    """Returns whether the prediction is within a fifth of the truth, or within a minute."""
     return said is not None and abs(said - true) <= max(TOLERANCE * true, 1)
 
 
 def naive(minutes: list[Minute], _facts: Facts, now: datetime) -> Verdict:
-    """Does what many dashboards do: uses the sign of the rates of ten minutes."""
+    """Imitates many dashboards: uses the sign of the rates over ten minutes."""
     recent = [row for row in minutes if row.starts_at >= now - 10 * MINUTE - AFTER]
     visible = (recent[-1].visible or 0) if recent else 0
     arrivals = sum(row.sent for row in recent) / 10
@@ -67,7 +68,7 @@ def naive_drain(minutes: list[Minute], now: datetime) -> float | None:
 
 
 def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_naive: bool = False) -> Score:
-    """Returns the score of a day. `minutes` are the input of a verdict."""
+    """Returns a day's score. A verdict uses the last `minutes` rows."""
     found = Score()
     for minute in range(minutes // 2, scenario.plan.minutes, every):
         hourly = minute % 60 == 0
@@ -88,7 +89,7 @@ def score(scenario: Scenario, day: Day, every: int = 1, minutes: int = 120, by_n
 
 
 def response(day: Day, minute: int, facts: Facts, now: datetime, minutes: int) -> Verdict:
-    """Answers as the service does: from two hours, and from 25 if two are not enough."""
+    """Returns the service's verdict from `minutes` rows, or from 25 hours if these rows are not enough."""
     verdict = judge(day.until(minute, minutes), facts, now)
     return judge(day.until(minute, 1500), facts, now) if is_asking_for_more(verdict) else verdict
 
@@ -134,7 +135,7 @@ READ_SECONDS = 10
 
 
 def verdicts_of(day: Day, facts: Facts, start: int, end: int, every: int = SCRAPE_SECONDS) -> Iterator[Verdict]:
-    """Yields the oldest possible verdict that each scrape shows, from second `start` to `end` of the day."""
+    """Yields the oldest possible verdict for each scrape from second `start` to `end`."""
     for second in range(start, end, every):
         judged = second - READ_SECONDS
         stored = (judged - FOLDED_SECONDS) // 5 * 5
@@ -144,7 +145,7 @@ def verdicts_of(day: Day, facts: Facts, start: int, end: int, every: int = SCRAP
 
 
 def series_of(queue: str, verdicts: list[Verdict]) -> list[dict[str, str]]:
-    """Returns the series of /metrics that the alerts on queues need."""
+    """Returns the series in /metrics that the queue alerts need."""
     found = {
         verdict_series(queue, kind): ["1" if verdict.kind is kind else "_" for verdict in verdicts]
         for kind in Kind

@@ -17,18 +17,18 @@ from datetime import UTC, datetime, timedelta
 from penstock.verdicts import Facts, Kind, Minute
 
 STEP_SECONDS = 5
-MANY_TIMES = 50  # more receives of a message are not told apart
+MANY_TIMES = 50  # A message's receives are counted up to this number.
 START = datetime(2026, 11, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
 @dataclass
 class Plan:
-    """Describes how a queue is used. The functions of the minute of the day are arrivals a minute, consumers, and
+    """Describes a queue's use. Three functions of the minute of the day return arrivals a minute, consumers, and
     seconds for a message.
 
     `bad_share` is the share of messages that never succeed. `consumers` also gets the number of waiting messages.
-    `partial_seconds` is the interval at which the row of the present minute is kept, or 0.
+    `partial_seconds` is the interval at which the current minute's row is kept, or 0.
     """
 
     arrivals: Callable[[float], float]
@@ -43,7 +43,7 @@ class Plan:
 
 @dataclass
 class Day:
-    """The stored rows, and the messages at the end of each minute."""
+    """The stored rows, and the number of visible messages at the end of each minute."""
 
     minutes: list[Minute] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
@@ -51,18 +51,18 @@ class Day:
     """Maps a second of the day to the row of the present minute."""
 
     def at_second(self, second: int, minutes: int = 120) -> list[Minute]:
-        """Returns the rows that are stored at this second, with the known part of the present minute."""
+        """Returns the stored rows at this second, including the known part of the current minute."""
         rows = self.until(second // 60, minutes)
         known = self.partial.get(second)
         return [*rows, known] if known and second % 60 else rows
 
     def until(self, minute: int, minutes: int = 120) -> list[Minute]:
-        """Returns the rows of the last minutes up to the end of this one."""
+        """Returns the rows of the last `minutes` up to the end of `minute`."""
         first, end = START + (minute - minutes) * MINUTE, START + minute * MINUTE
         return [row for row in self.minutes if first <= row.starts_at < end]
 
     def empty_after(self, minute: int, few: int = 10) -> int | None:
-        """Returns the minutes until fewer than `few` messages wait, or None if that never happens on that day."""
+        """Returns the minutes until fewer than `few` messages wait, or None if that does not happen on that day."""
         for index in range(minute, len(self.visible)):
             if self.visible[index] < few:
                 return index + 1 - minute
@@ -71,7 +71,7 @@ class Day:
 
 @dataclass
 class Returning:
-    """Messages that become visible at a step. `bad` ones are by their number of receives."""
+    """Messages that become visible at a step. `bad` counts the others by their number of receives."""
 
     at: int
     good: int = 0
@@ -79,7 +79,7 @@ class Returning:
 
 
 def poisson(rng: random.Random, mean: float) -> int:
-    """Returns a number of independent arrivals."""
+    """Returns a random number of arrivals."""
     if mean > 50:
         return max(0, round(rng.gauss(mean, math.sqrt(mean))))
     limit, product, count = math.exp(-mean), rng.random(), 0
@@ -90,7 +90,7 @@ def poisson(rng: random.Random, mean: float) -> int:
 
 
 def binomial(rng: random.Random, n: int, share: float) -> int:
-    """Returns how many of n happen."""
+    """Returns a random number of successes in n trials."""
     if n > 60:
         spread = math.sqrt(n * share * (1 - share))
         return min(n, max(0, round(rng.gauss(n * share, spread))))
@@ -105,15 +105,15 @@ class Simulation:
     def __init__(self, plan: Plan, rng: random.Random) -> None:
         self.plan, self.rng = plan, rng
         self.good = 0  # visible
-        self.again = 0  # of these, received before
-        self.bad: dict[int, int] = {}  # visible, by how often they were received
-        self.in_flight = 0  # good ones that consumers have
-        self.hidden = 0  # in flight, and no consumer has them
+        self.again = 0  # visible and received before
+        self.bad: dict[int, int] = {}  # visible, by number of receives
+        self.in_flight = 0  # in flight with a consumer, without bad messages
+        self.hidden = 0  # in flight without a consumer
         self.returning: deque[Returning] = deque()
         self.step = 0
-        self.entered: deque[tuple[int, int]] = deque()  # (step, messages) of arrivals, for the oldest
+        self.entered: deque[tuple[int, int]] = deque()  # arrivals as (step, messages), for the oldest message
         self.entered_count = 0
-        self.bad_entered: deque[int] = deque()  # the steps in which bad ones came
+        self.bad_entered: deque[int] = deque()  # the steps in which bad messages arrived
         self.last_received_at: datetime | None = None
 
     def run(self) -> Day:
@@ -145,7 +145,9 @@ class Simulation:
         return START + timedelta(seconds=self.step * STEP_SECONDS)
 
     def _oldest(self, total: int) -> datetime | None:
-        """Returns the oldest message, as if messages were done in the order of arrival. Bad ones stay."""
+        """Returns the oldest message's arrival, as if consumers finished messages in the order of arrival. Bad messages
+        remain.
+        """
         if not total:
             return None
         while len(self.entered) > 1 and self.entered_count - self.entered[0][1] >= total:
@@ -166,7 +168,7 @@ class Simulation:
             self.entered_count += came
             self.bad_entered.extend([self.step] * bad)
         consumers = plan.consumers(minute, self._visible())
-        if consumers < self.in_flight:  # Some consumers stopped, and their messages come again.
+        if consumers < self.in_flight:  # Some consumers stopped, so their messages become visible later.
             lost = self.in_flight - consumers
             self.in_flight -= lost
             self.hidden += lost
@@ -175,10 +177,10 @@ class Simulation:
         self.step += 1
 
     def _work(self, consumers: int, counts: dict[str, int]) -> None:
-        """Lets consumers take and finish messages in a step: as many as they can handle, or as there are."""
+        """Lets consumers take and finish messages in a step, up to their capacity or the number of messages."""
         work = self.in_flight + self.good
         handled = STEP_SECONDS / self.plan.handling_seconds(self.step * STEP_SECONDS / 60)
-        # If consumers keep up, they hold at the end the messages that arrived in the time of one message.
+        # Consumers that keep up still have the messages that arrived during the handling of one message.
         resting = poisson(self.rng, self.plan.arrivals(self.step * STEP_SECONDS / 60) / 60 * STEP_SECONDS / handled)
         able = poisson(self.rng, min(consumers, work) * handled) if work else 0
         done = min(max(0, work - min(resting, consumers)), able)
@@ -235,7 +237,7 @@ Expectation = Callable[[int], frozenset[Kind]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A day. `expected` is an Expectation, or None if only the drain time is judged."""
+    """A day. `expected` is an Expectation, or None if the test checks only the drain time."""
 
     plan: Plan
     expected: Expectation | None = None
@@ -247,12 +249,12 @@ def between(minute: float, start: float, end: float) -> bool:
 
 
 def wave(minute: float, low: float, high: float, peak: float = 14 * 60) -> float:
-    """Returns a daily rhythm."""
+    """Returns a value with a daily rhythm."""
     return low + (high - low) * (1 + math.cos(2 * math.pi * (minute - peak) / 1440)) / 2
 
 
 def spans(*parts: tuple[int, int, frozenset[Kind]], otherwise: frozenset[Kind] = HEALTHY) -> Expectation:
-    """Returns kinds by spans of minutes."""
+    """Returns an expectation with different kinds in spans of minutes."""
 
     def expected(minute: int) -> frozenset[Kind]:
         return next((kinds for start, end, kinds in parts if start <= minute < end), otherwise)
@@ -261,8 +263,9 @@ def spans(*parts: tuple[int, int, frozenset[Kind]], otherwise: frozenset[Kind] =
 
 
 class Autoscaler:
-    """Starts five consumers more every three minutes while over 500 messages wait, up to 30, and fewer when under 50
-    wait."""
+    """Adds consumers every three minutes while more than 500 messages wait, up to 30. Removes consumers when fewer than
+    50 wait.
+    """
 
     def __init__(self) -> None:
         self.consumers = 5

@@ -15,18 +15,18 @@ from tests.support.programs.penstock_service import Service
 
 
 def pictures(page: str) -> dict[str, ET.Element]:
-    """Returns the described pictures by their descriptions. Raises if one is not XML."""
+    """Returns the pictures by their descriptions. Raises an error if a picture is not XML."""
     found = [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
     return {picture.get("aria-label", ""): picture for picture in found if picture.get("role") == "img"}
 
 
 def of_class(picture: ET.Element, name: str) -> list[ET.Element]:
-    """Returns the elements of a picture that have this CSS class."""
+    """Returns a picture's elements with this CSS class."""
     return [element for element in picture.iter() if name in element.get("class", "").split()]
 
 
 def table(page: str, kind: str) -> list[dict[str, str]]:
-    """Returns the rows of the first table of this CSS class by their columns' heads. Pictures are `(picture)`."""
+    """Returns the rows of the first table with this CSS class by column head. A picture becomes `(picture)`."""
     match = re.search(rf'<table class="{kind}".*?</table>', page, re.DOTALL)
     if match is None:
         return []
@@ -44,7 +44,7 @@ def _text(markup: str) -> str:
 
 @dataclass
 class Barriers(HTMLParser):
-    """Finds what an accessibility checker would report (rules of WCAG 2.2 that can be checked in the markup)."""
+    """Finds accessibility faults (rules of WCAG 2.2 that can be checked in the markup)."""
 
     found: list[str] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Barriers(HTMLParser):
 
 
 def barriers(page: str) -> list[str]:
-    """Returns the barriers of the page, empty if it has none."""
+    """Returns the page's accessibility faults."""
     reader = Barriers()
     reader.feed(page)
     if reader.levels.count(1) != 1:
@@ -87,20 +87,20 @@ def barriers(page: str) -> list[str]:
 
 
 class ConsoleClient:
-    """A client of one service, as one browser would be."""
+    """Calls one service like a browser, with cookies and an origin."""
 
     def __init__(self, service: Service) -> None:
         self.url = service.url
-        # No connection is kept, so a test need not close any.
+        # The client keeps no connection, so a test need not close any.
         limits = httpx.Limits(max_keepalive_connections=0)
         self.http = httpx.Client(base_url=service.url, timeout=60, verify=False, limits=limits)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        """Returns a page unchanged. Redirects are not followed."""
+        """Returns a page. The client does not follow redirects."""
         return self.http.get(path, headers={"accept": "text/html", **headers})
 
     def post(self, path: str, origin: str | None = None, **form: object) -> httpx.Response:
-        """Sends a form from a page of this origin. None means the service's origin."""
+        """Submits a form from a page with this origin. None means the service's origin."""
         return self.http.post(path, data=form, headers={"origin": self.url if origin is None else origin})
 
     def sign_in(self, key: str, secret: str = "") -> httpx.Response:
@@ -156,7 +156,7 @@ def hostile_texts(number: int) -> list[str]:
 
 @dataclass
 class Console:
-    """A service with its console, a browser that is signed in, and a client of SQS."""
+    """A service with its console, a signed-in browser, and an SQS client."""
 
     database: Database
     service: Service

@@ -1,7 +1,4 @@
-"""Implements a database that answers when the test says so, and remembers its calls.
-
-Provides effects of one queue, and a database that answers them.
-"""
+"""Fakes a database whose responses a test controls. Records the calls."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -46,7 +43,7 @@ Reply = Callable[[Statement[Row], Sequence[Any]], Sequence[Row]]
 
 
 class FakeDatabase:
-    """`call` waits until `release` if `held`. `reply` makes the rows or raises."""
+    """If `held`, `call` waits until `release`. `reply` returns the rows or raises an error."""
 
     def __init__(self, reply: Reply = echo) -> None:
         self.reply = reply
@@ -61,20 +58,18 @@ class FakeDatabase:
         return statement.make_rows(self.reply(statement, arguments))
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
-        """Answers the health check with no rows."""
+        """Responds to the health check without rows."""
         return []
 
     async def is_stuck(self) -> bool:
-        """Returns the pool's response: never."""
         return False
 
     def hold(self) -> None:
-        """Keeps calls under way until `release`."""
+        """Delays calls until `release`."""
         self.held = True
         self._gate.clear()
 
     def release(self) -> None:
-        """Lets all calls continue."""
         self.held = False
         self._gate.set()
 
@@ -85,7 +80,7 @@ class FakeDatabase:
 
 
 class NoMessages:
-    """A database of long polls without any messages."""
+    """A database for long polls without messages."""
 
     async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         return []
@@ -120,7 +115,9 @@ HEADER = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
 
 
 class FakeQueue:
-    """Answers receives with messages 1, 2, 3, … until none is left. `body` is the body of each."""
+    """Responds to receives with messages 1, 2, 3, … until `stored` messages were returned. Each message has the same
+    `body`.
+    """
 
     def __init__(self, stored: int, body: str | None = None) -> None:
         self.stored = stored
@@ -141,15 +138,15 @@ class FakeQueue:
 
 
 def bodies(rows: Sequence[Row]) -> list[str]:
-    """Returns bodies of the messages of a receive, whose rows begin with a header."""
+    """Returns the bodies from a receive, whose rows begin with a header."""
     return [row.body for row in cast("Sequence[ReceivedRow]", rows)[1:]]
 
 
 def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
-    """Returns a database that stores every message."""
+    """Returns the rows of a send in which the database stores every message."""
     return [(n + 1, n, None, None, None, None) for n in range(len(arguments[3]))]
 
 
 async def empty(batcher: Batcher, arn: str) -> None:
-    """Makes a receive that finds nothing, so the queue is known."""
+    """Makes an empty receive, so that the batcher knows the queue."""
     assert len(await batcher.submit(make_receive(1, arn))) == 1

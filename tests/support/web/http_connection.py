@@ -21,10 +21,9 @@ Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class Transport(asyncio.Transport):
-    """A client's connection: the bytes written to it, and whether the server has ended or closed its side.
+    """A client's connection: the written bytes, and whether the server has ended or closed its side.
 
-    `lingering` is the protocol that continues reading after the end. The connection ignores the bytes that `say`
-    gives to the former protocol.
+    After the end, the protocol `lingering` reads on. The former protocol then ignores the bytes from `say`.
     """
 
     def __init__(self, address: str = "127.0.0.1") -> None:
@@ -85,14 +84,13 @@ class Client:
         self.connection.connection_made(self.transport)
 
     async def say(self, *parts: bytes) -> bytes:
-        """Returns everything that was answered after these reads from the socket."""
+        """Sends each part in a separate read. Returns the server's output."""
         for part in parts:
             self.connection.data_received(part)
             await settle()
         return self.transport.written
 
     async def leave(self) -> None:
-        """Disconnects."""
         self.connection.connection_lost(None)
         await settle()
 
@@ -103,7 +101,7 @@ class Client:
 
 
 class Recorder:
-    """Keeps its requests, and answers each request with its path and body."""
+    """Records requests, and responds with the request's path and body."""
 
     def __init__(self) -> None:
         self.scopes: list[Message] = []
@@ -123,13 +121,12 @@ class Recorder:
 
 
 async def response(send: Send, body: bytes, *headers: tuple[bytes, bytes], status: int = 200) -> None:
-    """Sends a whole response."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 class SlowClient:
-    """`unread` is the number of written bytes that the client has not read."""
+    """A client that reads slowly. `unread` is the number of written bytes that the client has not read."""
 
     def __init__(self, unread: int) -> None:
         self.unread = unread

@@ -11,7 +11,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Scrape:
-    """The samples of a response."""
+    """The samples in a response."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -26,15 +26,15 @@ class Scrape:
                 self.samples[key] = float(value)
 
     def value(self, name: str, **labels: str) -> float:
-        """Returns one sample with exactly these labels."""
+        """Returns the sample with exactly these labels."""
         return self.samples[name, tuple(sorted(labels.items()))]
 
     def has(self, name: str, **labels: str) -> bool:
-        """Returns whether this sample exists with exactly these labels."""
+        """Returns whether a sample with exactly these labels exists."""
         return (name, tuple(sorted(labels.items()))) in self.samples
 
     def values(self, name: str, label: str) -> dict[str, float]:
-        """Returns all samples of a metric by one of their labels. Samples with an equal label are added up."""
+        """Returns the sums of a metric's samples by one label."""
         found: dict[str, float] = {}
         for (other, labels), value in self.samples.items():
             if other == name:
@@ -48,7 +48,6 @@ class Scrape:
 
 
 def scrape(url: str, **headers: str) -> Scrape:
-    """Returns the content of /metrics."""
     response = client_setup.get(url + "/metrics", headers=headers, timeout=60)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"

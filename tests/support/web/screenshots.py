@@ -1,8 +1,8 @@
-"""Makes the pictures of the console in docs/console: python -m tests.support.web.screenshots FOLDER (`make
+"""Takes the console's screenshots for docs/console: `python -m tests.support.web.screenshots FOLDER` (`make
 screenshots`).
 
-There are two installations, each with a separate service and database: a typical one, and one with trouble. Figures and
-times are those of the moment, so each run makes different pictures.
+Two installations, one typical and one with problems, each have a separate service and database. The pictures contain
+current figures and times, so each run makes different pictures.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LARGEST_BYTES: Final = 600_000
 
 
 class Picture(NamedTuple):
-    """A file's name, the page below /console, and the theme."""
+    """A picture's file name, page below /console, and theme."""
 
     name: str
     path: str
@@ -106,7 +106,7 @@ update queue.event_source_mapping set last_result = 'OK',
 
 
 class PicturedInstallation:
-    """A running service, and clients of it."""
+    """A running service and its clients."""
 
     def __init__(self, up: Up) -> None:
         import boto3
@@ -153,7 +153,7 @@ class PicturedInstallation:
 
 
 def typical(there: PicturedInstallation) -> None:
-    """Fills an installation: orders are processed, news are sent, and a report is due at night."""
+    """Fills an installation: orders are processed, news are sent, and a report is scheduled for the night."""
     for name in ("orders-dead", "mails", "invoices", "thumbnails", "reports", "imports.fifo"):
         there.http.post("/v1/queues", json={"name": name}).raise_for_status()
     orders = there.queue("orders", "orders-dead")
@@ -193,7 +193,7 @@ def typical(there: PicturedInstallation) -> None:
 
 
 def trouble(there: PicturedInstallation) -> None:
-    """Lets handlers fail in three ways, and sends one message back to see whether it succeeds now."""
+    """Lets handlers fail in three ways, and moves one message back to see whether it succeeds now."""
     typical(there)
     orders = there.queue("orders", "orders-dead")
     failing = [{"order": n, "error": "payment timed out", "customer": f"c{n}"} for n in range(26)]
@@ -249,7 +249,7 @@ def take(browser: Browser, there: PicturedInstallation, pictures: tuple[Picture,
         context = browser.new_context(viewport=SIZE, color_scheme=picture.theme)
         page = context.new_page()
         page.goto(f"{there.url}/console{picture.path}")
-        # Playwright itself writes only PNG and JPEG. WebP is half as large.
+        # Playwright writes only PNG and JPEG. WebP files are half as large.
         shot = context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": 82})
         (folder / f"{picture.name}.webp").write_bytes(b64decode(shot["data"]))
         context.close()

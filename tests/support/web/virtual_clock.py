@@ -1,5 +1,6 @@
-"""Implements an event loop whose time passes only when every task waits for it: hours pass in a moment, and the same
-each time."""
+"""Implements an event loop whose clock jumps to the next timer when all tasks wait. Hours pass at once, and runs are
+reproducible.
+"""
 
 import asyncio
 import selectors
@@ -25,7 +26,7 @@ class VirtualSelector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Begins its time at 0 s. Work for a thread takes no time, because it is done at once."""
+    """Starts its clock at 0 s. Work in a thread runs at once and takes no time."""
 
     def __init__(self) -> None:
         self._virtual = VirtualSelector()
@@ -35,7 +36,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual.now
 
     def stop_process(self, seconds: float) -> None:
-        """Lets time pass during which nothing of this process runs."""
+        """Advances the clock while no task of this process runs."""
         self._virtual.now += seconds
 
     def run_in_executor(self, _: Executor | None, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
@@ -48,6 +49,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 async def settle() -> None:
-    """Returns when everything that can happen without passing time has happened."""
+    """Returns when all tasks wait for time to pass."""
     for _ in range(20):
         await asyncio.sleep(0)

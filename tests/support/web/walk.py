@@ -1,4 +1,4 @@
-"""Records the functions that a request passes through in a running service, up to the response's bytes."""
+"""Records the functions that a running service calls for a request, until the response's bytes."""
 
 import asyncio
 import sys
@@ -42,9 +42,10 @@ class Function(NamedTuple):
 
 @dataclass
 class Walk:
-    """The functions that one request passed through, in order, and the event loop's other work during that time.
+    """The functions that were called during one request, in order, including the event loop's other work.
 
-    `carriers` are the functions whose arguments held one of `texts`. `statements` are those that any function got.
+    `carriers` are the functions whose arguments contained one of `texts`. `statements` are the statements in any
+    function's arguments.
     """
 
     texts: tuple[bytes, ...]
@@ -95,7 +96,7 @@ class Recorder:
         self._walk: Walk | None = None
 
     def profile(self, frame: FrameType, event: str, _: object) -> None:
-        """Represents a profiler of `sys.setprofile`."""
+        """Is a profiler for `sys.setprofile`."""
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(_ROOTS):
             return
@@ -109,14 +110,14 @@ class Recorder:
         return self._walk is not None and statement in self._walk.statements
 
     def end(self) -> None:
-        """Notes that the response is being written."""
+        """Ends the walk, because the service writes the response."""
         if self._walk is not None:
             self.walks.append(self._walk)
             self._walk = None
 
 
 class _RecordedTransport:
-    """Tells the recorder when it is written to."""
+    """Tells the recorder about the first write."""
 
     def __init__(self, transport: Any, recorder: Recorder) -> None:
         self._transport = transport
@@ -149,7 +150,7 @@ def recorded_service(database: Database, monkeypatch: pytest.MonkeyPatch) -> Ite
 
     async def serve() -> None:
         loop, signals = asyncio.get_running_loop(), server.StopSignals()
-        monkeypatch.setattr(server, "StopSignals", lambda: signals)  # a thread gets none of the process
+        monkeypatch.setattr(server, "StopSignals", lambda: signals)  # A thread does not get the process's signals.
         ends.append(lambda: loop.call_soon_threadsafe(signals.stop.set))
         loop.call_soon(sys.setprofile, recorder.profile)
         await server.run(environment, listener, ready.set)
