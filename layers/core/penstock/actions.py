@@ -35,8 +35,8 @@ ResultT = TypeVar("ResultT", bound=Struct | None)
 class LazyFunction:
     """Names a function by its path. The module is imported by the first call.
 
-    A Lambda function of one action therefore imports no other operations. Access rules are imported only if
-    QUEUE_ACCESS needs them.
+    A Lambda function that serves one action therefore does not import other operations. Access rules are imported only
+    if QUEUE_ACCESS needs them.
     """
 
     __slots__ = ("_path",)

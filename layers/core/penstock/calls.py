@@ -45,12 +45,12 @@ def build_receive_call(
 ) -> tuple[Statement[RowT], list[object]]:
     """Returns the call that receives `count` messages for requests that ask for at most `most` messages each.
 
-    Each lease has up to `most` messages, at least SMALLEST_LEASE. All messages of a lease expire together. On a FIFO
-    queue, each merged receive gets a lease, because two receives must not get messages of one group. All merged
-    receives ask for the same number. `own_transaction` means that the receive is the only statement of its
-    transaction. The transaction does not wait for the disk. A crash can then lose the receive, and the messages are
-    received again. With `assume_short` the receive fails with LONG_MESSAGE if `most` messages of the greatest length
-    may not fit (`message_lengths`). Otherwise the receive measures messages that may be too long.
+    Messages of one lease become visible at the same time. A lease has up to `most` messages, or up to SMALLEST_LEASE if
+    `most` is smaller. On a FIFO queue, each merged receive gets a lease, because two receives must not get messages of
+    one group. All merged receives ask for the same number. `own_transaction` means that the receive is the only
+    statement of its transaction. The transaction does not wait for the disk. A crash can then lose the receive, and the
+    messages are received again. If `assume_short` is set, the receive fails with LONG_MESSAGE if `most` messages of the
+    greatest length may not fit (`message_lengths`). Otherwise the receive measures messages that may be too long.
     """
     lease = receive.count if receive.queue.is_fifo else max(SMALLEST_LEASE, most)
     arguments: list[object] = [

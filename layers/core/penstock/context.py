@@ -128,8 +128,8 @@ class Context(Actor):
         the host.
 
         The base is QUEUE_BASE_URL, if it is set. Otherwise the base is the request's host if the settings or API
-        Gateway name the host. A host that needs no entry also counts, if QUEUE_ACCESS has admitted the caller:
-        everybody can send an unsigned Unsubscribe. In all other cases the base is the address on which the process
+        Gateway name the host. If QUEUE_ACCESS has admitted the caller, every accepted host is used. Unsigned
+        Unsubscribe requests can come from anyone. In all other cases the base is the address on which the process
         listens.
         """
         settings, hosts = self.environment.settings, self.environment.hosts
@@ -153,7 +153,7 @@ class Context(Actor):
         return find_message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None, region: str | None = None) -> str:
-        """Returns the QueueUrl of a queue. Account and region default to the request's."""
+        """Returns a queue's QueueUrl. Account and region default to the request's."""
         path = queue_url.build_path(
             region or self.region, account_id or self.account_id, name, self.environment.settings.queue_region
         )

@@ -44,7 +44,7 @@ class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
-    """Calls a SQL function over a list of entries.
+    """Calls a SQL function for a list of entries.
 
     `options` are arguments of the whole call. Only calls with equal options and an equal `merge_key` are merged. A
     separate key prevents a FIFO queue that waits for a lock from delaying other queues. `queue_arn` is the queue to
@@ -97,9 +97,9 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Receives up to `count` messages of `queue`, invisible for `visibility_seconds` (None: the queue's value).
 
     If the queue is empty, the receive waits for the first message, for at most `wait_seconds` (None: the queue's
-    value), without a connection. It does not wait if the header row names an error. About `in_flight_limit` messages
-    of the queue can be in flight (None: any number). `limit` is the maximum length of all messages together (None: no
-    limit). A receive with an `attempt_id` is not merged with other receives.
+    value), without a connection. The receive does not wait if the header row contains an error. About `in_flight_limit`
+    messages of the queue can be in flight (None: any number). `limit` is the maximum length of all messages together
+    (None: no limit). A receive with an `attempt_id` is not merged with other receives.
 
     Returns the header row, and then at most `count` rows with one message each.
     """
@@ -124,7 +124,7 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 
 
 class Pause(Effect[bool], frozen=True):
-    """Waits `seconds` without a connection. Returns True, or False when the process ends."""
+    """Waits `seconds` without a connection. Returns False if the process stops, and otherwise True."""
 
     seconds: float
 
@@ -140,8 +140,8 @@ class Compute(Effect[Result_co], Generic[Result_co], frozen=True):
 
 
 class Ask(Effect[Result_co], Generic[Result_co], frozen=True):
-    """Calls a function that waits some seconds at most for another server, and returns its result. The container
-    calls it in a thread."""
+    """Calls a function that waits for another server, for a few seconds at most. Returns the function's result. The
+    container calls it in a thread."""
 
     function: Callable[[], Result_co]
 
@@ -168,12 +168,12 @@ class Woken(IntEnum):
     """The reason why a receive's wait ended. The value is truthy if the receive should query again."""
 
     NOT = 0
-    FOR_ONE = 1  # a message came, and only this receive was woken
+    FOR_ONE = 1  # a message arrived, and only this receive was woken
     FOR_MORE = 2  # the number of messages is unknown, so a receive that finds a message wakes others
 
 
 class Wake(Effect[None], frozen=True):
-    """Wakes `count` waiting receives of this process, because as many messages were committed to the queue.
+    """Wakes `count` waiting receives of this process, because `count` messages were committed to the queue.
 
     `woken` is FOR_MORE if the number is a guess.
     """

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class RequestIds:
     """Request ids of one process, in UUID form. All groups are random except the last one, which is a counter.
 
-    Such an id is 20 times cheaper than a random UUID. It is unique, because every process draws 80 random bits.
+    Such an id is 20 times cheaper than a random UUID. The id is unique, because every process draws 80 random bits.
     """
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@
     │   RequestEntityTooLarge 413, MisdirectedRequest 421
     └── our fault: InternalFailure 500, ServiceUnavailable 503
 
-JSON responses have `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query responses have the code.
+JSON responses have `__type` and an `x-amzn-query-error: <Query code>;Sender` header; Query responses have the code.
 Sources: the error table of the SQS API reference, and the Query model of botocore 1.31.80, the last model with codes
 and statuses. Errors without a model belong to `com.amazon.coral.service`. RequestEntityTooLarge, ResponseTooLarge,
 MisdirectedRequest and the texts about Penstock's limits are our choice.

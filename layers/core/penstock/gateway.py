@@ -134,7 +134,8 @@ class GuardedActionCall(ActionCall, eq=False):
 
 
 class PageCall(ActionCall, eq=False):
-    """A link of an SNS message that a browser opens. The response is a page with a button, and has no effect."""
+    """A link in an SNS message that a browser opens. The response is a page with a button. Opening the link changes
+    nothing."""
 
     def operation(self) -> Operation[Struct | None]:
         yield from ()
@@ -145,7 +146,7 @@ class PageCall(ActionCall, eq=False):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """Decodes the action call of a request. If `service` and `action` are given, any other action is InvalidAction.
+    """Decodes a request to an action call. If `service` and `action` are given, any other action is InvalidAction.
 
     Raises RejectedRequest for every fault of the request. Refuses bodies of more than 6.25 MiB.
     """

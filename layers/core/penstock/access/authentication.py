@@ -2,8 +2,8 @@
 
     off       Any client can call. No AccessRule exists, and no credentials are checked.
     presence  Any client that sends credentials can call. The credentials are not verified.
-    sigv4     Clients must sign with an access key of this installation (REST API: send a bearer key). The account is
-              the key's. Policies control access to other accounts' queues.
+    sigv4     Clients must sign with an access key of this installation (REST API: send a bearer key). The request's
+    account is the account that owns the key. Policies control access to other accounts' queues.
 
 Credentials are checked in two steps. `check` performs no I/O and runs before the request is decoded. `check` returns
 a guard, which becomes part of the operation. The guard looks up keys with effects, so every driver can run it.
@@ -114,18 +114,18 @@ class AccessRule(Protocol):
         """
 
     def check_rest_request(self, context: RequestContext) -> Operation[None]:
-        """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
+        """Checks a REST API request. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str | None]:
-        """Returns the caller's name, or None to use the client's address. The caller's memory share pays for a long
-        body.
+        """Returns the caller's name, or None to use the client's address. The memory for a long body counts towards the
+        caller's share.
 
-        `head` is the request before its body arrives. Raises an error if the request is refused for any body.
+        `head` is the request before the body arrives. Raises an error if the request would be refused with any body.
         """
 
 
 def make_access_rule(settings: Settings) -> AccessRule | None:
-    """Returns the access rule of the settings, or None for `off`. Raises SettingError if the encryption key is
+    """Returns the access rule that the settings select, or None for `off`. Raises SettingError if the encryption key is
     missing."""
     if settings.queue_access == "off":
         return None
@@ -194,7 +194,7 @@ class KeyCache(Generic[RowT]):
         self._failures = FailureCounter()
 
     def find(self, key_id: str, address: str) -> Operation[Key | None]:
-        """Returns the key, or None if the key is unknown, expired or revoked. A malformed key id causes no lookup.
+        """Returns the key, or None if the key is unknown, expired or revoked. A malformed key id is not looked up.
 
         Raises RequestThrottled for an unknown key after too many unknown keys from the same address.
         """
@@ -296,8 +296,8 @@ class RequireSignature:
         context.account_id, context.user = key.account_id, key.user
 
     def find_caller(self, head: HttpRequest, api: Api, address: str, /) -> Operation[str]:
-        """Returns the key id of the request. Callers without a key share one name: public links, and pages, whose
-        cookies are read later.
+        """Returns the request's key id. Public links, and pages without a bearer key, share one name. Cookies of
+        pages are read later.
 
         The signature is not verified, because the body has not arrived. Raises MissingAuthenticationToken,
         InvalidClientTokenId and other authentication errors.

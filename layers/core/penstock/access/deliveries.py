@@ -78,7 +78,7 @@ def check_deliveries(
 
 
 def judge_subscriptions(queue_arn: str, policy: str | None, context: DeliveryContext) -> Operation[Subscriptions]:
-    """Decides which subscriptions of a queue can deliver to it under a new policy."""
+    """Decides which of a queue's subscriptions can deliver to the queue under a new policy."""
     if not do_policies_decide(context):
         return None, None
     allowed: list[bytes] = []

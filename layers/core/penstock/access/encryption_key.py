@@ -1,4 +1,4 @@
-"""Checks whether a process has the QUEUE_ENCRYPTION_KEY that encrypted the keys in the database."""
+"""Checks whether the keys in the database were encrypted with the process's QUEUE_ENCRYPTION_KEY."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeysAtRest(NamedTuple):
 
 
 def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
-    """Decrypts the keys of the database, a few hundred per millisecond. Changes no data.
+    """Decrypts the keys in the database, at a few hundred per millisecond. Changes no data.
 
     Raises SettingError for a malformed encryption key, and AwsError if the database does not respond.
     """
@@ -55,7 +55,7 @@ def list_keys_at_rest(database: Database, encryption_key: str) -> KeysAtRest:
 
 
 def claim(database: Database, encryption_key: str) -> None:
-    """Records this encryption key as the installation's. Raises the errors of `list_keys_at_rest`."""
+    """Records that the installation uses this encryption key. Raises the errors of `list_keys_at_rest`."""
     database.call(ENCRYPTION_KEY, (compute_fingerprint(encryption_key), True))
 
 

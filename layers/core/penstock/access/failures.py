@@ -1,7 +1,7 @@
 """Counts failed authentications by address, so that clients that guess keys do not load the database.
 
-After too many failures, the process looks up no unknown keys for the address until the window ends. Keys that the
-process has cached still work. Other clients behind the same gateway or load balancer can therefore continue.
+After too many failures, the process does not look up unknown keys for the address until the window is over. Keys that
+the process has cached still work. Other clients behind the same gateway or load balancer can therefore continue.
 """
 
 from functools import lru_cache

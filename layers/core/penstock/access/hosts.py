@@ -69,7 +69,7 @@ class Hosts:
         """Raises MisdirectedRequest for a refused host, and AccessDenied for a request from a web page of a refused
         site.
 
-        `host_checked` means that a signature or API Gateway guarantees the host; any host is then accepted.
+        If a signature or API Gateway guarantees the host (`host_checked`), any host is accepted.
         """
         if not self._decisions.get(headers.get(b"host", b"")):
             self.check_host(headers, host_checked)
@@ -94,7 +94,7 @@ class Hosts:
         return decision
 
     def names(self, host: bytes) -> bool:
-        """Returns whether the settings name this host. The setting `*` names no host."""
+        """Returns whether the settings name this host. The setting `*` does not name a host."""
         name = parse_host_name(host)
         return name is not None and (name in self._names or name.endswith(self._domains))
 

@@ -30,7 +30,8 @@ class CreatedKey(NamedTuple):
 
 
 def make_key(*, bearer: bool, account_id: str, encryption_key: str) -> CreatedKey:
-    """Creates a key. Raises SettingError if an access key has no encryption key. A bearer key needs none."""
+    """Creates a key. Raises SettingError if an access key has no encryption key. A bearer key needs no encryption
+    key."""
     key_id, secret = (make_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX), secrets.token_urlsafe(_SECRET_BYTES))
     if bearer:
         return CreatedKey(key_id, secret, hash_secret(secret))

@@ -1,5 +1,5 @@
-"""Recognises the links in SNS messages that recipients can open unsigned (ConfirmSubscription, Unsubscribe, API
-reference).
+"""Recognises the links in SNS messages that recipients can open without a signature (ConfirmSubscription, Unsubscribe,
+API reference).
 
 A program that opens such a link gets AWS's response. A browser gets a page with a button first, because browsers can
 open links without the user's intent.

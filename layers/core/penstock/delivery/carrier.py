@@ -31,7 +31,7 @@ class Carrier(Protocol):
 
 
 class NoCarrier:
-    """Leaves deliveries to processes that have the carrier. The deliveries lose no attempt."""
+    """Leaves deliveries to processes that have the carrier. No attempt is counted."""
 
     async def carry(self, _delivery: Delivery, /) -> Outcome:
         """Sends no request. The delivery is due again after a minute."""

@@ -38,9 +38,10 @@ SHOWS_NOTHING: Final = 0
 class Outcome(NamedTuple):
     """The values that the worker writes to the delivery's row. `error` is None if the message was delivered.
 
-    `status` is None without a response, or NOT_ATTEMPTED. `delay_ms` is the time until the next attempt, or None after
-    the last attempt. `health` describes the endpoint: RESPONDS, BOUNCED, FAILS or SHOWS_NOTHING. `sent_bytes` is the
-    size of the request with its head, or None if unknown. `response` is the beginning of its body.
+    `status` is None if no response arrived, and NOT_ATTEMPTED if the attempt does not count. `delay_ms` is the time
+    until the next attempt, or None after the last attempt. `health` describes the endpoint: RESPONDS, BOUNCED, FAILS or
+    SHOWS_NOTHING. `sent_bytes` is the size of the request's head and body, or None if unknown. `response` is the
+    beginning of the response's body.
     """
 
     status: int | None

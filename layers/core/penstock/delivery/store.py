@@ -46,8 +46,8 @@ UNLIMITED: Final = HandOver()
 class DeliveryStore:
     """Makes calls on one autocommit connection. Each call is a transaction. Raises psycopg.Error.
 
-    `traced` adds to each delivery the span that published it. Outgoing messages of `protocols` become deliveries; this
-    costs one more call. `hand_over` limits these messages.
+    `traced` adds to each delivery the span that published it. Outgoing messages of `protocols` become deliveries, which
+    takes one more call. `hand_over` limits these messages.
     """
 
     def __init__(

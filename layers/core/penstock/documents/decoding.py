@@ -77,8 +77,8 @@ def decode_body(
 ) -> T:
     """Decodes a request's body. Raises InvalidParameterValue.
 
-    `counter` counts the messages of a long body first, so that no body blocks the event loop. `most` messages are
-    allowed.
+    `counter` counts the messages of a long body first, so that no body blocks the event loop. A body can have `most`
+    messages.
     """
     try:
         text = body.decode()  # refuses invalid bytes in raw parts, as read_messages does

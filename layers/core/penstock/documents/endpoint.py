@@ -64,7 +64,7 @@ class Endpoint(NamedTuple):
 
     @property
     def host_header(self) -> str:
-        """Returns the value of the header Host (RFC 9110, 7.2)."""
+        """Returns the value of the Host header (RFC 9110, 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 

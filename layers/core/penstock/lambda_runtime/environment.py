@@ -35,8 +35,8 @@ class ExecutionEnvironment:
     """The state that a function keeps between invocations.
 
     Each part is created at its first use, because an import must not fail. `start` reads the secret, and does not fail
-    either. `bounds_waits` means that `waits` limits how long requests wait for messages; true in functions of many
-    actions.
+    either. `bounds_waits` means that `waits` limits how long requests wait for messages. It is true in functions that
+    serve many actions.
     """
 
     def __init__(self, variables: Mapping[str, str] = os.environ, *, bounds_waits: bool = False) -> None:
@@ -174,8 +174,8 @@ class ExecutionEnvironment:
         return Secret(self.variables["QUEUE_SECRET"])
 
     def _new_address(self) -> str | None:
-        """Returns the database's address after a password rotation, or None if it is unchanged or was read a moment
-        ago."""
+        """Returns the database's address after a password rotation, or None if the address is unchanged or was read a
+        moment ago."""
         if self._secret is None or not self._secret.may_be_read():
             return None
         return self._read_secret(self._secret).database_url or None

@@ -31,8 +31,8 @@ Run = Callable[[ExecutionEnvironment], Counts]
 class PollingWorker(Protocol):
     """A module of `penstock.workers` that must not wait for the next invocation.
 
-    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run ends when no work is due for a
-    while.
+    The worker needs a psycopg connection even if QUEUE_DATABASE_DRIVER is pg8000. A run returns when no work is due for
+    a while.
     """
 
     MAX_RUN_SECONDS: float
@@ -63,7 +63,7 @@ class ReportingWorker(Protocol):
 
 
 class ScheduledHandler:
-    """Runs a worker, and repeats the run if it stopped at its time limit, because more work may remain."""
+    """Runs a worker again while each run stops at its time limit, because more work may remain."""
 
     def __init__(self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment) -> None:
         self.name = name

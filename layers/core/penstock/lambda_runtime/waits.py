@@ -1,13 +1,14 @@
-"""Limits how long a request to a function of many actions waits for messages, and how many requests wait at once.
+"""Limits how long a request to a function that serves many actions waits for messages, and how many requests wait at
+once.
 
-Behind the HTTP API, the gateway serves all calls of SDKs, because each call is `POST /`, and `rest` serves the whole
+Behind the HTTP API, the gateway serves all SDK calls, because each call is `POST /`, and `rest` serves the whole
 REST API. A waiting request occupies an execution environment, which is then not available to other requests. Therefore
 a request waits at most QUEUE_LAMBDA_WAIT_SECONDS. If the function's concurrency is known (QUEUE_LAMBDA_CONCURRENCY),
 only a quarter of it can wait at once. Each waiting request has a slot, a row of the database. A request without a slot
 does not wait.
 
-A load balancer routes ReceiveMessage to a separate function. This function delays no other requests, and waits as long
-as the request asks.
+A load balancer routes ReceiveMessage to a separate function. This function does not delay other requests, and waits as
+long as the request asks.
 """
 
 from collections.abc import Iterator

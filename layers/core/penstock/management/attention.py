@@ -1,9 +1,9 @@
 """Finds the queues and endpoints that need attention, for `penstock status`, the console, the report and the REST API.
 
-A queue needs attention because of its verdict, such as dead letters, or because messages end by its retention. An
-endpoint needs attention if deliveries to it
-were given up, if it is paused, or if no attempt has succeeded for some minutes. Prometheus has an alert for each kind
-of concern, except failing endpoints: these are paused later, or their deliveries are given up.
+A queue needs attention because of its verdict, such as dead letters, or because messages reach the end of the queue's
+retention. An endpoint needs attention if deliveries to it were given up, if it is paused, or if no attempt has
+succeeded for some minutes. Prometheus has an alert for each kind of concern, except failing endpoints: these are paused
+later, or their deliveries are given up.
 """
 
 from collections import Counter
@@ -49,11 +49,11 @@ MAX_QUEUES: Final = 200
 class Concern(Struct):
     """A queue or endpoint that needs attention, and the reason.
 
-    `kind` is the kind of the queue's verdict, or `messages_expire`; `given_up`, `endpoint_paused` or `endpoint_fails`
-    for the endpoint `name`. `number` counts messages that can be received, or messages that ended by their retention in
-    the last 15 minutes; for an endpoint given-up deliveries that are kept, deliveries that wait, or deliveries that are
-    being retried. `since` is null if the beginning is unknown. `since_or_before` means that the concern began at that
-    time or earlier. `text` is the reason.
+    `kind` is the kind of the queue's verdict, or `messages_expire`. For the endpoint `name`, `kind` is `given_up`,
+    `endpoint_paused` or `endpoint_fails`. A queue's `number` counts messages that can be received, or messages that
+    expired in the last 15 minutes. An endpoint's `number` counts kept given-up deliveries, waiting deliveries or
+    deliveries that are being retried. `since` is null if the beginning is unknown. `since_or_before` means that the
+    concern began at that time or earlier. `text` is the reason.
     """
 
     kind: str
@@ -92,8 +92,8 @@ def read_failed_endpoints(account_id: str) -> Operation[Sequence[FailedEndpointR
 
 
 def find_concerns(queues: Iterable[tuple[str, Verdict]], endpoints: Iterable[FailedEndpointRow]) -> list[Concern]:
-    """Returns the concerns about these queues (by name) and endpoints. The worst of each kind comes first, so that
-    many concerns of one kind do not hide the others. The rest follows, the worst first."""
+    """Returns the concerns about these queues (by name) and endpoints. The worst concern of each kind comes first, so
+    that many concerns of one kind do not hide the others. The other concerns follow, the worst first."""
     ranked = sorted(queues, key=lambda queue: (*rank_badness(queue[1]), queue[0]))
     found = [describe_queue(name, verdict) for name, verdict in ranked if needs_attention(verdict)]
     losing = [(name, verdict) for name, verdict in ranked if verdict.expired]
@@ -125,7 +125,7 @@ def describe_queue(name: str, verdict: Verdict) -> Concern:
 
 
 def describe_loss(name: str, verdict: Verdict) -> Concern:
-    """Returns the concern about a queue whose messages end by its retention. It is worse if no consumer receives."""
+    """Returns the concern about a queue whose messages expire. The concern is more severe if no consumer receives."""
     noun = "message" if verdict.expired == 1 else "messages"
     text = f"{verdict.expired:,} {noun} ended in 15 minutes because their retention was over"
     text += ", and consumers are too slow." if verdict.is_received else ", and no consumer received any."

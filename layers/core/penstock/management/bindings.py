@@ -117,7 +117,7 @@ def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[No
 
 @needs("account", "penstock:ListSubscriptions")
 def list_bindings(pattern: str, after: int | None, limit: int, context: Context) -> Operation[BindingPage]:
-    """Lists the bindings of a pattern. Raises InvalidParameterValue."""
+    """Lists the bindings with this pattern. Raises InvalidParameterValue."""
     check_pattern(pattern)
     return (yield from _list(pattern, None, after, limit, context))
 

@@ -43,7 +43,7 @@ class NewMoveTask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     """Selects messages by `ids` or by `filter`. An empty filter selects all. Only messages that can be received are
     moved.
 
-    `to` is the destination's name. Without `to`, each message returns to its source queue. `per_second` limits the
+    `to` is the destination's name. If `to` is absent, each message returns to its source queue. `per_second` limits the
     rate. The task pauses after `canary` messages until a request continues it.
     """
 
@@ -201,7 +201,8 @@ def continue_move_task(
     )
 )
 def cancel_move_task(name: str, task_id: UUID, context: Context) -> Operation[MoveTaskRow | None]:
-    """Ends a task after its current step. Moved messages stay moved. Raises the errors of `continue_move_task`."""
+    """Ends a task after the current step. Messages that were moved stay in the destination. Raises the errors of
+    `continue_move_task`."""
     source = build_queue_arn(name, context)
     (row,) = yield from Call(CANCEL_MOVE_TASK, (str(task_id), source))
     if row.error is not None:

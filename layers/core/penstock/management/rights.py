@@ -1,4 +1,4 @@
-"""Declares the rights that an operation, a page or a tool requires of the caller's policies.
+"""Declares the actions that a caller's policies must allow for an operation, a page or a tool.
 
     @needs("queue", "sqs:PurgeQueue")
     def purge_queue(name: str, context: Context) -> Operation[int]: ...
@@ -33,12 +33,12 @@ RIGHT: Final = "penstock_right"
 
 
 class Right(NamedTuple):
-    """What a caller needs for an operation, a page or a tool: all `actions` in the policies. A right without actions is
+    """The actions that a caller's policies must allow for an operation, a page or a tool. A right without actions is
     granted to every key and session.
 
     `scope` selects the resource: `*`, or the resource that the request names. The policy of a queue or topic counts,
-    too. With `operation`, only the operation can find the resource. `is_public` means that the request needs no key.
-    `is_of_operation` means that the operation checks, and not the page or the tool.
+    too. If `scope` is `operation`, only the operation can find the resource. `is_public` means that the request needs
+    no key. `is_of_operation` means that the operation checks, and not the page or the tool.
     """
 
     actions: tuple[str, ...] = ()
@@ -67,8 +67,8 @@ def require_on(scope: Scope, *actions: str) -> Right:
 def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
     """Decorates an operation that checks a right first. The operation's first arguments name the resource.
 
-    With the scope `operation`, the operation checks after it has found the resource. Raises ValueError for an unknown
-    action.
+    If the scope is `operation`, the operation checks the right after it has found the resource. Raises ValueError for
+    an unknown action.
     """
     right = require_on(scope, *actions)._replace(is_of_operation=True)
 
@@ -89,7 +89,7 @@ def needs(scope: Scope, *actions: str) -> Callable[[Callable[P, Operation[T]]], 
 def right_of(operation: Callable[..., object], *further: Callable[..., object]) -> Right:
     """Returns the right that an operation checks, with the actions of further operations on the same resource.
 
-    Raises TypeError for an operation without one.
+    Raises TypeError if the operation does not declare a right.
     """
     right: Right | None = getattr(operation, RIGHT, None)
     if right is None:
@@ -127,7 +127,7 @@ def authorize_at_door(right: Right, names: Sequence[str], context: Context) -> O
 def authorize(right: Right, names: Sequence[str], context: Context) -> Operation[None]:
     """Raises AccessDenied unless the caller has the right on the resource at the start of `names`.
 
-    Without QUEUE_ACCESS=sigv4 every caller has every right.
+    Every caller has every right unless QUEUE_ACCESS is `sigv4`.
     """
     if context.user is None:
         return

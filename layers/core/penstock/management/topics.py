@@ -76,8 +76,8 @@ class PublishedMessage(msgspec.Struct, omit_defaults=True):
 
 
 class NewTopicSubscription(msgspec.Struct, forbid_unknown_fields=True):
-    """A subscription to create for a `queue` (a name of the account or an ARN) or a `url`. A URL must confirm the
-    subscription.
+    """A subscription to create for a `queue` (a queue name in the account, or an ARN) or a `url`. A URL must confirm
+    the subscription.
 
     `filter` is a filter policy for the message's attributes or body. `raw` omits the envelope. The queue
     `dead_letters` gets the messages that a URL does not accept.

@@ -44,14 +44,14 @@ class Sent(Report, frozen=True):
 
 
 class Received(Report, frozen=True):
-    """A receive ended with these messages, or without messages."""
+    """A receive returned these messages, or no messages."""
 
     queue_arn: str
     messages: Sequence[ReceivedRow]
 
 
 class ReceivedBy(Report, frozen=True):
-    """A receive ended for this client, with `count` messages."""
+    """A receive returned `count` messages to this client."""
 
     queue_arn: str
     count: int

@@ -10,7 +10,7 @@ then `request_id` and the caller's other fields:
 
 The container uses the standard library. Lambda uses the Logger of powertools, whose keys are converted to this form.
 The code does not log every request at `info`. Metrics count requests, and logs report unusual events. The container's
-access log (`penstock_web.access_log`) has every request if the operator switches it on.
+access log (`penstock_web.access_log`) contains every request if the operator enables this log.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def make_lambda_logger(level: str) -> Logger:
 def trace_call(work: Callable[[], T], lambda_context: object) -> T:
     """Calls `work` and returns its result. The X-Ray segment has the time and the exception, but not the result.
 
-    Raises the errors of `work`, and ModuleNotFoundError without the package aws-xray-sdk. A layer must provide this
-    package, which needs botocore and takes 0.1 seconds to import.
+    Raises the errors of `work`, and ModuleNotFoundError if the package aws-xray-sdk is missing. A layer must provide
+    this package, which needs botocore and takes 0.1 seconds to import.
     """
     from aws_lambda_powertools import Tracer  # noqa: PLC0415
 

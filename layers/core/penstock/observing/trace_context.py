@@ -84,8 +84,8 @@ def as_traceparent(context: TraceContext) -> str:
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
-    """Returns the context of an X-Ray header, or None if the header names no span, like the headers of load
-    balancers."""
+    """Returns the context of an X-Ray header, or None if the header does not name a span, like load balancers'
+    headers."""
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
@@ -106,8 +106,8 @@ def _check_ids(context: TraceContext) -> TraceContext | None:
 
 
 def find_message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
-    """Returns the AWSTraceHeader for a request's messages without this attribute. It comes from the request's span, or
-    otherwise from X-Amzn-Trace-Id.
+    """Returns the AWSTraceHeader for a request's messages without this attribute. The header comes from the request's
+    span, or otherwise from X-Amzn-Trace-Id.
 
     A header without Parent= is not passed on, because load balancers and gateways add such a header to every request
     (our choice).

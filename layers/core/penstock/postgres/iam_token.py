@@ -7,7 +7,7 @@ TLS, so the client must verify the server's certificate. Otherwise an attacker w
 the token.
 
 Sources: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" and "Connecting to your DB instance using IAM
-authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's client of RDS.
+authentication", Amazon RDS User Guide; `generate_db_auth_token` of boto3's RDS client.
 """
 
 from collections.abc import Mapping

@@ -140,8 +140,8 @@ class Script:
 class Applied:
     """The result of a run: the applied migrations, and whether functions and grants were applied.
 
-    `role_settings` are the settings that the migrating role got in this database. Its sessions had other values, with
-    which the service does not work behind a pooler.
+    `role_settings` are the settings that the migrating role got in this database. The role's sessions had other values,
+    which break the service behind a pooler.
 
     `grants` means that the functions were up to date, but grants were missing, for example after a restore. `warning`
     is the reason why the run kept different functions. `missing_roles` are commands that the migrating role cannot
@@ -158,8 +158,8 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The scripts that `migrate` would apply. `release` is the release of the database's functions, or "" without
-    functions.
+    """The scripts that `migrate` would apply. `release` is the release of the database's functions, or "" if the
+    database has no functions.
 
     `warning` is the reason why `migrate` would keep different functions.
     """

@@ -1,4 +1,4 @@
-"""Time limits for database connections, so that every wait for a host or a server ends.
+"""Limits the time of every wait for a database's host or server.
 
     a host does not respond     Connecting takes at most CONNECT_SECONDS for each address.
     a host has vanished         TCP gives up on unacknowledged data after 4 s, and on silence after 7 s.

@@ -16,7 +16,7 @@ READ_ONLY: Final = "current_setting('transaction_read_only') = 'on'"
 """True on a standby, and if the database, the role or the server is read-only."""
 
 DIVIDED: Final = "DATABASE_URL and DATABASE_DIRECT_URL lead to different databases"
-# The lock ends with the transaction, because a pooler can give the next statement to another session.
+# The lock is released at the end of the transaction, because a pooler can give the next statement to another session.
 HOLD_LOCK: Final = "select pg_advisory_xact_lock($1::bigint)"
 HOLD_LOCK_OF_SESSION: Final = "select pg_advisory_lock($1::bigint)"
 SEE_LOCK: Final = """

@@ -1,7 +1,7 @@
 """The errors of EventBridge Scheduler.
 
 Names and statuses are in botocore's model `scheduler/2021-06-30`. "Common Errors" of the EventBridge Scheduler API
-reference lists the errors that all services share. A response names the error in the header `x-amzn-errortype`, and
+reference lists the errors that all services share. A response names the error in the `x-amzn-errortype` header, and
 the body is `{"Message": …}`.
 """
 

@@ -72,8 +72,8 @@ def create_schedule_group(
 
 
 def make_token(client_token: str | None, request: Struct) -> str | None:
-    """Returns the token to store. It contains a hash of the request, so the same client token differs in another
-    request."""
+    """Returns the token to store. The token contains a hash of the request, so another request with the same client
+    token gets another stored token."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -169,7 +169,8 @@ def raise_tag_error(error: str | None, arn: GroupArn) -> None:
 
 # --- the group of a request ------------------------------------------------------------------------------------------
 def own_group(text: str, context: Context) -> GroupArn:
-    """Returns the group of an ARN. Raises ResourceNotFoundException for a group of another account or region."""
+    """Returns the group with the request's ARN. Raises ResourceNotFoundException for a group of another account or
+    region."""
     arn = parse_group_arn(text)
     if arn is None or (arn.region, arn.account_id) != (context.region, context.account_id):
         raise ResourceNotFoundException.missing(f"Resource {text}")

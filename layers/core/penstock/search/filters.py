@@ -1,4 +1,4 @@
-"""The filter of searches, failure groups and moves."""
+"""The filter that searches, failure groups and moves use."""
 
 from typing import Annotated
 

@@ -176,7 +176,7 @@ def check_key(attributes: Mapping[str, str], settings: "Settings") -> None:
 
 
 def build_default_policy(arn: TopicArn) -> str:
-    """Returns the access policy of a topic without a policy."""
+    """Returns the access policy of a topic for which no policy was set."""
     statement = {
         "Sid": "__default_statement_ID",
         "Effect": "Allow",

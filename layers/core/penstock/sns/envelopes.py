@@ -31,7 +31,7 @@ def build_confirmation(topic: TopicArn, token: str, context: Context) -> Operati
 
 
 def unsubscribe_confirmation(topic: TopicArn, subscription_arn: str, token: str, context: Context) -> Operation[str]:
-    """Returns the message that tells an endpoint that its subscription ended. Raises NotFound."""
+    """Returns the message that tells an endpoint that its subscription was deleted. Raises NotFound."""
     signing = yield from find_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
     return notification.unsubscribe_confirmation(signing, *about, notification.format_timestamp())

@@ -28,7 +28,7 @@ def _build_policy() -> bytes:
 
 
 def build_headers() -> list[tuple[bytes, bytes]]:
-    """Returns the page's headers. They keep the token in the page's address from reaching other sites."""
+    """Returns the page's headers. The headers prevent the token in the page's address from reaching other sites."""
     return [
         (b"content-security-policy", _build_policy()),
         (b"x-content-type-options", b"nosniff"),

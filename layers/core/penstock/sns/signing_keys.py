@@ -51,7 +51,7 @@ def add_key(made: NewSigningKey, encryption_key: str, *, rotate: bool) -> Operat
 
 
 def decrypt_private_key(key: SigningKeyRow, encryption_key: str) -> bytes:
-    """Returns the private key in PEM. Raises InternalFailure if another encryption key encrypted it."""
+    """Returns the private key in PEM. Raises InternalFailure if the key was encrypted with another encryption key."""
     private_key = bytes(key.private_key)
     if not key.sealed:
         return private_key

@@ -161,7 +161,7 @@ def read_confirmed_topic(text: str, context: Context) -> TopicArn:
 
 @audited(lambda request, _context: Act("sns:Unsubscribe", request.subscription_arn or ""))
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
-    """Deletes a subscription. A missing subscription is ignored. A URL gets a message by which it can confirm the
+    """Deletes a subscription. A missing subscription is ignored. A URL gets a message with a link that confirms the
     subscription again."""
     arn = request.subscription_arn
     if arn is None:

@@ -37,9 +37,8 @@ MAX_DETAILS_LENGTH = 16_384
 class Act(msgspec.Struct, frozen=True):
     """A user action. `action` is its name in policies; `target` is an ARN or another name.
 
-    `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` names the column
-    of the first row that contains the number of affected items. An empty `counted` means one item; `*` counts the
-    rows.
+    `details` describes the request. `when_changed` suppresses the row if no value changed. `counted` is the column that
+    contains the number of affected items, in the first row. An empty `counted` means one item; `*` counts the rows.
     """
 
     action: str
@@ -50,8 +49,8 @@ class Act(msgspec.Struct, frozen=True):
 
 
 def audited(describe: Callable[..., Act]) -> Callable[[Callable[P, Operation[T]]], Callable[P, Operation[T]]]:
-    """Decorates an operation that the audit records. `describe` gets the operation's arguments, which include the
-    context."""
+    """Decorates an operation whose changes the audit log records. `describe` gets the operation's arguments, which
+    include the context."""
 
     def decorate(function: Callable[P, Operation[T]]) -> Callable[P, Operation[T]]:
         @wraps(function)

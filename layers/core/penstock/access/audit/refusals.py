@@ -1,7 +1,8 @@
 """Counts refused requests, failed sign-ins and message reads for the audit log.
 
-Each row counts one minute, one caller and one error, or one queue that the caller has read. The first row is written
-at once. Later rows are written together every ten seconds. Accepted requests cost nothing, except message reads.
+Each row has the count for one minute, one caller, and one error or one queue that the caller has read. The first row is
+written at once. Later rows are written together every ten seconds. Accepted requests are not counted, except requests
+that show messages.
 """
 
 import asyncio
@@ -136,7 +137,7 @@ def describe_caller(request: RefusedRequest, error: str | None, queue: str = "")
 
 @contextmanager
 def counting_refusals(request: RefusedRequest, action: str) -> Iterator[None]:
-    """Counts like `count_refusal` the error that ends the block, without a call of the database."""
+    """Counts the error that the block raises, like `count_refusal`. Does not call the database."""
     try:
         yield
     except AwsError as error:

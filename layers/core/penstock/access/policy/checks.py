@@ -107,7 +107,7 @@ def _check_statement(statement: dict[str, object], rules: PolicyRules) -> Iterat
 
 
 def _has_principals(element: object) -> bool:
-    """Returns whether an element Principal is `*`, or names at least one principal of each kind."""
+    """Returns whether a Principal element is `*`, or names at least one principal of each kind."""
     if element == "*":
         return True
     if not isinstance(element, dict) or not element or not element.keys() <= _PRINCIPAL_KINDS:
@@ -129,7 +129,7 @@ def _is_known(action: str, rules: PolicyRules) -> bool:
 
 
 def has_known_operators(condition: object) -> bool:
-    """Returns whether IAM defines all operators of an element Condition, and each operator has a key with values."""
+    """Returns whether IAM defines all operators of a Condition element, and each operator has a key with values."""
     return isinstance(condition, dict) and all(
         re.fullmatch(_OPERATOR, operator.lower())
         and isinstance(keys, dict)

@@ -1,4 +1,4 @@
-"""Evaluates a policy's element Condition for a request.
+"""Evaluates a policy's Condition element for a request.
 
 Sources: "IAM JSON policy elements: Condition operators", "Creating a condition with multiple keys or values" and "AWS
 global condition context keys" (IAM User Guide). The module supports the operators in OPERATORS, with and without
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 def read_conditions(element: object) -> tuple[Condition, ...] | None:
-    """Returns the tests of an element Condition, or None if a test is unsupported."""
+    """Returns the tests in a Condition element, or None if a test is unsupported."""
     if not isinstance(element, dict):
         return None
     conditions: list[Condition] = []

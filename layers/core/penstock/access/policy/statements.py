@@ -29,7 +29,7 @@ MAX_POLICIES = 256
 
 
 class Principals(NamedTuple):
-    """The callers that an element Principal names. Each id in `accounts` includes all callers of the account."""
+    """The callers that a Principal element names. Each id in `accounts` includes all callers of the account."""
 
     everybody: bool
     accounts: frozenset[str]
@@ -50,7 +50,7 @@ class Principals(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of Action or Resource. With `is_negated` they belong to NotAction or NotResource."""
+    """The patterns of Action or Resource. If `is_negated` is set, the patterns belong to NotAction or NotResource."""
 
     patterns: tuple[Pattern, ...]
     is_negated: bool

@@ -73,7 +73,7 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """Returns `{"__type": …, "message": …}` and the error's other members. The header `x-amzn-query-error` has the
+    """Returns `{"__type": …, "message": …}` and the error's other members. The `x-amzn-query-error` header contains the
     Query code."""
     return encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message, **error.more_members})
 

@@ -11,7 +11,7 @@ class Protocol(Enum):
     """JSON is AWS JSON 1.0 with `X-Amz-Target`. REST_JSON names the action by method and path. The other protocols
     send forms with `Action`.
 
-    QUERY responds with XML. QUERY_JSON responds with JSON, which the header `Accept` requests. PAGE responds with a
+    QUERY responds with XML. QUERY_JSON responds with JSON, which the `Accept` header requests. PAGE responds with a
     page for a browser.
     """
 
@@ -70,7 +70,7 @@ def is_json_preferred(accept: bytes) -> bool:
     """Returns whether `Accept` prefers `application/json` to XML and HTML (RFC 9110, 12.5.1).
 
     A wildcard expresses no preference, and browsers prefer HTML; both get XML. The result is cached, because a client
-    sends the same header with every request. A header longer than any client's gets XML.
+    sends the same header with every request. The response is XML if the header is longer than any client's header.
     """
     if len(accept) > 1024:
         return False

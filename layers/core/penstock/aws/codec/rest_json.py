@@ -197,5 +197,5 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
 
 
 def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
-    """Returns the value of the header `x-amzn-errortype` (`kind`), and the body."""
+    """Returns the value of the `x-amzn-errortype` header (`kind`), and the body."""
     return kind.encode(), _encode({**error.more_members, error.message_member: error.message})

@@ -1,8 +1,8 @@
 """Answers an endpoint's request for a user and a password: Basic (RFC 7617) and Digest (RFC 7616).
 
-SNS sends the first request without user and password, and repeats the request after a 401 with a challenge ("Fanout
-Amazon SNS notifications to HTTPS endpoints"). Digest is computed by httpx. The first Digest challenge imports httpx,
-because the import takes 0.1 s.
+SNS sends the first request without user and password, and sends the request again after a 401 response that contains a
+challenge ("Fanout Amazon SNS notifications to HTTPS endpoints"). Digest is computed by httpx. The first Digest
+challenge imports httpx, because the import takes 0.1 s.
 """
 
 import base64
@@ -18,7 +18,7 @@ _VALUE: Final = re.compile(r"[ -~]+").fullmatch
 
 
 def respond_to_challenge(endpoint: Endpoint, credentials: Credentials, challenges: Sequence[str]) -> str | None:
-    """Returns the value of the header Authorization for a POST, or None if Penstock supports no challenge.
+    """Returns the value of a POST's Authorization header, or None if Penstock does not support any of the challenges.
 
     `challenges` are the values of WWW-Authenticate. Digest is preferred, because it does not reveal the password.
     """

@@ -42,7 +42,7 @@ class ConnectionLost(OSError):  # noqa: N818 - named for the event
 
 
 class Connection(asyncio.Protocol):
-    """A connection for one request at a time. Calls `on_idle` when the next request can be sent.
+    """A connection that carries one request at a time. Calls `on_idle` when the next request can be sent.
 
     `kept_bytes` is the number of kept bytes of each response's body; 0 means that the body is not awaited.
     `drain_seconds` limits the body's time; None means the caller's time limit. `dropped_bytes` limits the bytes that

@@ -35,7 +35,8 @@ def judge_response(delivery: Delivery, status: int) -> Outcome:
 
 
 def judge_failure(delivery: Delivery, error: Exception) -> Outcome:
-    """Returns the outcome without a response: refused by the guard, no connection, connection closed, or timed out."""
+    """Returns the outcome if no response arrived: refused by the guard, no connection, connection closed, or timed
+    out."""
     text = describe_failure(error)[:MAX_ERROR_CHARACTERS]
     if isinstance(error, ResolverBusyError):
         return Outcome(NOT_ATTEMPTED, text, BUSY_DELAY_MS, SHOWS_NOTHING)

@@ -2,8 +2,8 @@
 
 SNS messages have the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` if they are
 raw. Events of the REST API are JSON. With WEBHOOK_SIGNING_SECRET events have the three headers of the Standard
-Webhooks specification 1.0. The worker decodes no response: `Accept-Encoding` has AWS's value for SNS messages, and
-`identity` for events.
+Webhooks specification 1.0. The worker does not decode responses: `Accept-Encoding` has AWS's value for SNS messages,
+and `identity` for events.
 """
 
 import base64
@@ -30,7 +30,7 @@ _AGENT: Final = f"Penstock/{__version__}"
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int, authorization: str | None = None
 ) -> bytes:
-    """Returns the whole HTTP/1.1 request. `secrets` sign events; without secrets events are unsigned.
+    """Returns the whole HTTP/1.1 request. Events are signed with `secrets`, or unsigned if there are no secrets.
 
     `authorization` answers the endpoint's challenge. A request in a trace has the headers of W3C Trace Context.
     """

@@ -2,9 +2,9 @@
 
 The system's resolver cannot be cancelled and can take half a minute. Therefore each look-up runs in a daemon thread,
 which the worker abandons after a timeout. At most `MAX_LOOKUPS` look-ups run at a time. At most `MAX_OF_A_DOMAIN` of
-them are for one domain, so slow name servers of one domain do not delay other domains. An account can use only as many
-look-ups as are still free, so an account's slow domains do not delay other accounts. A postponed look-up uses up no
-attempt.
+them are for one domain, so slow name servers of one domain do not delay other domains. An account cannot start a
+look-up if it already runs as many look-ups as are free, so an account's slow domains do not delay other accounts. A
+postponed look-up does not count as an attempt.
 """
 
 import asyncio

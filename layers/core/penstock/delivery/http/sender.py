@@ -56,9 +56,10 @@ class Sender:
     """Posts requests in one event loop. `close` closes the connections.
 
     `kept_bytes` is the number of bytes returned from each response's body. Bodies from addresses that are not public
-    are not returned, because subscribers must not read responses from the operator's network. `keeps_private` returns
-    these bodies, too, if only this process reads them. `drain_seconds` limits the time for a response's body; None
-    means the request's time limit. `dropped_bytes` limits the bytes that are read besides the kept bytes.
+    are not returned, because subscribers must not read responses from the operator's network. Set `keeps_private` if
+    only this process reads the bodies; these bodies are then returned, too. `drain_seconds` limits the time for a
+    response's body; None means the request's time limit. `dropped_bytes` limits the bytes that are read besides the
+    kept bytes.
     """
 
     def __init__(

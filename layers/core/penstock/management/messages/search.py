@@ -1,4 +1,4 @@
-"""Searches a queue's messages, and groups dead letters. Neither receives the messages."""
+"""Searches a queue's messages, and groups dead letters. The messages are not received."""
 
 from typing import Annotated
 

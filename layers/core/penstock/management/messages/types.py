@@ -23,7 +23,8 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     """A message to send. The message becomes visible after `delay` seconds, at most a year. A delay above SQS's 900
     seconds creates a schedule.
 
-    A FIFO queue has only the queue's delay, and refuses another one. `dedup_id` and `group_id` mean the same as in SQS.
+    A FIFO queue refuses a message's own delay; only the queue's delay applies. `dedup_id` and `group_id` mean the same
+    as in SQS.
     """
 
     message: msgspec.Raw
@@ -39,8 +40,8 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
 class StoredMessage(msgspec.Struct, omit_defaults=True):
     """A message. Times are RFC 3339 in UTC. `read_count` counts receives in this queue.
 
-    A peek also shows `receive_count`. A dead letter's count includes the receives in earlier queues. It also shows
-    when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter was sent
+    A peek also shows `receive_count`. A dead letter's count includes the receives in earlier queues. A dead letter also
+    shows when and how the message entered this queue (`entered_by`: sent, dead_lettered, moved). A dead letter was sent
     (`enqueued_at`) before it entered this queue.
     """
 

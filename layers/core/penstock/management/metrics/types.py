@@ -184,8 +184,8 @@ class Warnings(Struct):
     """Events that the forecast expects for a queue within days. An event is null if the forecast does not expect it.
 
     `retention_seconds` is the time until the queue deletes its oldest message unread. `fastest_rate` is the number of
-    messages a second in the queue's best hour. It is present if it is less than `mean_rate`, the average arrival rate;
-    the consumers then never catch up.
+    messages a second in the queue's best hour. `fastest_rate` is present only if it is less than `mean_rate`, the
+    average arrival rate; the consumers then never catch up.
     """
 
     retention_seconds: float | None = None
@@ -230,7 +230,7 @@ class QueueVerdict(Struct):
 class QueueLag(Struct):
     """How far behind a queue's consumers are.
 
-    `verdict` uses the queue's last minutes. It is null if the queue was created or deleted just now. Rates are
+    `verdict` uses the queue's last minutes. `verdict` is null if the queue was created or deleted just now. Rates are
     messages a second over 15 minutes. `drain_seconds` is the time until the backlog is empty at these rates, or null
     for never. If `forecast` has no points, `outlook` gives the reason. Members other than `now` and `verdict` describe
     the time `computed_at`. This time is null if the metrics job has not run yet or found no activity for an hour.

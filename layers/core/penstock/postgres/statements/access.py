@@ -187,7 +187,7 @@ QUOTA_REACHED = Statement("queue.quota_reached", ("text", "text", "text", "text"
 
 # --- the console -----------------------------------------------------------------------------------------------------
 class OpenedSessionRow(NamedTuple):
-    """The time when the session ends, unless its key ends earlier."""
+    """The time when the session ends, unless the session's key expires earlier."""
 
     expires_at: datetime
 

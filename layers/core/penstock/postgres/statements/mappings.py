@@ -87,7 +87,7 @@ COUNT_MAPPINGS = Statement("queue.count_mappings", ("uuid[]", "int8[]", "int8[]"
 
 
 class PassedMessageRow(NamedTuple):
-    """The number of a message, from 1, that passes a filter."""
+    """The number, from 1, of a message that matches a filter."""
 
     n: int
 

@@ -40,7 +40,8 @@ class ScheduleRow(NamedTuple):
 
 
 class DroppedScheduleRow(NamedTuple):
-    """Whether the schedule existed. Also true if this request of `drop_schedule_once` has already deleted it."""
+    """Whether the schedule existed. Also true if the same request to `drop_schedule_once` has already deleted the
+    schedule."""
 
     dropped: bool
 

@@ -45,8 +45,8 @@ class Expression:
         """Returns the first time strictly after `instant`, in UTC and whole seconds, or None after the last time.
 
         Both times are aware. Only rates need `anchor`, their first time: StartDate, or the schedule's creation time
-        without the fraction of a second. Without `anchor` a rate counts from `instant`. Raises ScheduleInvalid if a
-        row contains no expression or an unknown zone.
+        without the fraction of a second. A rate counts from `instant` if `anchor` is missing. Raises ScheduleInvalid if
+        a row contains no expression or an unknown zone.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None

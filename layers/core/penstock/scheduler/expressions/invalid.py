@@ -1,7 +1,7 @@
 """Errors of expressions, with position, suggestion and examples.
 
 Parsers raise `Flaw`, which has one position and its correction. `raise_flaw` converts it to `ScheduleInvalid`, which
-suggests a whole expression that parses. Without a certain correction the error has no suggestion.
+suggests a whole expression that parses. The error has no suggestion if no correction is certain.
 """
 
 import re
@@ -81,7 +81,7 @@ class Part:
 def refuse_surplus_space(text: str) -> None:
     """Raises Flaw for white space that AWS refuses in rate() and cron() (recorded at AWS).
 
-    One blank is allowed between two words, and none at a bracket.
+    One blank is allowed between two words, but none next to a bracket.
     """
     found = _SURPLUS(text)
     if found is not None:

@@ -48,7 +48,7 @@ class CronTimes:
             found = find_first_instant(local, zone)
             if found is not None and found > instant:
                 return found
-            # Each round has a later time, so the loop ends.
+            # Each iteration has a later time, so the loop terminates.
             local = self._next_local(max(local, end_of_clock_change(local, zone)))
         return None
 

@@ -5,8 +5,8 @@
     EventBridge Scheduler   Fires occurrences younger than MaximumEventAgeInSeconds.
     one-shots               Always fires them, except EventBridge Scheduler's (as above).
 
-With jitter or a flexible window an occurrence waits up to `window_seconds`, and is late only after this time. The
-functions do not read a clock: `now` is the database's time.
+If a schedule has jitter or a flexible window, an occurrence waits up to `window_seconds`, and is late only after this
+time. The functions do not read a clock: `now` is the database's time.
 """
 
 from collections.abc import Sized

@@ -28,7 +28,8 @@ class TopicDraft(NamedTuple):
 
 
 def make_environment(settings: Settings) -> Environment:
-    """Returns a worker's environment. It has no key of receipt handles, because a worker creates no handles."""
+    """Returns a worker's environment. The environment has no receipt handle key, because a worker does not create
+    handles."""
     return Environment(settings, ReceiptHandles(b""))
 
 

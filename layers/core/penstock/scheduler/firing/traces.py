@@ -15,7 +15,7 @@ Key = tuple[int, Hashable, str]
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer no spans are recorded."""
+    """The spans of one transaction. No spans are recorded if there is no tracer."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer

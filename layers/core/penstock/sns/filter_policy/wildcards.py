@@ -1,4 +1,4 @@
-r"""Converts patterns of the operator `wildcard` to patterns of SQL's LIKE.
+r"""Converts patterns of the `wildcard` operator to patterns of SQL's LIKE.
 
 `*` stands for any text. Sources: the README of github.com/aws/event-ruler for its escapes; SNS Developer Guide,
 "Wildcard pattern usage guidelines", for the number of wildcards.

@@ -1,8 +1,8 @@
 """Platform applications, through which SNS publishes to mobile apps.
 
-A request to create an application needs a push service's credentials. Penstock calls no push service and does not
-store the credentials. It stores a digest, to recognise an existing application with the same credentials. Sources:
-CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
+A request to create an application needs a push service's credentials. Penstock does not call push services and does not
+store the credentials. Penstock stores a digest, to recognise an existing application with the same credentials.
+Sources: CreatePlatformApplication, SetPlatformApplicationAttributes, GetPlatformApplicationAttributes (API reference).
 """
 
 from collections.abc import Mapping

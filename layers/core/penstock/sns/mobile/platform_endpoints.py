@@ -125,7 +125,7 @@ def list_endpoints_by_platform_application(
 
 
 def check_platform_endpoint(arn: str, context: Context) -> Operation[None]:
-    """Checks an endpoint for Subscribe. Raises InvalidParameter if it does not exist.
+    """Checks an endpoint for Subscribe. Raises InvalidParameter if the endpoint does not exist.
 
     Raises AuthorizationError for another account's endpoint. Publish refuses such an endpoint, so a topic must not
     push to it either.

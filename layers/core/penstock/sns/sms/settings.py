@@ -42,8 +42,8 @@ DEFAULTS: Final = {"MonthlySpendLimit": "1"}
 # --- settings --------------------------------------------------------------------------------------------------------
 @audited(lambda request, context: Act("sns:SetSMSAttributes", context.account_id, {"attributes": request.attributes}))
 def set_sms_attributes(request: sns.SetSMSAttributesRequest, context: Context) -> Operation[sns.SetSMSAttributesResult]:
-    """Changes settings of the account in this region. They have no effect, because Penstock sends no text messages
-    itself."""
+    """Changes settings of the account in this region. The settings have no effect, because Penstock does not send text
+    messages itself."""
     for name, value in request.attributes.items():
         if name not in ATTRIBUTES:
             raise errors.InvalidParameter(f"{name[:64]} is not a valid attribute")
