@@ -51,7 +51,9 @@ def running(revision: str, tree: Path, fleet: Fleet, plain: bool) -> Iterator[Pe
     """Yields the service of a commit from a new work tree. The `make` of that work tree builds its environment."""
     subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, revision], cwd=ROOT, check=True)
     try:
-        subprocess.run(["make", "--silent", "-C", tree, ".venv/service.stamp"], check=True)
+        # Every revision runs on this interpreter: another build of Python can take a seventh more CPU.
+        interpreter = "PYTHON={}/bin/python{}.{}".format(sys.base_prefix, *sys.version_info)
+        subprocess.run(["make", "--silent", "-C", tree, interpreter, ".venv/service.stamp"], check=True)
         service = (PlainPostgres if plain else Penstock)(fleet, programs=tree / ".venv/bin")
         service.start()
         try:
