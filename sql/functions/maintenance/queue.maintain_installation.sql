@@ -266,7 +266,8 @@ exception when check_violation or unique_violation or duplicate_table or lock_no
 end $$;
 
 -- queue.drop_history_days(days): drops the partitions of the histories for days (UTC) more than p_days ago.
--- queue.history_drop stores the time from which on a history is complete. The metrics job does not replace windows that start earlier.
+-- queue.history_drop stores the time from which on a history is complete. The metrics job does not replace windows that
+-- start earlier.
 -- A drop locks the whole history, and every statement on the history would wait behind it. Therefore a drop gives up
 -- after 200 ms without the lock, and the next run tries again.
 -- Runs as its owner, which owns the table.
